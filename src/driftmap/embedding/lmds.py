@@ -1,0 +1,69 @@
+"""Landmark multidimensional scaling: classical MDS of the landmarks, any other point from its distances to them.
+
+The paper's section 4. In its symbols: ``coordinates`` is the transpose of L_k, ``projection`` is L'_k,
+``mean_squared`` is delta_mu, and a point x with squared landmark distances delta_x goes to
+``-1/2 L'_k (delta_x - delta_mu)``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# An eigenvalue below this fraction of the largest is rounding noise, not a dimension of the data.
+NOISE = 1e-12
+
+
+class ClassicalMDS(NamedTuple):
+    """Classical MDS of a set of points, with what is needed to place further points."""
+
+    coordinates: Array
+    """Position of each point, (m, k); missing dimensions are columns of zeros."""
+    projection: Array
+    """L'_k, (k, m); missing dimensions are rows of zeros."""
+    mean_squared: Array
+    """delta_mu, (m,): the mean of the squared-distance matrix's columns."""
+    eigenvalues: Array
+    """All m eigenvalues, largest first."""
+    n_dimensions: int
+    """How many of the k coordinates are real: the number of positive eigenvalues, at most k."""
+
+
+def classical_mds(distances: Array, n_components: int) -> ClassicalMDS:
+    """Classical MDS (Eq. cMDS of the paper) of points given by their (m, m) distances.
+
+    The sign of each eigenvector is fixed so that its entry of largest size is positive.
+
+    >>> import numpy as np
+    >>> line = np.array([0.0, 1.0, 3.0])
+    >>> mds = classical_mds(np.abs(line[:, None] - line), n_components=1)
+    >>> np.abs(np.diff(mds.coordinates[:, 0])).round(6)
+    array([1., 2.])
+    """
+    squared = distances**2
+    m = len(squared)
+    mean_squared = squared.mean(axis=1)
+    gram = -0.5 * (squared - mean_squared[:, None] - mean_squared[None, :] + mean_squared.mean())
+    eigenvalues, eigenvectors = np.linalg.eigh((gram + gram.T) / 2)
+    eigenvalues, eigenvectors = eigenvalues[::-1], eigenvectors[:, ::-1]
+    largest = np.argmax(np.abs(eigenvectors), axis=0)
+    eigenvectors = eigenvectors * np.where(eigenvectors[largest, np.arange(m)] < 0, -1.0, 1.0)
+
+    real = int(np.sum(eigenvalues[:n_components] > NOISE * max(eigenvalues[0], 0.0)))
+    if m == 0 or eigenvalues[0] <= 0:
+        real = 0
+    scale = np.sqrt(eigenvalues[:real])
+    coordinates = np.zeros((m, n_components))
+    projection = np.zeros((n_components, m))
+    coordinates[:, :real] = eigenvectors[:, :real] * scale
+    projection[:real] = (eigenvectors[:, :real] / scale).T
+    return ClassicalMDS(coordinates, projection, mean_squared, eigenvalues, real)
+
+
+def place(squared_distances: Array, mds: ClassicalMDS) -> Array:
+    """Place points from their (n, m) squared distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
+    return -0.5 * (squared_distances - mds.mean_squared) @ mds.projection.T
