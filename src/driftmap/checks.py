@@ -1,0 +1,94 @@
+"""What may come in: one clear error that names the row, the column or the parameter, before any state changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+Array = NDArray[np.float64]
+
+
+def integer_at_least(value: Any, name: str, lowest: int) -> int:
+    """Return an integer parameter, or raise an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < lowest:
+        raise ValueError(f"{name} must be at least {lowest}, got {value}")
+    return int(value)
+
+
+def positive_number(value: Any, name: str) -> float:
+    """Return a positive finite parameter, or raise an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    number = float(value)
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be positive and finite, got {value}")
+    return number
+
+
+def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
+    """Return a parameter that must be one of a few words, or raise an error that lists them."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    return value
+
+
+def points(X: Any, columns: Sequence[str] | None = None) -> Array:
+    """Return X as a C-contiguous float64 matrix of finite numbers, or say which row and column is wrong."""
+    try:
+        array: Array = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
+    except (ValueError, TypeError) as error:
+        place = _first_text(X)
+        if place is None:
+            raise
+        row, column, value = place
+        raise ValueError(
+            f"row {row}, {_column(column, columns)} is {value!r}, not a number: map text columns to numbers or leave them out"
+        ) from error
+    _finite(array, columns)
+    return array
+
+
+def _finite(array: Array, columns: Sequence[str] | None) -> None:
+    # The largest value whose squared differences can be summed over all columns without overflow.
+    largest = np.sqrt(np.finfo(np.float64).max / 4.0 / array.shape[1]) * 0.5
+    with np.errstate(invalid="ignore"):
+        low, high = array.min(), array.max()
+    if -largest <= low and high <= largest:  # false for NaN
+        return
+    bad = ~(np.abs(array) <= largest)
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    value = array[row, column]
+    where = f"row {row}, {_column(column, columns)}"
+    if np.isnan(value):
+        raise ValueError(f"Input contains NaN: {where} is NaN; fill or drop such rows first")
+    if np.isinf(value):
+        raise ValueError(f"Input contains infinity: {where} is {value}; drop such rows first")
+    raise ValueError(f"{where} is {value:g}: its square overflows; rescale the data")
+
+
+def _column(column: int, columns: Sequence[str] | None) -> str:
+    return f"column {column}" if columns is None else f"column {column} ({columns[column]!r})"
+
+
+def _first_text(X: Any) -> tuple[int, int, object] | None:
+    """The first entry of a matrix that is no number, if there is one."""
+    try:
+        cells = np.asarray(X, dtype=object)
+    except ValueError:
+        return None
+    if cells.ndim != 2:
+        return None
+    for row, values in enumerate(cells):
+        for column, value in enumerate(values):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return row, column, value
+    return None

@@ -1,0 +1,1 @@
+"""Where points go, given landmarks."""

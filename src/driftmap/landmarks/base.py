@@ -1,0 +1,123 @@
+"""What all landmark selectors have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from driftmap import checks
+from driftmap.metrics import Metric, Space, make_space
+from driftmap.state import Event
+
+Ids = NDArray[np.int64]
+
+
+class LandmarkSelector(BaseEstimator, ABC):
+    """Points come in through ``partial_fit``; some of them are landmarks.
+
+    The attributes below are there after the first point, in all selectors.
+    """
+
+    n_landmarks: int
+    metric: Metric
+    metric_params: dict[str, Any] | None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Forget everything, then learn from X."""
+        fresh = type(self)(**self.get_params(deep=False))
+        fresh.partial_fit(X)
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from further points, in their order; a batch gives the same result as its rows one by one.
+
+        Bad input raises an error and changes nothing.
+        """
+        fresh = not self.__sklearn_is_fitted__()
+        try:
+            if fresh:
+                self._start(X)
+            prepared = self._space.check(X)
+            self._learn(prepared)
+        except BaseException:
+            if fresh:
+                self._reset()
+            raise
+        return self
+
+    def _start(self, X: Any) -> None:
+        """Check the parameters and make the empty state."""
+        checks.integer_at_least(self.n_landmarks, "n_landmarks", 1)
+        self._space: Space = make_space(self.metric, self.metric_params, X)
+
+    def _reset(self) -> None:
+        for name in [name for name in vars(self) if name.startswith("_") and not name.startswith("__")]:
+            delattr(self, name)
+
+    @abstractmethod
+    def _learn(self, prepared: Any) -> None:
+        """Take in checked points; on any exception, leave the state as it was."""
+
+    @property
+    @abstractmethod
+    def landmark_indices_(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+
+    @property
+    @abstractmethod
+    def landmark_mass_(self) -> Ids:
+        """For each landmark, the number of points seen that are nearest to it."""
+
+    @property
+    @abstractmethod
+    def radius_(self) -> float:
+        """The radius (the paper's rho) at which the landmarks dominate all points seen."""
+
+    @property
+    @abstractmethod
+    def covering_radius_(self) -> float:
+        """The largest distance of a point seen to its nearest landmark."""
+
+    @property
+    @abstractmethod
+    def n_replacements_(self) -> int:
+        """How often a landmark was exchanged for another."""
+
+    @property
+    @abstractmethod
+    def events_(self) -> list[Event]:
+        """What happened to the landmarks, arrival by arrival; the last 10,000 events."""
+
+    @property
+    def landmarks_(self) -> Any:
+        """The landmarks themselves: rows of an array, or a list of objects."""
+        return self._fitted_space().take(self.landmark_indices_)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of points seen."""
+        return len(self._fitted_space())
+
+    def landmark_distances(self) -> NDArray[np.float64]:
+        """True distances between the landmarks, (m, m)."""
+        space, ids = self._fitted_space(), self.landmark_indices_
+        distances = space.pairs(ids, ids)
+        return np.sqrt(distances) if space.comparable(2.0) == 4.0 else distances
+
+    def distances(self, X: Any) -> NDArray[np.float64]:
+        """True distances of the rows of X to the landmarks, (n, m)."""
+        return self._fitted_space().to_stored(X, self.landmark_indices_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_space")
+
+    def _fitted_space(self) -> Space:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} has seen no points yet: call partial_fit or fit first")
+        return self._space

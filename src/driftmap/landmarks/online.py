@@ -1,0 +1,136 @@
+"""Landmarks that follow the stream: the paper's online replacement, and a tighter rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap import checks
+from driftmap.landmarks.base import LandmarkSelector
+from driftmap.metrics import Metric
+from driftmap.state import Event, StreamState
+
+Ids = NDArray[np.int64]
+
+RULES = ("tight", "paper")
+
+
+class OnlineLandmarks(LandmarkSelector):
+    """At most ``n_landmarks`` points of a stream such that every point seen is within ``radius_`` of one of them.
+
+    A point that is covered changes nothing. An uncovered one becomes a landmark, and if there are too many then, one
+    leaves:
+
+    - ``rule="tight"``: the landmark that is cheapest to lose leaves, and the radius becomes the covering radius, so it
+      can shrink as well as grow;
+    - ``rule="paper"``: Algorithms 2 and 3 of Thongprayoon and Masuda, as printed.
+
+    Parameters
+    ----------
+    n_landmarks : int
+        The most landmarks to keep (the paper's m).
+    rule : {"tight", "paper"}
+    metric : str or callable
+        "euclidean", any name that scipy's ``cdist`` knows, a function of two rows or of two arbitrary objects, or
+        "precomputed": each arrival brings its distances to all earlier ones.
+    metric_params : dict, optional
+        Further arguments of the metric.
+    initial_radius : float
+        The radius (the paper's rho) before the first replacement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> walk = np.cumsum(np.random.default_rng(0).standard_normal((1000, 3)), axis=0)
+    >>> landmarks = OnlineLandmarks(n_landmarks=10).partial_fit(walk)
+    >>> len(landmarks.landmark_indices_), landmarks.n_samples_seen_
+    (10, 1000)
+    >>> int(landmarks.landmark_mass_.sum())
+    1000
+    """
+
+    _state: StreamState
+
+    def __init__(
+        self,
+        n_landmarks: int,
+        *,
+        rule: str = "tight",
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        initial_radius: float = 1e-20,
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.rule = rule
+        self.metric = metric
+        self.metric_params = metric_params
+        self.initial_radius = initial_radius
+
+    def _start(self, X: Any) -> None:
+        super()._start(X)
+        checks.one_of(self.rule, "rule", RULES)
+        radius = checks.positive_number(self.initial_radius, "initial_radius")
+        from driftmap.landmarks.search import make_search  # compiled code is loaded with the first point
+
+        self._search = make_search(self._space)
+        self._state = StreamState(self.n_landmarks, self._space.comparable(radius))
+
+    def _learn(self, prepared: Any) -> None:
+        from driftmap.landmarks import rules
+        from driftmap.landmarks.cover import Cover, learn
+
+        state, space = self._state, self._space
+        seen = len(space)
+        cover = None
+        try:
+            space.extend(prepared)
+            state.reserve(len(space))
+            cover = Cover(state, self._search)
+            events = learn(cover, len(space), self.n_landmarks, getattr(rules, self.rule))
+        except BaseException:
+            space.truncate(seen)
+            if cover is not None:
+                cover.restore()
+            raise
+        state.events.extend(events)
+        state.n_replacements += sum(event.kind == "replaced" for event in events)
+
+    def _fitted_state(self) -> StreamState:
+        self._fitted_space()
+        return self._state
+
+    @property
+    def landmark_indices_(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+        return self._fitted_state().landmarks()
+
+    @property
+    def landmark_mass_(self) -> Ids:
+        """For each landmark, the number of points seen that are nearest to it."""
+        return self._fitted_state().masses()
+
+    @property
+    def radius_(self) -> float:
+        """The radius (the paper's rho) at which the landmarks dominate all points seen."""
+        return self._space.true(self._fitted_state().radius)
+
+    @property
+    def covering_radius_(self) -> float:
+        """The largest distance of a point seen to its nearest landmark."""
+        return self._space.true(self._fitted_state().covering_radius())
+
+    @property
+    def n_replacements_(self) -> int:
+        """How often a landmark was exchanged for another."""
+        return self._fitted_state().n_replacements
+
+    @property
+    def events_(self) -> list[Event]:
+        """What happened to the landmarks, arrival by arrival; the last 10,000 events."""
+        true = self._space.true if hasattr(self, "_space") else float
+        return [
+            event._replace(radius_before=true(event.radius_before), radius_after=true(event.radius_after))
+            for event in self._fitted_state().events
+        ]

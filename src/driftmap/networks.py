@@ -1,0 +1,463 @@
+"""Tie-decay networks: contacts in, a weighted network at any time out, and its Laplacian spectrum.
+
+A contact (i, j, t) raises the weight of the tie between i and j by one; between contacts every weight decays
+at the rate `decay` (alpha in the paper's supplement). The unnormalised Laplacian distance between two networks
+is the Euclidean distance between their sorted spectra, so `laplacian_spectra` turns a stream of networks into a
+stream of vectors that needs no distance of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import itertools
+import math
+import os
+import sys
+import zlib
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, cast
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Contacts",
+    "TieDecayNetwork",
+    "laplacian_distance",
+    "laplacian_spectra",
+    "laplacian_spectrum",
+    "read_contacts",
+    "spectrum_at",
+]
+
+Node: TypeAlias = Hashable
+Contact: TypeAlias = tuple[Node, Node, float]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+_DENSE_LIMIT = 300  # nodes up to which all eigenvalues cost no more than a few by the sparse solver
+_BLOCK_BYTES = 2**24  # memory for the stack of networks whose spectra are computed together
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """A list of contacts in order of time; iterating over it gives (i, j, t) with the nodes' labels.
+
+    Attributes: `times` of the contacts; `pairs`, (n_contacts, 2) positions in `nodes`; `nodes`, the labels in
+    order of first appearance; `statuses`, one per node, where the source has them.
+
+    >>> contacts = Contacts.from_events([("ann", "bob", 0), ("bob", "cem", 20), ("ann", "bob", 20)])
+    >>> contacts.nodes, contacts.event_times.tolist()
+    (('ann', 'bob', 'cem'), [0.0, 20.0])
+    """
+
+    times: FloatArray
+    pairs: NDArray[np.int64]
+    nodes: tuple[Node, ...]
+    statuses: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_events(cls, events: Iterable[Contact]) -> Contacts:
+        """Collect (i, j, t) events, kept in the order given."""
+        index: dict[Node, int] = {}
+        times, ends = array("d"), array("q")
+        for event in events:
+            i, j, t = _checked(event)
+            times.append(t)
+            ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
+        return cls(np.array(times), np.array(ends).reshape(-1, 2), tuple(index))
+
+    @property
+    def event_times(self) -> FloatArray:
+        """The times with at least one contact, ascending: the paper's t_1, ..., t_n."""
+        return np.unique(self.times)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __iter__(self) -> Iterator[Contact]:
+        nodes = self.nodes
+        for (i, j), t in zip(self.pairs.tolist(), self.times.tolist(), strict=True):
+            yield nodes[i], nodes[j], t
+
+
+class TieDecayNetwork:
+    """The weighted network B(t) of a stream of undirected contacts.
+
+    B(t_{r+1}) = exp(-decay (t_{r+1} - t_r)) B(t_r) + A_{r+1}, where A is 0/1: a pair that is reported twice at
+    the same time counts once. Each tie is decayed only when it is used, so a contact costs the same in a network
+    of any size, and memory holds one entry per pair that ever met, however long the stream.
+
+    `decay` is the rate per unit of time, >= 0. With `nodes`, the network has exactly these nodes and a contact
+    of any other is an error; without, nodes join at their first contact. A contact that is older than the latest
+    one, joins a node to itself or has no finite time raises a ValueError that names it and changes nothing.
+
+    >>> network = TieDecayNetwork(decay=np.log(2) / 20)
+    >>> network.add("ann", "bob", 0)
+    >>> network.add("ann", "bob", 20)
+    >>> network.adjacency()[0, 1], network.adjacency(40)[0, 1]  # 1/2 + 1, then half of it
+    (np.float64(1.5), np.float64(0.75))
+    """
+
+    def __init__(self, decay: float, nodes: Iterable[Node] | None = None) -> None:
+        if not (math.isfinite(decay) and decay >= 0):
+            raise ValueError(f"decay must be a finite rate >= 0, got {decay}")
+        self.decay = float(decay)
+        self._fixed = nodes is not None
+        self._index: dict[Node, int] = {}
+        for node in nodes or ():
+            self._index.setdefault(node, len(self._index))
+        self._time: float | None = None
+        # One entry per pair that ever met: its ends, its weight at its own last contact, and when that was.
+        self._ties: dict[tuple[int, int], int] = {}
+        self._ends = array("q")
+        self._weights = array("d")
+        self._last = array("d")
+
+    def __repr__(self) -> str:
+        return f"TieDecayNetwork(decay={self.decay}, {len(self._index)} nodes, time={self._time})"
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes in the order of B's rows: as given, or by first contact."""
+        return tuple(self._index)
+
+    @property
+    def time(self) -> float | None:
+        """Time of the latest contact; None before the first."""
+        return self._time
+
+    def add(self, i: Node, j: Node, t: float) -> None:
+        """Add one contact; `t` may equal the latest contact's time but not precede it."""
+        self._apply(*self._admissible((i, j, t), self._time))
+
+    def add_contacts(self, contacts: Iterable[Contact]) -> None:
+        """Add many (i, j, t) contacts in order of time: all of them or, if one is bad, none."""
+        latest, admitted = self._time, []
+        for contact in contacts:
+            admitted.append(self._admissible(contact, latest))
+            latest = admitted[-1][2]
+        for i, j, t in admitted:
+            self._apply(i, j, t)
+
+    def add_step(self, pairs: Iterable[tuple[Node, Node]], t: float) -> None:
+        """Add the (i, j) contacts of one time step: all of them or, if one is bad, none."""
+        self.add_contacts((*pair, t) for pair in pairs)
+
+    def adjacency(self, t: float | None = None) -> FloatArray:
+        """B(t) as a symmetric array, at any `t` from the latest contact on; by default at that contact."""
+        rows, columns, weights = self._decayed(t)
+        matrix = np.zeros((len(self._index), len(self._index)))
+        matrix[rows, columns] = weights
+        matrix[columns, rows] = weights
+        return matrix
+
+    def sparse_adjacency(self, t: float | None = None) -> Any:
+        """B(t) as a SciPy CSR array, for networks too large for `adjacency`."""
+        rows, columns, weights = self._decayed(t)
+        shape = (len(self._index), len(self._index))
+        half = scipy.sparse.coo_array((weights, (rows, columns)), shape=shape)
+        return (half + half.T).tocsr()
+
+    def snapshots(self, contacts: Iterable[Contact]) -> Iterator[tuple[float, FloatArray]]:
+        """Add contacts in order of time and yield (t_r, B(t_r)) once all contacts of t_r are in.
+
+        Takes any iterable, an endless one too. A bad contact raises; the contacts before it stay added.
+
+        >>> network = TieDecayNetwork(decay=0)
+        >>> [(t, B.sum()) for t, B in network.snapshots([(0, 1, 5), (1, 2, 5), (0, 1, 9)])]
+        [(5.0, np.float64(4.0)), (9.0, np.float64(6.0))]
+        """
+        for t in self._steps(contacts):
+            yield t, self.adjacency()
+
+    def _steps(self, contacts: Iterable[Contact]) -> Iterator[float]:
+        step: float | None = None
+        for contact in contacts:
+            i, j, t = self._admissible(contact, self._time)
+            if step is not None and t > step:
+                yield step
+            self._apply(i, j, t)
+            step = t
+        if step is not None:
+            yield step
+
+    def _admissible(self, contact: Contact, latest: float | None) -> Contact:
+        i, j, t = _checked(contact)
+        if latest is not None and t < latest:
+            raise ValueError(f"contact {contact!r} is older than the latest contact, at t={latest}")
+        if self._fixed and not (i in self._index and j in self._index):
+            unknown = j if i in self._index else i
+            raise ValueError(
+                f"contact {contact!r}: {unknown!r} is not one of the {len(self._index)} nodes given"
+            )
+        return i, j, t
+
+    def _apply(self, i: Node, j: Node, t: float) -> None:
+        a = self._index.setdefault(i, len(self._index))
+        b = self._index.setdefault(j, len(self._index))
+        pair = (a, b) if a < b else (b, a)
+        tie = self._ties.setdefault(pair, len(self._ties))
+        if tie == len(self._weights):
+            self._ends.extend(pair)
+            self._weights.append(1.0)
+            self._last.append(t)
+        elif self._last[tie] != t:
+            self._weights[tie] = self._weights[tie] * math.exp(-self.decay * (t - self._last[tie])) + 1.0
+            self._last[tie] = t
+        self._time = t
+
+    def _decayed(self, t: float | None) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
+        """The ends of every tie and its weight at time `t`."""
+        latest = -math.inf if self._time is None else self._time
+        now = latest if t is None else float(t)
+        # Written so that NaN fails too.
+        if t is not None and not latest <= now < math.inf:
+            raise ValueError(f"t={t} is not a finite time from the latest contact's, {self._time}, on")
+        ends = np.array(self._ends, dtype=np.int64).reshape(-1, 2)
+        weights = np.array(self._weights) * np.exp(-self.decay * (now - np.array(self._last)))
+        return ends[:, 0], ends[:, 1], weights
+
+
+def laplacian_spectrum(network: Any, n_eigenvalues: int | None = None) -> FloatArray:
+    """Eigenvalues of the unnormalised Laplacian D - B, ascending; or only the `n_eigenvalues` largest.
+
+    `network` is a symmetric adjacency matrix (array or SciPy sparse), a networkx graph (edge attribute
+    "weight", 1 where absent) or a `TieDecayNetwork` (at its latest contact). All eigenvalues of a large network
+    take a dense matrix; a few take only its edges, and the same network always gives the same numbers.
+
+    >>> laplacian_spectrum(np.array([[0, 2], [2, 0]]))
+    array([0., 4.])
+    """
+    adjacency = _as_adjacency(network)
+    n = adjacency.shape[0]
+    kept = _n_kept(n_eigenvalues, n)
+    if n <= _DENSE_LIMIT or 4 * kept > n:
+        dense = adjacency.toarray() if scipy.sparse.issparse(adjacency) else adjacency
+        return np.linalg.eigvalsh(_laplacians(dense))[n - kept :]
+    return _largest_eigenvalues(scipy.sparse.csr_array(adjacency), kept)
+
+
+def laplacian_distance(a: Any, b: Any, n_eigenvalues: int | None = None) -> float:
+    """Euclidean distance between the spectra of two networks, of the kinds `laplacian_spectrum` takes.
+
+    A node without ties only adds a zero eigenvalue, so networks of different sizes are compared as if the
+    smaller one had further such nodes. With `n_eigenvalues`, only that many largest eigenvalues are compared.
+
+    >>> laplacian_distance(np.array([[0, 2], [2, 0]]), np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
+    2.0
+    """
+    matrices = [_as_adjacency(a), _as_adjacency(b)]
+    kept = _n_kept(n_eigenvalues, max(matrix.shape[0] for matrix in matrices))
+    spectra = np.zeros((2, kept))
+    for row, matrix in zip(spectra, matrices, strict=True):
+        n = min(kept, matrix.shape[0])
+        row[:n] = laplacian_spectrum(matrix, n or None)
+    spectra.sort(axis=1)
+    return float(np.linalg.norm(spectra[0] - spectra[1]))
+
+
+def laplacian_spectra(
+    contacts: Iterable[Contact],
+    decay: float,
+    *,
+    nodes: Sequence[Node] | None = None,
+    n_eigenvalues: int | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """The times t_r of a list of contacts and, one row each, the sorted spectrum of B(t_r).
+
+    Every row has one eigenvalue per node of the whole list (or of `nodes`), or the `n_eigenvalues` largest.
+
+    >>> times, spectra = laplacian_spectra([("a", "b", 0), ("b", "c", 20)], decay=0)
+    >>> times, spectra.round(6) + 0.0
+    (array([ 0., 20.]), array([[0., 0., 2.], [0., 1., 3.]]))
+    """
+    record = contacts if isinstance(contacts, Contacts) else Contacts.from_events(contacts)
+    network = TieDecayNetwork(decay, nodes=record.nodes if nodes is None else nodes)
+    times, n = record.event_times, len(network.nodes)
+    kept = _n_kept(n_eigenvalues, n)
+    spectra = np.empty((len(times), kept))
+    if n > _DENSE_LIMIT and kept < n:
+        for row, _ in enumerate(network._steps(record)):
+            spectra[row] = laplacian_spectrum(network, kept)
+        return times, spectra
+    # A stack goes to LAPACK in one call: the Python cost of a call is then shared by many small networks.
+    snapshots = (matrix for _, matrix in network.snapshots(record))
+    size = max(1, _BLOCK_BYTES // max(1, 8 * n * n))
+    for start in range(0, len(times), size):
+        stack = np.stack(list(itertools.islice(snapshots, size)))
+        spectra[start : start + size] = np.linalg.eigvalsh(_laplacians(stack))[:, n - kept :]
+    return times, spectra
+
+
+def spectrum_at(spectra: ArrayLike, times: ArrayLike, t: ArrayLike, decay: float) -> FloatArray:
+    """Spectrum of B(t) at any `t`, one or many, from the spectra at the contacts' `times`.
+
+    Between contacts B only shrinks, and its eigenvalues with it: the spectrum of the last contact time t_r <= t
+    is scaled by exp(-decay (t - t_r)). Before the first contact there are no ties and every eigenvalue is 0.
+
+    >>> spectrum_at([[0.0, 2.0], [0.0, 3.0]], times=[0, 20], t=[10, 25], decay=0.1).round(3)
+    array([[0.   , 0.736], [0.   , 1.82 ]])
+    """
+    rows = np.asarray(spectra, dtype=np.float64)
+    known = np.asarray(times, dtype=np.float64)
+    asked = np.asarray(t, dtype=np.float64)
+    if rows.ndim != 2 or known.shape != rows.shape[:1] or not len(known) or not np.all(np.diff(known) > 0):
+        raise ValueError(f"need one spectrum for each ascending time, got {rows.shape} and {known.shape}")
+    if not np.all(np.isfinite(asked)):
+        raise ValueError("t must be finite")
+    last = np.searchsorted(known, asked, side="right") - 1
+    age = np.where(last < 0, np.inf, asked - known[last])
+    scale = np.where(last < 0, 0.0, np.exp(-decay * np.where(last < 0, 0.0, age)))
+    return cast(FloatArray, scale[..., np.newaxis] * rows[last])
+
+
+def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Contacts:
+    """Read a list of contacts: a SocioPatterns file or a CSV file with named columns, plain or gzipped.
+
+    SocioPatterns files have no header: each line is `t i j` or `t i j Si Sj` (statuses), separated by tabs or
+    spaces. Otherwise the first line names the columns, `columns` = (t, i, j) or (t, i, j, Si, Sj) says which are
+    meant, and others are ignored. Labels are kept as text, and contacts are sorted by time. A file that is empty,
+    cut off or malformed raises one ValueError that names the file and the line.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "contacts.csv")
+    >>> _ = file.write_text("when,who,whom\\n0,ann,bob\\n20,bob,cem\\n")
+    >>> list(read_contacts(file, columns=("when", "who", "whom")))
+    [('ann', 'bob', 0.0), ('bob', 'cem', 20.0)]
+    """
+    times, ends = array("d"), array("q")
+    index: dict[str, int] = {}
+    statuses: dict[str, str] = {}
+    with contextlib.closing(_rows(Path(path))) as rows:
+        number, first = next(rows, (0, []))
+        where, header = _layout(first, columns, f"{path}, line {number}")
+        for number, fields in rows if header else itertools.chain([(number, first)], rows):
+            try:
+                if len(fields) != len(first):
+                    raise ValueError(f"{len(fields)} fields, where the first line has {len(first)}")
+                i, j, t = _checked((fields[where[1]], fields[where[2]], fields[where[0]]))
+                for node, position in zip((i, j), where[3:], strict=False):
+                    if statuses.setdefault(node, fields[position]) != fields[position]:
+                        raise ValueError(
+                            f"{node!r} is {fields[position]!r}, but was {statuses[node]!r} before"
+                        )
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+            times.append(t)
+            ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
+    if not times:
+        raise ValueError(f"{path}: no contacts in the file")
+    order = np.argsort(np.array(times), kind="stable")
+    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)[order]
+    status = tuple(statuses[node] for node in index) if statuses else None
+    return Contacts(np.array(times)[order], pairs, tuple(index), status)
+
+
+def _checked(contact: Any) -> Any:
+    """The contact as (i, j, t), t a float; raises if no network could take it."""
+    try:
+        i, j, t = contact
+        hash((i, j))
+        t = float(t)
+    except (TypeError, ValueError):
+        raise ValueError(f"contact {contact!r} is not (node, node, time)") from None
+    if not math.isfinite(t):
+        raise ValueError(f"contact {contact!r} has no finite time")
+    if i == j:
+        raise ValueError(f"contact {contact!r} joins a node to itself")
+    return i, j, t
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a text file that are not blank, numbered and split at commas or else at white space."""
+    number = 0
+    try:
+        with path.open("rb") as raw:
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"
+            stream = cast(BinaryIO, gzip.open(raw)) if packed else raw
+            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+                first = next(text, "")
+                lines = itertools.chain([first], text)
+                split = csv.reader(lines, skipinitialspace=True) if "," in first else map(str.split, lines)
+                for number, fields in enumerate(split, 1):
+                    if fields:
+                        yield number, fields
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path}, after line {number}: the compressed file is cut off or damaged") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}, after line {number}: not a text file of contacts ({error})") from error
+
+
+def _layout(first: list[str], columns: Sequence[str] | None, place: str) -> tuple[list[int], bool]:
+    """Positions of t, i, j (and the two statuses), and whether the first line is a header."""
+    named = tuple(columns or ("t", "i", "j"))
+    if len(named) not in (3, 5):
+        raise ValueError(f"columns must name t, i, j or t, i, j and two statuses, got {named}")
+    if set(named) <= set(first):
+        statuses = () if columns or not {"Si", "Sj"} <= set(first) else ("Si", "Sj")
+        return [first.index(name) for name in (*named, *statuses)], True
+    if columns or (first and len(first) not in (3, 5)):
+        missing = [name for name in named if name not in first]
+        raise ValueError(f"{place}: no column {', '.join(missing)}, and not a line `t i j` or `t i j Si Sj`")
+    return list(range(len(first))), False
+
+
+def _n_kept(n_eigenvalues: int | None, n: int) -> int:
+    if n_eigenvalues is not None and not 1 <= n_eigenvalues <= n:
+        raise ValueError(f"n_eigenvalues must be between 1 and the {n} nodes, got {n_eigenvalues}")
+    return n if n_eigenvalues is None else n_eigenvalues
+
+
+def _as_adjacency(network: Any) -> Any:
+    """The network's adjacency matrix, dense or sparse as it came, checked."""
+    networkx = sys.modules.get("networkx")  # a graph can only come from a program that has imported networkx
+    if isinstance(network, TieDecayNetwork):
+        return network.sparse_adjacency()
+    if networkx is not None and isinstance(network, networkx.Graph):
+        network = networkx.to_scipy_sparse_array(network, dtype=float) if len(network) else np.zeros((0, 0))
+    sparse = scipy.sparse.issparse(network)
+    matrix = network.astype(np.float64) if sparse else np.asarray(network, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"an adjacency matrix is square, got shape {matrix.shape}")
+    if not np.all(np.isfinite(matrix.data if sparse else matrix)):
+        raise ValueError("the adjacency matrix holds NaN or infinity")
+    # Rounding may differ on the two sides of the diagonal; a direction may not.
+    if matrix.shape[0] and abs(matrix - matrix.T).max() > 1e-9 * abs(matrix).max():
+        raise ValueError(
+            "the adjacency matrix is not symmetric: the Laplacian distance is for undirected networks"
+        )
+    return matrix
+
+
+def _laplacians(adjacency: FloatArray) -> FloatArray:
+    """D - B of one matrix or of a stack."""
+    laplacians = -adjacency
+    diagonal = np.arange(adjacency.shape[-1])
+    laplacians[..., diagonal, diagonal] += adjacency.sum(axis=-1)
+    return laplacians
+
+
+def _largest_eigenvalues(adjacency: Any, n_eigenvalues: int) -> FloatArray:
+    """The largest Laplacian eigenvalues by the Lanczos method, from the edges alone."""
+    degrees = adjacency.sum(axis=1)
+    laplacian = scipy.sparse.diags_array(degrees) - adjacency
+    if not laplacian.count_nonzero():
+        return np.zeros(n_eigenvalues)
+    # A fixed start makes the result repeatable. It must not be the vector of ones, which every Laplacian maps
+    # to zero, so that the method could not leave it.
+    start = np.random.default_rng(0).standard_normal(adjacency.shape[0])
+    try:
+        found = scipy.sparse.linalg.eigsh(
+            laplacian, n_eigenvalues, which="LA", v0=start, return_eigenvectors=False
+        )
+    except scipy.sparse.linalg.ArpackError:
+        found = np.linalg.eigvalsh(laplacian.toarray())[-n_eigenvalues:]
+    return np.sort(found)
