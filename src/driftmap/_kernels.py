@@ -7,24 +7,26 @@ Two rules keep every result the same to the bit, whichever kernel computed it:
 - Kernels that use a matrix product use it only to discard landmarks that are certainly not among the two nearest;
   what remains is computed exactly.
 
-``nearest``/``second`` are distances in the comparison scale of the space (squared for Euclidean), ``nearest_slot``
-and ``second_slot`` the landmarks they belong to. Of equally near landmarks the one that arrived first counts as
-nearer; landmark matrices are therefore given in order of arrival, with ``slots`` naming the slot of each row.
+Of equally near landmarks the one that arrived first counts as nearer; landmark matrices are therefore given in order of
+arrival, with ``slots`` naming the slot of each landmark. ``cells`` and ``landmarks`` are the tuples of arrays described in
+:mod:`driftmap.state`.
 """
 
 import numba
 import numpy as np
 
-from driftmap.state import CHUNK
+from driftmap.state import BLOCK
 
 # Relative slack of the triangle-inequality tests, far above the rounding error of a distance (d * 1e-16).
 SLACK = 1.0 + 1e-9
-# Below this, squares have lost digits to underflow, and no chunk is skipped on their word.
+# Below this, squares have lost digits to underflow, and nothing is skipped on their word.
 TINY = 1e-280
 
 jit = numba.njit(cache=True, nogil=True)
-# Minimum and maximum do not depend on the order of evaluation: here (and only here) it may be changed.
-jit_reduction = numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+# Sums may be reordered where they only feed a bound with room to spare.
+jit_reordered = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+
+# --- distances -------------------------------------------------------------------------------------------------------
 
 
 @jit
@@ -37,22 +39,16 @@ def squared_distance(x, y):
     return total
 
 
-@jit_reduction
-def smallest(values):
-    """Minimum of a non-empty vector without NaN."""
-    low = values[0]
-    for j in range(1, values.shape[0]):
-        low = min(low, values[j])
-    return low
-
-
 @jit
-def first_equal(values, value):
-    """Position of the first entry equal to ``value``, which must be there."""
-    j = 0
-    while values[j] != value:
-        j += 1
-    return j
+def squared_distances(x, y, z):
+    """Squared distances of x to y and to z: two sums side by side take the time of one."""
+    to_y, to_z = 0.0, 0.0
+    for k in range(x.shape[0]):
+        gap = x[k] - y[k]
+        to_y += gap * gap
+        gap = x[k] - z[k]
+        to_z += gap * gap
+    return to_y, to_z
 
 
 @jit
@@ -67,83 +63,76 @@ def distances_to_all(x, columns, out):
 
 
 @jit
+def take_columns(X, rows, out):
+    """out[:, j] = X[rows[j]]."""
+    for j in range(rows.shape[0]):
+        for k in range(X.shape[1]):
+            out[k, j] = X[rows[j], k]
+
+
+@jit
 def cross_squared(X, columns, out):
     """Squared distances of all rows of X to the points in ``columns`` (d, m)."""
     for row in range(X.shape[0]):
         distances_to_all(X[row], columns, out[row])
 
 
+# --- the two nearest landmarks of a point ----------------------------------------------------------------------------
+
+
 @jit
-def record_two_nearest(row, buffer, slots, nearest, nearest_slot, second, second_slot):
-    """Write the two smallest entries of ``buffer`` (which is spoilt) as the record of ``row``."""
-    m = buffer.shape[0]
-    if m == 0:
-        nearest[row], nearest_slot[row] = np.inf, -1
-        second[row], second_slot[row] = np.inf, -1
-        return
-    low = smallest(buffer)
-    p = first_equal(buffer, low)
-    nearest[row], nearest_slot[row] = low, slots[p]
-    if m == 1:
-        second[row], second_slot[row] = np.inf, -1
-        return
-    buffer[p] = np.inf
-    low = smallest(buffer)
-    q = first_equal(buffer, low)
-    if q == p:  # all others are infinitely far
-        q = 0 if p > 0 else 1
-    second[row], second_slot[row] = low, slots[q]
+def two_nearest(distances):
+    """The smallest and second-smallest distance and their positions; infinity and -1 where there is none."""
+    # A plain loop seldom branches if it begins with the newest landmarks, the likely nearest ones; it then beats minima
+    # in vector instructions. With <=, of equally near landmarks the one that arrived first wins.
+    d1, p1, d2, p2 = np.inf, -1, np.inf, -1
+    for j in range(distances.shape[0] - 1, -1, -1):
+        t = distances[j]
+        if t <= d2:
+            if t <= d1:
+                d1, p1, d2, p2 = t, j, d1, p1
+            else:
+                d2, p2 = t, j
+    return d1, p1, d2, p2
 
 
 @jit
 def scan_direct(X, start, stop, columns, slots, limit, nearest, nearest_slot, second, second_slot):
-    """Record the two nearest landmarks of rows start..stop-1; stop after the first one beyond ``limit``.
+    """Find the two nearest landmarks of rows start..stop-1, up to and with the first one beyond ``limit``.
 
-    Returns how many rows from ``start`` on are within the limit.
+    Results go to positions 0, 1, ... of the last four arrays. Returns how many rows are within the limit.
     """
-    buffer = np.empty(columns.shape[1])
-    for row in range(start, stop):
-        distances_to_all(X[row], columns, buffer)
-        record_two_nearest(row, buffer, slots, nearest, nearest_slot, second, second_slot)
-        if nearest[row] > limit:
-            return row - start
+    distances = np.empty(columns.shape[1])
+    for i in range(stop - start):
+        distances_to_all(X[start + i], columns, distances)
+        d1, p1, d2, p2 = two_nearest(distances)
+        nearest[i], nearest_slot[i] = d1, slots[p1] if p1 >= 0 else -1
+        second[i], second_slot[i] = d2, slots[p2] if p2 >= 0 else -1
+        if d1 > limit:
+            return i
     return stop - start
 
 
 @jit
-def rank_rows(X, rows, columns, slots, nearest, nearest_slot, second, second_slot):
-    """Record the two nearest landmarks of the given rows."""
-    buffer = np.empty(columns.shape[1])
-    for row in rows:
-        distances_to_all(X[row], columns, buffer)
-        record_two_nearest(row, buffer, slots, nearest, nearest_slot, second, second_slot)
-
-
-@jit
-def scan_matrix(distances, start, slots, limit, nearest, nearest_slot, second, second_slot):
-    """As :func:`scan_direct` for rows whose landmark distances are given as a matrix (spoilt)."""
+def scan_matrix(distances, slots, limit, nearest, nearest_slot, second, second_slot):
+    """As :func:`scan_direct` for rows whose landmark distances are given as a matrix."""
     for i in range(distances.shape[0]):
-        record_two_nearest(start + i, distances[i], slots, nearest, nearest_slot, second, second_slot)
-        if nearest[start + i] > limit:
+        d1, p1, d2, p2 = two_nearest(distances[i])
+        nearest[i], nearest_slot[i] = d1, slots[p1] if p1 >= 0 else -1
+        second[i], second_slot[i] = d2, slots[p2] if p2 >= 0 else -1
+        if d1 > limit:
             return i
     return distances.shape[0]
 
 
-@jit
-def rank_matrix(distances, rows, slots, nearest, nearest_slot, second, second_slot):
-    """As :func:`rank_rows` for rows whose landmark distances are given as a matrix (spoilt)."""
-    for i in range(rows.shape[0]):
-        record_two_nearest(rows[i], distances[i], slots, nearest, nearest_slot, second, second_slot)
-
-
-@jit
+@jit_reordered
 def centre_rows(X, start, stop, centre, centred, norms):
-    """centred = X[start:stop] - centre in the precision of ``centred``; norms = its squared row norms."""
-    d = X.shape[1]
+    """Centred copies of rows start..stop-1, in the precision of ``centred``, and their squared norms."""
     for i in range(stop - start):
+        x = X[start + i]
         total = 0.0
-        for k in range(d):
-            gap = X[start + i, k] - centre[k]
+        for k in range(x.shape[0]):
+            gap = x[k] - centre[k]
             centred[i, k] = gap
             total += gap * gap
         norms[i] = total
@@ -151,188 +140,316 @@ def centre_rows(X, start, stop, centre, centred, norms):
 
 @jit
 def scan_filtered(
-    X, start, landmarks, slots, products, norms, landmark_norms, precision, limit,
-    nearest, nearest_slot, second, second_slot, buffer,
+    X, start, stop, landmarks, slots, products, norms, landmark_norms, error, norm_limit, limit,
+    nearest, nearest_slot, second, second_slot, approximate,
 ):  # fmt: skip
     """As :func:`scan_direct`, with the inner products of centred rows and landmarks as a filter.
 
-    |x|^2 + |l|^2 - 2 x.l in floating point is off by less than ``precision`` * (|x|^2 + max |l|^2). A landmark whose
-    approximate distance exceeds the second smallest one by more than twice that is certainly not among the two
-    nearest; the others are computed exactly.
+    A distance |x|^2 + |l|^2 - 2 x.l in floating point is off by less than ``error`` * (|x|^2 + max |l|^2). Landmarks that
+    on this account cannot be among the two nearest are discarded; the others are computed exactly. Rows with a squared
+    norm beyond ``norm_limit`` could overflow in the precision of the products: there all landmarks remain.
     """
     m = landmarks.shape[0]
     largest = landmark_norms.max()
-    for i in range(products.shape[0]):
-        row = start + i
+    two = products.dtype.type(2)
+    infinite = products.dtype.type(np.inf)
+    for i in range(stop - start):
+        x = X[start + i]
         for j in range(m):
-            buffer[j] = landmark_norms[j] - 2 * products[i, j]
-        p = first_equal(buffer, smallest(buffer))
-        buffer[p] = np.inf
-        low = smallest(buffer)
-        threshold = low + 2 * precision * (norms[i] + largest)
-        x = X[row]
-        d1, p1 = squared_distance(x, landmarks[p]), p
-        q = first_equal(buffer, low)
-        d2, p2 = squared_distance(x, landmarks[q]), q
+            approximate[j] = landmark_norms[j] - two * products[i, j]
+        a1, p1, a2, p2, a3 = infinite, 0, infinite, 1, infinite
+        for j in range(m - 1, -1, -1):
+            t = approximate[j]
+            if t < a3:
+                if t < a1:
+                    a1, p1, a2, p2, a3 = t, j, a1, p1, a2
+                elif t < a2:
+                    a2, p2, a3 = t, j, a2
+                else:
+                    a3 = t
+        threshold = np.float64(a2) + 2 * error * (norms[i] + largest)
+        if not norms[i] <= norm_limit:
+            p1, p2, a3, threshold = 0, 1, -infinite, np.inf
+        d1, d2 = squared_distances(x, landmarks[p1], landmarks[p2])
         if d2 < d1 or (d2 == d1 and p2 < p1):
             d1, p1, d2, p2 = d2, p2, d1, p1
-        buffer[q] = np.inf
-        if smallest(buffer) <= threshold:
+        if a3 <= threshold:
+            first, other = p1, p2
             for j in range(m):
-                if buffer[j] <= threshold:
+                if j != first and j != other and not approximate[j] > threshold:
                     t = squared_distance(x, landmarks[j])
                     if t < d1 or (t == d1 and j < p1):
                         d1, p1, d2, p2 = t, j, d1, p1
                     elif t < d2 or (t == d2 and j < p2):
                         d2, p2 = t, j
-        nearest[row], nearest_slot[row] = d1, slots[p1]
-        second[row], second_slot[row] = d2, slots[p2]
+        nearest[i], nearest_slot[i] = d1, slots[p1]
+        second[i], second_slot[i] = d2, slots[p2]
         if d1 > limit:
             return i
-    return products.shape[0]
+    return stop - start
+
+
+# --- cells: the stored points nearest to each landmark ---------------------------------------------------------------
 
 
 @jit
-def extend_chunks(start, stop, limit, nearest, nearest_slot, second, cost, chunk_nearest, chunk_second):
-    """Take recorded rows start..stop-1 into the maxima per chunk and, where covered, per landmark cell."""
-    for row in range(start, stop):
-        c = row // CHUNK
-        if row % CHUNK == 0:
-            chunk_nearest[c], chunk_second[c] = nearest[row], second[row]
+def append(cells, slot, row, nearest, second, second_slot):
+    """Put the record of a stored point into the cell of its nearest landmark."""
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    if head[slot] < 0 or tail_count[slot] == BLOCK:
+        block = free[0]
+        free[0] = following[block]
+        following[block] = -1
+        if head[slot] < 0:
+            head[slot] = block
         else:
-            chunk_nearest[c] = max(chunk_nearest[c], nearest[row])
-            chunk_second[c] = max(chunk_second[c], second[row])
-        if nearest[row] <= limit:
-            slot = nearest_slot[row]
-            cost[slot] = max(cost[slot], second[row])
+            following[tail[slot]] = block
+        tail[slot], tail_count[slot] = block, 0
+    i = tail[slot] * BLOCK + tail_count[slot]
+    rows[i], nearests[i], seconds[i], second_slots[i] = row, nearest, second, second_slot
+    tail_count[slot] += 1
+    mass[slot] += 1
 
 
 @jit
-def extend_spread(X, start, stop, spread):
-    """Largest squared distance of a chunk's rows from its first row, kept per chunk."""
-    for row in range(start, stop):
-        c = row // CHUNK
-        if row % CHUNK == 0:
-            spread[c] = 0.0
-        else:
-            spread[c] = max(spread[c], squared_distance(X[row], X[c * CHUNK]))
+def release(cells, block):
+    """Give a chain of blocks back."""
+    following, free = cells[4], cells[9]
+    while block >= 0:
+        after = following[block]
+        following[block] = free[0]
+        free[0] = block
+        block = after
 
 
 @jit
-def chunks_within(X, n, y, spread, reach):
-    """Chunks that may hold a row within sqrt(reach[chunk]) of y, by the triangle inequality."""
-    count = (n + CHUNK - 1) // CHUNK
-    found = np.empty(count, np.int64)
+def add_rows(cells, landmarks, start, count, nearest, nearest_slot, second, second_slot):
+    """Take newly scanned rows into the cells of their nearest landmarks."""
+    slot_arrival, cost, certain, reach = landmarks
+    for i in range(count):
+        slot = nearest_slot[i]
+        append(cells, slot, start + i, nearest[i], second[i], second_slot[i])
+        cost[slot] = max(cost[slot], second[i])
+        reach[slot] = max(reach[slot], nearest[i])
+
+
+@jit
+def cell_rows(cells, slot, only_unknown):
+    """The stored points of a cell, all or those whose second-nearest landmark is unknown, in the cell's order."""
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    out = np.empty(mass[slot], np.int64)
     k = 0
-    for c in range(count):
-        t = squared_distance(X[c * CHUNK], y)
-        if t < TINY or np.sqrt(t) <= (np.sqrt(spread[c]) + np.sqrt(reach[c])) * SLACK:
-            found[k] = c
-            k += 1
-    return found[:k]
-
-
-@jit
-def rows_of_chunks(chunks, n):
-    """The rows of the chunks, in order."""
-    out = np.empty(chunks.shape[0] * CHUNK, np.int64)
-    k = 0
-    for c in chunks:
-        for row in range(c * CHUNK, min((c + 1) * CHUNK, n)):
-            out[k] = row
-            k += 1
+    block = head[slot]
+    while block >= 0:
+        size = tail_count[slot] if block == tail[slot] else BLOCK
+        for i in range(block * BLOCK, block * BLOCK + size):
+            out[k] = rows[i]
+            k += not only_unknown or second_slots[i] < 0
+        block = following[block]
     return out[:k]
 
 
 @jit
-def column_of_chunks(X, n, chunks, y):
-    """Squared distances to y of all rows of the chunks, in order."""
-    out = np.empty(chunks.shape[0] * CHUNK)
-    k = 0
-    for c in chunks:
-        for row in range(c * CHUNK, min((c + 1) * CHUNK, n)):
-            out[k] = squared_distance(X[row], y)
-            k += 1
-    return out[:k]
+def insert_into_cell(cells, landmarks, slot, newcomer, column):
+    """Let the landmark in slot ``newcomer`` compete for the points of a cell; ``column`` holds its distances to them.
 
-
-@jit
-def insert_landmark(
-    chunks, n, column, slot, slot_arrival, nearest, nearest_slot, second, second_slot,
-    cost, stale, chunk_nearest, chunk_second,
-):  # fmt: skip
-    """Let the landmark in ``slot`` compete for every row of the chunks; ``column`` holds its distances to them.
-
-    A cell that loses the row which attained its cost is marked stale.
+    Points it is nearest to move to its cell. Cost and reach of the cell are found anew on the way.
     """
-    arrival = slot_arrival[slot]
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    slot_arrival, cost, certain, reach = landmarks
+    arrival = slot_arrival[newcomer]
+    older = arrival < slot_arrival[slot]
+    cost[slot], certain[slot], reach[slot] = 0.0, True, 0.0
+    kept = 0  # records are moved together on the way: this many are done, the next place is ``there``
+    block = head[slot]
+    to_block, there = block, block * BLOCK
     k = 0
-    for c in chunks:
-        high1, high2 = 0.0, 0.0
-        for row in range(c * CHUNK, min((c + 1) * CHUNK, n)):
+    while block >= 0:
+        size = tail_count[slot] if block == tail[slot] else BLOCK
+        for i in range(block * BLOCK, block * BLOCK + size):
             t = column[k]
             k += 1
-            s1, s2 = nearest_slot[row], second_slot[row]
-            if s1 < 0 or t < nearest[row] or (t == nearest[row] and arrival < slot_arrival[s1]):
-                if s1 >= 0 and second[row] == cost[s1]:
-                    stale[s1] = True
-                second[row], second_slot[row] = nearest[row], s1
-                nearest[row], nearest_slot[row] = t, slot
-                cost[slot] = max(cost[slot], second[row])
-            elif s2 < 0 or t < second[row] or (t == second[row] and arrival < slot_arrival[s2]):
-                if second[row] == cost[s1]:
-                    stale[s1] = True
-                second[row], second_slot[row] = t, slot
-            high1 = max(high1, nearest[row])
-            high2 = max(high2, second[row])
-        chunk_nearest[c], chunk_second[c] = high1, high2
+            d1, d2, s2 = nearests[i], seconds[i], second_slots[i]
+            if t < d1 or (t == d1 and older):
+                append(cells, newcomer, rows[i], t, d1, slot)
+                cost[newcomer] = max(cost[newcomer], d1)
+                reach[newcomer] = max(reach[newcomer], t)
+                continue
+            if t < d2 or (t == d2 and s2 >= 0 and arrival < slot_arrival[s2]):
+                d2, s2 = t, newcomer  # also where the second is unknown: it is no nearer than d2
+            if kept > 0 and kept % BLOCK == 0:
+                to_block = following[to_block]
+                there = to_block * BLOCK
+            rows[there], nearests[there], seconds[there], second_slots[there] = rows[i], d1, d2, s2
+            there += 1
+            kept += 1
+            cost[slot] = max(cost[slot], d2)
+            certain[slot] &= s2 >= 0
+            reach[slot] = max(reach[slot], d1)
+        block = following[block]
+    if kept < mass[slot]:
+        mass[slot] = kept
+        if kept == 0:
+            release(cells, head[slot])
+            head[slot], tail[slot], tail_count[slot] = -1, -1, 0
+        else:
+            release(cells, following[to_block])
+            following[to_block] = -1
+            tail[slot], tail_count[slot] = to_block, kept - (kept - 1) // BLOCK * BLOCK
 
 
 @jit
-def refresh_costs(chunks, n, nearest_slot, second, stale, cost):
-    """Recompute the cost of stale cells, all of whose rows lie in the chunks."""
-    for slot in range(stale.shape[0]):
-        if stale[slot]:
-            cost[slot] = 0.0
-    for c in chunks:
-        for row in range(c * CHUNK, min((c + 1) * CHUNK, n)):
-            slot = nearest_slot[row]
-            if stale[slot]:
-                cost[slot] = max(cost[slot], second[row])
-    stale[:] = False
-
-
-@jit
-def orphans(chunks, n, slot, nearest_slot, second_slot):
-    """Rows of the chunks whose nearest or second-nearest landmark is the one in ``slot``."""
-    size = 0
-    for c in chunks:
-        for row in range(c * CHUNK, min((c + 1) * CHUNK, n)):
-            if nearest_slot[row] == slot or second_slot[row] == slot:
-                size += 1
-    found = np.empty(size, np.int64)
-    k = 0
-    for c in chunks:
-        for row in range(c * CHUNK, min((c + 1) * CHUNK, n)):
-            if nearest_slot[row] == slot or second_slot[row] == slot:
-                found[k] = row
+def insert_euclidean(X, cells, landmarks, newcomer):
+    """Let a new landmark compete for all points that the triangle inequality leaves in question."""
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    slot_arrival, cost, certain, reach = landmarks
+    n_slots = slot_arrival.shape[0]
+    y = X[slot_arrival[newcomer]]
+    from_y = np.empty(n_slots)
+    for slot in range(n_slots):
+        if slot_arrival[slot] >= 0:
+            from_y[slot] = squared_distance(X[slot_arrival[slot]], y)
+    column = np.empty(mass.max())
+    for slot in range(n_slots):
+        # |y - z| > 2 b for a landmark z within b of a point: the point is farther than b from y
+        if slot == newcomer or slot_arrival[slot] < 0 or from_y[slot] > max(TINY, 4 * SLACK * cost[slot]):
+            continue
+        k = 0
+        block = head[slot]
+        while block >= 0:
+            size = tail_count[slot] if block == tail[slot] else BLOCK
+            for i in range(block * BLOCK, block * BLOCK + size):
+                bound = max(TINY, 4 * SLACK * seconds[i])
+                s2 = second_slots[i]
+                if from_y[slot] <= bound and (s2 < 0 or from_y[s2] <= bound):
+                    column[k] = squared_distance(X[rows[i]], y)
+                else:
+                    column[k] = np.inf
                 k += 1
-    return found
+            block = following[block]
+        insert_into_cell(cells, landmarks, slot, newcomer, column)
 
 
 @jit
-def adopt(rows, chunks, n, nearest, nearest_slot, second, cost, chunk_nearest, chunk_second):
-    """After re-ranked rows: raise the costs of the cells that hold them now, renew the chunks' maxima."""
-    for row in rows:
-        slot = nearest_slot[row]
-        if slot >= 0:
-            cost[slot] = max(cost[slot], second[row])
-    for c in chunks:
-        high1, high2 = 0.0, 0.0
-        for row in range(c * CHUNK, min((c + 1) * CHUNK, n)):
-            high1 = max(high1, nearest[row])
-            high2 = max(high2, second[row])
-        chunk_nearest[c], chunk_second[c] = high1, high2
+def cheapest(slot_arrival, cost):
+    """Slot of the landmark with the smallest cost; of equals, the one that arrived first."""
+    best = -1
+    for slot in range(slot_arrival.shape[0]):
+        if slot_arrival[slot] >= 0 and (
+            best < 0
+            or cost[slot] < cost[best]
+            or (cost[slot] == cost[best] and slot_arrival[slot] < slot_arrival[best])
+        ):
+            best = slot
+    return best
+
+
+@jit
+def set_seconds(cells, landmarks, slot, distances, slots):
+    """Look up the unknown second-nearest landmarks of a cell, given the distances of those points to all landmarks."""
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    slot_arrival, cost, certain, reach = landmarks
+    k = 0
+    block = head[slot]
+    while block >= 0:
+        size = tail_count[slot] if block == tail[slot] else BLOCK
+        for i in range(block * BLOCK, block * BLOCK + size):
+            if second_slots[i] < 0:
+                d1, p1, d2, p2 = two_nearest(distances[k])
+                k += 1
+                seconds[i], second_slots[i] = d2, slots[p2]
+                cost[slot] = max(cost[slot], d2)
+        block = following[block]
+    certain[slot] = True
+
+
+@jit
+def set_seconds_euclidean(X, cells, landmarks, slot, columns, slots, beyond):
+    """As :func:`set_seconds`, from the landmarks in ``columns``; all others are at least ``beyond`` from this one.
+
+    Points for which that does not suffice stay as they are; returns their number.
+    """
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    slot_arrival, cost, certain, reach = landmarks
+    distances = np.empty(columns.shape[1])
+    left = 0
+    block = head[slot]
+    while block >= 0:
+        size = tail_count[slot] if block == tail[slot] else BLOCK
+        for i in range(block * BLOCK, block * BLOCK + size):
+            if second_slots[i] < 0:
+                distances_to_all(X[rows[i]], columns, distances)
+                d1, p1, d2, p2 = two_nearest(distances)
+                if (np.sqrt(d1) + np.sqrt(d2)) * SLACK < np.sqrt(beyond):
+                    seconds[i], second_slots[i] = d2, slots[p2]
+                    cost[slot] = max(cost[slot], d2)
+                else:
+                    left += 1
+        block = following[block]
+    certain[slot] = left == 0
+    return left
+
+
+@jit
+def drop_landmark(cells, landmarks, slot, from_slot):
+    """Take a landmark out; its points go to their second-nearest, which must be known.
+
+    What the second-nearest landmark of the points concerned is now, nobody asks yet: it is unknown (slot -1) and no
+    nearer than the former one, so distances and costs stay as lower bounds. ``from_slot`` holds the distances of the
+    landmark to the others, or zeros where nothing may be concluded from them.
+    """
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    slot_arrival, cost, certain, reach = landmarks
+    block = head[slot]
+    while block >= 0:
+        size = tail_count[slot] if block == tail[slot] else BLOCK
+        for i in range(block * BLOCK, block * BLOCK + size):
+            heir, t = second_slots[i], seconds[i]
+            append(cells, heir, rows[i], t, t, -1)
+            cost[heir] = max(cost[heir], t)
+            certain[heir] = False
+            reach[heir] = max(reach[heir], t)
+        block = following[block]
+    release(cells, head[slot])
+    head[slot], tail[slot], tail_count[slot], mass[slot] = -1, -1, 0, 0
+    slot_arrival[slot], cost[slot], certain[slot], reach[slot] = -1, 0.0, True, 0.0
+    for other in range(slot_arrival.shape[0]):
+        if slot_arrival[other] < 0 or from_slot[other] > max(TINY, 4 * SLACK * cost[other]):
+            continue
+        block = head[other]
+        while block >= 0:
+            size = tail_count[other] if block == tail[other] else BLOCK
+            for i in range(block * BLOCK, block * BLOCK + size):
+                if second_slots[i] == slot:
+                    second_slots[i] = -1
+                    certain[other] = False
+            block = following[block]
+
+
+@jit
+def count_within(cells, slot, limit):
+    """Number of points of a cell within the limit of its landmark."""
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    total = 0
+    block = head[slot]
+    while block >= 0:
+        size = tail_count[slot] if block == tail[slot] else BLOCK
+        for i in range(block * BLOCK, block * BLOCK + size):
+            total += nearests[i] <= limit
+        block = following[block]
+    return total
+
+
+# --- the paper's rule ------------------------------------------------------------------------------------------------
+
+
+@jit
+def column_of(X, n, y):
+    """Squared distances of all rows to y."""
+    out = np.empty(n)
+    for row in range(n):
+        out[row] = squared_distance(X[row], y)
+    return out
 
 
 @jit
@@ -356,19 +473,15 @@ def closest_beyond(X, n, columns, arrivals, limit):
     """As :func:`closest_beyond_matrix` over all stored rows and the landmarks in ``columns`` (d, m)."""
     m = columns.shape[1]
     buffer = np.empty(m)
-    beyond = np.empty(m)
     best, best_r, best_s = np.inf, np.int64(n), np.int64(n)
     for row in range(n):
         distances_to_all(X[row], columns, buffer)
         for j in range(m):
-            beyond[j] = buffer[j] if buffer[j] > limit else np.inf
-        low = smallest(beyond)
-        if low <= best and low < np.inf:
-            for j in range(m):
-                if beyond[j] == low:
-                    r, s = min(row, arrivals[j]), max(row, arrivals[j])
-                    if low < best or r < best_r or (r == best_r and s < best_s):
-                        best, best_r, best_s = low, r, s
+            t = buffer[j]
+            if limit < t <= best:
+                r, s = min(row, arrivals[j]), max(row, arrivals[j])
+                if t < best or r < best_r or (r == best_r and s < best_s):
+                    best, best_r, best_s = t, r, s
     return best, best_r, best_s
 
 

@@ -299,10 +299,9 @@ class PrecomputedSpace(PlainScale):
                 f"{new} new rows after {self.n} arrivals need {self.n + new} columns (distances to all arrivals "
                 f"up to the last new one), got {array.shape[1]}"
             )
-        rows = [array[i, : self.n + i] for i in range(new)]
-        for i, row in enumerate(rows):
-            _usable(row[None, :], np.array([self.n + i]), np.arange(len(row)))
-        return rows
+        return [
+            _usable(array[i, None, : self.n + i], np.array([self.n + i]), np.arange(self.n + i))[0] for i in range(new)
+        ]
 
     def extend(self, rows: Sequence[Array]) -> None:
         """Store checked rows as the next arrivals."""
@@ -347,7 +346,7 @@ def _usable(distances: Array, rows: Ids | None, columns: Ids) -> Array:
     """The distances, or an error that names the first pair whose distance is no finite number >= 0."""
     good = (distances >= 0) & (distances < np.inf)
     if good.all():
-        return distances
+        return distances + 0.0  # no negative zeros: the kernels order distances by their bits
     i, j = (int(k) for k in np.argwhere(~good)[0])
     who = f"row {i}" if rows is None else f"arrival {rows[i]}"
     raise ValueError(

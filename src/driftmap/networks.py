@@ -1,9 +1,9 @@
 """Tie-decay networks: contacts in, a weighted network at any time out, and its Laplacian spectrum.
 
 A contact (i, j, t) raises the weight of the tie between i and j by one; between contacts every weight decays
-at the rate `decay` (alpha in the paper's supplement). The unnormalised Laplacian distance between two networks
-is the Euclidean distance between their sorted spectra, so `laplacian_spectra` turns a stream of networks into a
-stream of vectors that needs no distance of its own.
+at the rate `decay` (alpha in the paper's supplement). The unnormalised Laplacian distance between two
+networks is the Euclidean distance between their sorted spectra, so `laplacian_spectra` turns a stream of
+networks into a stream of vectors that needs no distance of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
+import inspect
 import io
 import itertools
 import math
@@ -18,15 +19,16 @@ import os
 import sys
 import zlib
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 __all__ = [
     "Contacts",
@@ -72,7 +74,7 @@ class Contacts:
             i, j, t = _checked(event)
             times.append(t)
             ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
-        return cls(np.array(times), np.array(ends).reshape(-1, 2), tuple(index))
+        return cls(np.array(times), np.array(ends, dtype=np.int64).reshape(-1, 2), tuple(index))
 
     @property
     def event_times(self) -> FloatArray:
@@ -88,16 +90,114 @@ class Contacts:
             yield nodes[i], nodes[j], t
 
 
+def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Contacts:
+    """Read a list of contacts: a SocioPatterns file or one with named columns (CSV), plain or gzipped.
+
+    SocioPatterns files have no header: each line is `t i j` or `t i j Si Sj` (statuses), separated by tabs or
+    spaces. Otherwise the first line names the columns; `columns` = (t, i, j) or (t, i, j, Si, Sj) says which
+    are meant if they have other names, and the rest is ignored. Labels are kept as text and contacts sorted
+    by time. An empty, cut-off or malformed file raises one ValueError that names the file and the line.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "contacts.csv")
+    ...     _ = file.write_text("when,who,whom\\n0,ann,bob\\n20,bob,cem\\n")
+    ...     list(read_contacts(file, columns=("when", "who", "whom")))
+    [('ann', 'bob', 0.0), ('bob', 'cem', 20.0)]
+    """
+    times, ends = array("d"), array("q")
+    index: dict[str, int] = {}
+    statuses: dict[str, str] = {}
+    with contextlib.closing(_rows(Path(path))) as rows:
+        head = next(rows, None)
+        if head is None:
+            raise ValueError(f"{path}: the file is empty")
+        where, is_header = _layout(head[1], columns, f"{path}, line {head[0]}")
+        for number, fields in rows if is_header else itertools.chain([head], rows):
+            try:
+                if len(fields) != len(head[1]):
+                    raise ValueError(f"{len(fields)} fields, where the first line has {len(head[1])}")
+                i, j, t = _checked((fields[where[1]], fields[where[2]], fields[where[0]]))
+                if not (i and j):
+                    raise ValueError("the label of a node is missing")
+                for node, position in zip((i, j), where[3:], strict=False):
+                    if statuses.setdefault(node, fields[position]) != fields[position]:
+                        raise ValueError(
+                            f"{node!r} is {fields[position]!r}, but was {statuses[node]!r} before"
+                        )
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+            times.append(t)
+            ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
+    if not times:
+        raise ValueError(f"{path}, line {head[0]}: no contacts after the header")
+    order = np.argsort(np.array(times), kind="stable")
+    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)[order]
+    status = tuple(statuses[node] for node in index) if statuses else None
+    return Contacts(np.array(times)[order], pairs, tuple(index), status)
+
+
+def _checked(contact: Any) -> Any:
+    """The contact as (i, j, t) with a float t; raises if no network could take it."""
+    try:
+        i, j, t = contact
+        hash((i, j))
+        t = float(t)
+    except (TypeError, ValueError):
+        raise ValueError(f"contact {contact!r} is not (node, node, time)") from None
+    if not math.isfinite(t):
+        raise ValueError(f"contact {contact!r} has no finite time")
+    if i == j:
+        raise ValueError(f"contact {contact!r} joins a node to itself")
+    return i, j, t
+
+
+def _rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
+    """The lines of a text file that are not blank, numbered, split at commas or else at white space."""
+    number = 0
+    try:
+        with path.open("rb") as raw:
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"  # the magic number tells more than the file's name
+            stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+                first = next(text, "")
+                lines = itertools.chain([first], text)
+                split = csv.reader(lines, skipinitialspace=True) if "," in first else map(str.split, lines)
+                for number, fields in enumerate(split, 1):
+                    if fields:
+                        yield number, fields
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path}, after line {number}: the compressed file is cut off or damaged") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}, after line {number}: not a text file of contacts ({error})") from error
+
+
+def _layout(first: list[str], columns: Sequence[str] | None, place: str) -> tuple[list[int], bool]:
+    """Positions of t, i, j (and the two statuses), and whether the first line is a header."""
+    named = tuple(columns or ("t", "i", "j"))
+    if len(named) not in (3, 5):
+        raise ValueError(f"columns must name t, i, j or t, i, j and two statuses, got {named}")
+    if set(named) <= set(first):
+        statuses = ("Si", "Sj") if not columns and {"Si", "Sj"} <= set(first) else ()
+        return [first.index(name) for name in (*named, *statuses)], True
+    with contextlib.suppress(ValueError):
+        if not columns and len(first) in (3, 5) and not math.isnan(float(first[0])):
+            return list(range(len(first))), False
+    missing = ", ".join(name for name in named if name not in first)
+    raise ValueError(f"{place}: neither `t i j` or `t i j Si Sj` nor a header with the columns {missing}")
+
+
 class TieDecayNetwork:
     """The weighted network B(t) of a stream of undirected contacts.
 
-    B(t_{r+1}) = exp(-decay (t_{r+1} - t_r)) B(t_r) + A_{r+1}, where A is 0/1: a pair that is reported twice at
-    the same time counts once. Each tie is decayed only when it is used, so a contact costs the same in a network
-    of any size, and memory holds one entry per pair that ever met, however long the stream.
+    B(t_{r+1}) = exp(-decay (t_{r+1} - t_r)) B(t_r) + A_{r+1}, where A is 0/1: a pair that is reported twice
+    at the same time counts once. Each tie is decayed only when it is used, so a contact costs the same in a
+    network of any size, and memory holds one entry per pair that ever met, however long the stream.
 
-    `decay` is the rate per unit of time, >= 0. With `nodes`, the network has exactly these nodes and a contact
-    of any other is an error; without, nodes join at their first contact. A contact that is older than the latest
-    one, joins a node to itself or has no finite time raises a ValueError that names it and changes nothing.
+    `decay` is the rate per unit of time, >= 0. With `nodes`, the network has exactly these nodes and a
+    contact of any other is an error; without, nodes join at their first contact. A contact that is older than
+    the latest, joins a node to itself or has no finite time raises a ValueError that names it, and changes
+    nothing.
 
     >>> network = TieDecayNetwork(decay=np.log(2) / 20)
     >>> network.add("ann", "bob", 0)
@@ -112,7 +212,7 @@ class TieDecayNetwork:
         self.decay = float(decay)
         self._fixed = nodes is not None
         self._index: dict[Node, int] = {}
-        for node in nodes or ():
+        for node in () if nodes is None else nodes:
             self._index.setdefault(node, len(self._index))
         self._time: float | None = None
         # One entry per pair that ever met: its ends, its weight at its own last contact, and when that was.
@@ -195,9 +295,7 @@ class TieDecayNetwork:
             raise ValueError(f"contact {contact!r} is older than the latest contact, at t={latest}")
         if self._fixed and not (i in self._index and j in self._index):
             unknown = j if i in self._index else i
-            raise ValueError(
-                f"contact {contact!r}: {unknown!r} is not one of the {len(self._index)} nodes given"
-            )
+            raise ValueError(f"contact {contact!r}: {unknown!r} is not one of the nodes given")
         return i, j, t
 
     def _apply(self, i: Node, j: Node, t: float) -> None:
@@ -218,8 +316,7 @@ class TieDecayNetwork:
         """The ends of every tie and its weight at time `t`."""
         latest = -math.inf if self._time is None else self._time
         now = latest if t is None else float(t)
-        # Written so that NaN fails too.
-        if t is not None and not latest <= now < math.inf:
+        if t is not None and not latest <= now < math.inf:  # in this form NaN fails too
             raise ValueError(f"t={t} is not a finite time from the latest contact's, {self._time}, on")
         ends = np.array(self._ends, dtype=np.int64).reshape(-1, 2)
         weights = np.array(self._weights) * np.exp(-self.decay * (now - np.array(self._last)))
@@ -230,8 +327,8 @@ def laplacian_spectrum(network: Any, n_eigenvalues: int | None = None) -> FloatA
     """Eigenvalues of the unnormalised Laplacian D - B, ascending; or only the `n_eigenvalues` largest.
 
     `network` is a symmetric adjacency matrix (array or SciPy sparse), a networkx graph (edge attribute
-    "weight", 1 where absent) or a `TieDecayNetwork` (at its latest contact). All eigenvalues of a large network
-    take a dense matrix; a few take only its edges, and the same network always gives the same numbers.
+    "weight", 1 where absent) or a `TieDecayNetwork` (at its latest contact). All eigenvalues of a large
+    network take a dense matrix; a few take only its edges, and a network always gives the same numbers.
 
     >>> laplacian_spectrum(np.array([[0, 2], [2, 0]]))
     array([0., 4.])
@@ -239,17 +336,16 @@ def laplacian_spectrum(network: Any, n_eigenvalues: int | None = None) -> FloatA
     adjacency = _as_adjacency(network)
     n = adjacency.shape[0]
     kept = _n_kept(n_eigenvalues, n)
-    if n <= _DENSE_LIMIT or 4 * kept > n:
-        dense = adjacency.toarray() if scipy.sparse.issparse(adjacency) else adjacency
-        return np.linalg.eigvalsh(_laplacians(dense))[n - kept :]
-    return _largest_eigenvalues(scipy.sparse.csr_array(adjacency), kept)
+    if n > _DENSE_LIMIT and 4 * kept < n:
+        return _largest_eigenvalues(scipy.sparse.csr_array(adjacency), kept)
+    return _eigenvalues(adjacency.toarray() if scipy.sparse.issparse(adjacency) else adjacency)[n - kept :]
 
 
 def laplacian_distance(a: Any, b: Any, n_eigenvalues: int | None = None) -> float:
     """Euclidean distance between the spectra of two networks, of the kinds `laplacian_spectrum` takes.
 
     A node without ties only adds a zero eigenvalue, so networks of different sizes are compared as if the
-    smaller one had further such nodes. With `n_eigenvalues`, only that many largest eigenvalues are compared.
+    smaller one had further such nodes. With `n_eigenvalues`, only that many largest ones are compared.
 
     >>> laplacian_distance(np.array([[0, 2], [2, 0]]), np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
     2.0
@@ -268,7 +364,7 @@ def laplacian_spectra(
     contacts: Iterable[Contact],
     decay: float,
     *,
-    nodes: Sequence[Node] | None = None,
+    nodes: Iterable[Node] | None = None,
     n_eigenvalues: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """The times t_r of a list of contacts and, one row each, the sorted spectrum of B(t_r).
@@ -276,7 +372,7 @@ def laplacian_spectra(
     Every row has one eigenvalue per node of the whole list (or of `nodes`), or the `n_eigenvalues` largest.
 
     >>> times, spectra = laplacian_spectra([("a", "b", 0), ("b", "c", 20)], decay=0)
-    >>> times, spectra.round(6) + 0.0
+    >>> times, abs(spectra.round(6))
     (array([ 0., 20.]), array([[0., 0., 2.], [0., 1., 3.]]))
     """
     record = contacts if isinstance(contacts, Contacts) else Contacts.from_events(contacts)
@@ -291,123 +387,31 @@ def laplacian_spectra(
     # A stack goes to LAPACK in one call: the Python cost of a call is then shared by many small networks.
     snapshots = (matrix for _, matrix in network.snapshots(record))
     size = max(1, _BLOCK_BYTES // max(1, 8 * n * n))
-    for start in range(0, len(times), size):
-        stack = np.stack(list(itertools.islice(snapshots, size)))
-        spectra[start : start + size] = np.linalg.eigvalsh(_laplacians(stack))[:, n - kept :]
+    # Threads gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each other.
+    with threadpool_limits(1 if n <= _DENSE_LIMIT else None, user_api="blas"):
+        for start in range(0, len(times), size):
+            stack = np.stack(list(itertools.islice(snapshots, size)))
+            spectra[start : start + size] = _eigenvalues(stack)[:, n - kept :]
     return times, spectra
 
 
 def spectrum_at(spectra: ArrayLike, times: ArrayLike, t: ArrayLike, decay: float) -> FloatArray:
     """Spectrum of B(t) at any `t`, one or many, from the spectra at the contacts' `times`.
 
-    Between contacts B only shrinks, and its eigenvalues with it: the spectrum of the last contact time t_r <= t
-    is scaled by exp(-decay (t - t_r)). Before the first contact there are no ties and every eigenvalue is 0.
+    Between contacts B only shrinks, and its eigenvalues with it: the spectrum of the last t_r <= t is scaled
+    by exp(-decay (t - t_r)). Before the first contact there are no ties and every eigenvalue is 0.
 
     >>> spectrum_at([[0.0, 2.0], [0.0, 3.0]], times=[0, 20], t=[10, 25], decay=0.1).round(3)
-    array([[0.   , 0.736], [0.   , 1.82 ]])
+    array([[0. , 0.736], [0. , 1.82 ]])
     """
-    rows = np.asarray(spectra, dtype=np.float64)
-    known = np.asarray(times, dtype=np.float64)
-    asked = np.asarray(t, dtype=np.float64)
-    if rows.ndim != 2 or known.shape != rows.shape[:1] or not len(known) or not np.all(np.diff(known) > 0):
+    rows, known, asked = (np.asarray(values, dtype=np.float64) for values in (spectra, times, t))
+    if rows.ndim != 2 or known.shape != rows.shape[:1] or not known.size or not np.all(np.diff(known) > 0):
         raise ValueError(f"need one spectrum for each ascending time, got {rows.shape} and {known.shape}")
     if not np.all(np.isfinite(asked)):
         raise ValueError("t must be finite")
     last = np.searchsorted(known, asked, side="right") - 1
-    age = np.where(last < 0, np.inf, asked - known[last])
-    scale = np.where(last < 0, 0.0, np.exp(-decay * np.where(last < 0, 0.0, age)))
-    return cast(FloatArray, scale[..., np.newaxis] * rows[last])
-
-
-def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Contacts:
-    """Read a list of contacts: a SocioPatterns file or a CSV file with named columns, plain or gzipped.
-
-    SocioPatterns files have no header: each line is `t i j` or `t i j Si Sj` (statuses), separated by tabs or
-    spaces. Otherwise the first line names the columns, `columns` = (t, i, j) or (t, i, j, Si, Sj) says which are
-    meant, and others are ignored. Labels are kept as text, and contacts are sorted by time. A file that is empty,
-    cut off or malformed raises one ValueError that names the file and the line.
-
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "contacts.csv")
-    >>> _ = file.write_text("when,who,whom\\n0,ann,bob\\n20,bob,cem\\n")
-    >>> list(read_contacts(file, columns=("when", "who", "whom")))
-    [('ann', 'bob', 0.0), ('bob', 'cem', 20.0)]
-    """
-    times, ends = array("d"), array("q")
-    index: dict[str, int] = {}
-    statuses: dict[str, str] = {}
-    with contextlib.closing(_rows(Path(path))) as rows:
-        number, first = next(rows, (0, []))
-        where, header = _layout(first, columns, f"{path}, line {number}")
-        for number, fields in rows if header else itertools.chain([(number, first)], rows):
-            try:
-                if len(fields) != len(first):
-                    raise ValueError(f"{len(fields)} fields, where the first line has {len(first)}")
-                i, j, t = _checked((fields[where[1]], fields[where[2]], fields[where[0]]))
-                for node, position in zip((i, j), where[3:], strict=False):
-                    if statuses.setdefault(node, fields[position]) != fields[position]:
-                        raise ValueError(
-                            f"{node!r} is {fields[position]!r}, but was {statuses[node]!r} before"
-                        )
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
-            times.append(t)
-            ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
-    if not times:
-        raise ValueError(f"{path}: no contacts in the file")
-    order = np.argsort(np.array(times), kind="stable")
-    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)[order]
-    status = tuple(statuses[node] for node in index) if statuses else None
-    return Contacts(np.array(times)[order], pairs, tuple(index), status)
-
-
-def _checked(contact: Any) -> Any:
-    """The contact as (i, j, t), t a float; raises if no network could take it."""
-    try:
-        i, j, t = contact
-        hash((i, j))
-        t = float(t)
-    except (TypeError, ValueError):
-        raise ValueError(f"contact {contact!r} is not (node, node, time)") from None
-    if not math.isfinite(t):
-        raise ValueError(f"contact {contact!r} has no finite time")
-    if i == j:
-        raise ValueError(f"contact {contact!r} joins a node to itself")
-    return i, j, t
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a text file that are not blank, numbered and split at commas or else at white space."""
-    number = 0
-    try:
-        with path.open("rb") as raw:
-            packed = raw.peek(2)[:2] == b"\x1f\x8b"
-            stream = cast(BinaryIO, gzip.open(raw)) if packed else raw
-            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-                first = next(text, "")
-                lines = itertools.chain([first], text)
-                split = csv.reader(lines, skipinitialspace=True) if "," in first else map(str.split, lines)
-                for number, fields in enumerate(split, 1):
-                    if fields:
-                        yield number, fields
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path}, after line {number}: the compressed file is cut off or damaged") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}, after line {number}: not a text file of contacts ({error})") from error
-
-
-def _layout(first: list[str], columns: Sequence[str] | None, place: str) -> tuple[list[int], bool]:
-    """Positions of t, i, j (and the two statuses), and whether the first line is a header."""
-    named = tuple(columns or ("t", "i", "j"))
-    if len(named) not in (3, 5):
-        raise ValueError(f"columns must name t, i, j or t, i, j and two statuses, got {named}")
-    if set(named) <= set(first):
-        statuses = () if columns or not {"Si", "Sj"} <= set(first) else ("Si", "Sj")
-        return [first.index(name) for name in (*named, *statuses)], True
-    if columns or (first and len(first) not in (3, 5)):
-        missing = [name for name in named if name not in first]
-        raise ValueError(f"{place}: no column {', '.join(missing)}, and not a line `t i j` or `t i j Si Sj`")
-    return list(range(len(first))), False
+    scale = np.where(last < 0, 0.0, np.exp(-decay * np.maximum(asked - known[last], 0.0)))
+    return np.asarray(scale[..., np.newaxis] * rows[last], dtype=np.float64)
 
 
 def _n_kept(n_eigenvalues: int | None, n: int) -> int:
@@ -423,41 +427,38 @@ def _as_adjacency(network: Any) -> Any:
         return network.sparse_adjacency()
     if networkx is not None and isinstance(network, networkx.Graph):
         network = networkx.to_scipy_sparse_array(network, dtype=float) if len(network) else np.zeros((0, 0))
-    sparse = scipy.sparse.issparse(network)
-    matrix = network.astype(np.float64) if sparse else np.asarray(network, dtype=np.float64)
+    is_sparse = scipy.sparse.issparse(network)
+    matrix = network.astype(np.float64) if is_sparse else np.asarray(network, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"an adjacency matrix is square, got shape {matrix.shape}")
-    if not np.all(np.isfinite(matrix.data if sparse else matrix)):
+    if not np.all(np.isfinite(matrix.data if is_sparse else matrix)):
         raise ValueError("the adjacency matrix holds NaN or infinity")
     # Rounding may differ on the two sides of the diagonal; a direction may not.
     if matrix.shape[0] and abs(matrix - matrix.T).max() > 1e-9 * abs(matrix).max():
-        raise ValueError(
-            "the adjacency matrix is not symmetric: the Laplacian distance is for undirected networks"
-        )
+        raise ValueError("the adjacency matrix is not symmetric; the distance is for undirected networks")
     return matrix
 
 
-def _laplacians(adjacency: FloatArray) -> FloatArray:
-    """D - B of one matrix or of a stack."""
+def _eigenvalues(adjacency: FloatArray) -> FloatArray:
+    """All Laplacian eigenvalues of one dense network or of a stack."""
     laplacians = -adjacency
     diagonal = np.arange(adjacency.shape[-1])
     laplacians[..., diagonal, diagonal] += adjacency.sum(axis=-1)
-    return laplacians
+    return np.asarray(np.linalg.eigvalsh(laplacians), dtype=np.float64)
 
 
 def _largest_eigenvalues(adjacency: Any, n_eigenvalues: int) -> FloatArray:
     """The largest Laplacian eigenvalues by the Lanczos method, from the edges alone."""
-    degrees = adjacency.sum(axis=1)
-    laplacian = scipy.sparse.diags_array(degrees) - adjacency
-    if not laplacian.count_nonzero():
-        return np.zeros(n_eigenvalues)
+    laplacian = scipy.sparse.diags_array(adjacency.sum(axis=1)) - adjacency
     # A fixed start makes the result repeatable. It must not be the vector of ones, which every Laplacian maps
-    # to zero, so that the method could not leave it.
+    # to zero, so that the method could not leave it. If few eigenvalues are distinct the method starts again
+    # from a random vector; SciPy has let us fix that one too since 1.17.
     start = np.random.default_rng(0).standard_normal(adjacency.shape[0])
+    restart = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters else {}
     try:
         found = scipy.sparse.linalg.eigsh(
-            laplacian, n_eigenvalues, which="LA", v0=start, return_eigenvectors=False
+            laplacian, n_eigenvalues, which="LA", v0=start, return_eigenvectors=False, **restart
         )
-    except scipy.sparse.linalg.ArpackError:
-        found = np.linalg.eigvalsh(laplacian.toarray())[-n_eigenvalues:]
-    return np.sort(found)
+    except scipy.sparse.linalg.ArpackError:  # no ties at all, or no convergence
+        return _eigenvalues(adjacency.toarray())[-n_eigenvalues:]
+    return np.sort(np.asarray(found, dtype=np.float64))

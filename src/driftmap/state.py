@@ -1,8 +1,12 @@
 """The stream's state as one record: how every stored point lies to the landmarks.
 
-Each stored point has two numbers, its distance to the nearest and to the second-nearest landmark, and which they are:
-24 bytes. Maxima per chunk of consecutive arrivals and per landmark cell let a change of landmarks touch only the points
-it concerns.
+Each stored point has a record of 24 bytes: its number, its distance to the nearest and to the second-nearest landmark, and
+which the second is. The records of the points nearest to one landmark, its *cell*, lie together, so a change of
+landmarks touches only the cells it concerns. The second-nearest landmark is looked up only when it is asked for: until
+then its slot is -1 and a lower bound stands for its distance.
+
+A cell is a chain of blocks of ``BLOCK`` records, all full but the last; blocks that are not used form a chain as well.
+Landmarks live in numbered slots, so that a record can name one.
 """
 
 from __future__ import annotations
@@ -16,11 +20,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-CHUNK = 256
-"""Stored points are handled in chunks of this many consecutive arrivals."""
+BLOCK = 64
+"""Records in a block."""
 EVENTS_KEPT = 10_000
-PER_ROW = ("nearest", "second", "nearest_slot", "second_slot")
-PER_CHUNK = ("chunk_nearest", "chunk_second", "chunk_spread")
 
 
 class Event(NamedTuple):
@@ -39,95 +41,134 @@ class Event(NamedTuple):
     radius_after: float
 
 
+class Cells(NamedTuple):
+    """Records of the stored points, by landmark. The first four arrays have one entry per record."""
+
+    row: NDArray[np.int32]
+    """Arrival number."""
+    nearest: Array
+    """Distance to the landmark of the cell."""
+    second: Array
+    """Distance to the second-nearest landmark, or a lower bound of it."""
+    second_slot: NDArray[np.int32]
+    """Slot of the second-nearest landmark; -1: not known."""
+    following: NDArray[np.int32]
+    """Per block: the next one of its chain; -1: none."""
+    head: NDArray[np.int32]
+    """Per slot: the first block of the cell; -1: the cell is empty."""
+    tail: NDArray[np.int32]
+    """Per slot: the last block."""
+    tail_count: NDArray[np.int64]
+    """Per slot: the records in the last block."""
+    mass: Ids
+    """Per slot: the records in the cell."""
+    free: NDArray[np.int32]
+    """The first block that is not used."""
+
+
+class Landmarks(NamedTuple):
+    """The landmarks, one entry per slot; distances are in the comparison scale of the space."""
+
+    arrival: Ids
+    """Arrival number; -1: the slot is free."""
+    cost: Array
+    """The radius that the loss of the landmark would need (the notes' rho*): the largest second distance in its cell."""
+    certain: NDArray[np.bool_]
+    """Whether the cost is exact, not only a lower bound."""
+    reach: Array
+    """The largest nearest distance in the cell."""
+
+
 class StreamState:
-    """All that is known about a stream besides its points; distances are in the comparison scale of the space."""
+    """All that is known about a stream besides its points."""
 
     def __init__(self, n_landmarks: int, radius: float) -> None:
         self.n = 0
         self.radius = radius
-        # One slot more than landmarks: for a moment the newcomer is there and nobody has left yet.
-        self.slot_arrival: Ids = np.full(n_landmarks + 1, -1, dtype=np.int64)
-        self.cost: Array = np.zeros(n_landmarks + 1)
-        """Per landmark: how far its points would be from the others, i.e. the radius its loss would need (rho*)."""
-        self.stale = np.zeros(n_landmarks + 1, dtype=np.bool_)
-        self.nearest: Array = np.empty(0)
-        self.second: Array = np.empty(0)
-        self.nearest_slot: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-        self.second_slot: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-        self.chunk_nearest: Array = np.empty(0)
-        self.chunk_second: Array = np.empty(0)
-        self.chunk_spread: Array = np.empty(0)
+        slots = n_landmarks + 1  # for a moment the newcomer is there and nobody has left yet
+        self.marks = Landmarks(
+            np.full(slots, -1, np.int64), np.zeros(slots), np.ones(slots, np.bool_), np.zeros(slots)
+        )
+        self.cells = Cells(
+            np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32), np.empty(0, np.int32),
+            np.full(slots, -1, np.int32), np.full(slots, -1, np.int32), np.zeros(slots, np.int64),
+            np.zeros(slots, np.int64), np.full(1, -1, np.int32),
+        )  # fmt: skip
         self.n_replacements = 0
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
 
-    @property
-    def n_chunks(self) -> int:
-        """Number of chunks in use, the last one possibly not full."""
-        return -(-self.n // CHUNK)
-
     def slots(self) -> NDArray[np.intp]:
         """Slots of the landmarks, in order of arrival."""
-        order = np.argsort(self.slot_arrival)
-        return order[np.searchsorted(self.slot_arrival[order], 0) :]
+        order = np.argsort(self.marks.arrival)
+        return order[np.searchsorted(self.marks.arrival[order], 0) :]
 
     def landmarks(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
-        return self.slot_arrival[self.slots()]
+        return self.marks.arrival[self.slots()]
 
     def masses(self) -> Ids:
         """For each landmark, in order of arrival, the number of stored points nearest to it."""
-        counts = np.bincount(self.nearest_slot[: self.n], minlength=len(self.slot_arrival))
-        return counts[self.slots()].astype(np.int64)
+        return self.cells.mass[self.slots()]
 
     def covering_radius(self) -> float:
         """The largest distance of a stored point to its nearest landmark."""
-        return float(self.chunk_nearest[: self.n_chunks].max(initial=0.0))
+        return float(self.marks.reach.max())
 
     def reserve(self, n: int) -> None:
-        """Make room for n stored points."""
-        if n <= len(self.nearest):
+        """Make room for n stored points: full blocks, and one that is not full for each slot."""
+        old = self.cells
+        blocks, had = n // BLOCK + len(old.head) + 1, len(old.following)
+        if blocks <= had:
             return
-        size = -(-max(n, 2 * len(self.nearest)) // CHUNK) * CHUNK
-        for names, length in ((PER_ROW, size), (PER_CHUNK, size // CHUNK)):
-            for name in names:
-                old = getattr(self, name)
-                grown = np.empty(length, dtype=old.dtype)
-                grown[: len(old)] = old
-                setattr(self, name, grown)
+        blocks = max(blocks, had + had // 2)
+        per_record = [np.empty(blocks * BLOCK, array.dtype) for array in old[:4]]
+        for grown, array in zip(per_record, old[:4], strict=True):
+            grown[: len(array)] = array
+        following = np.arange(1, blocks + 1, dtype=np.int32)  # the new blocks form a chain
+        following[:had], following[-1] = old.following, -1
+        end = -1  # of the chain of unused blocks
+        block = int(old.free[0])
+        while block >= 0:
+            end, block = block, int(old.following[block])
+        (old.free if end < 0 else following)[max(end, 0)] = had
+        self.cells = Cells(*per_record, following, *old[5:])  # type: ignore[arg-type]
 
 
 class Undo:
-    """Takes a state back to where it was, so that a batch is learnt as a whole or not at all.
-
-    Only chunks about to be changed are copied, each once: the price is in proportion to the work.
-    """
+    """Takes a state back to where it was, so that a batch is learnt as a whole or not at all."""
 
     def __init__(self, state: StreamState) -> None:
         self.state = state
         self.n, self.radius = state.n, state.radius
-        self.slot_arrival, self.cost = state.slot_arrival.copy(), state.cost.copy()
-        self.saved: list[tuple[Ids, list[NDArray[np.generic]]]] = []
-        self.seen = np.zeros(state.n_chunks, dtype=np.bool_)
-        if state.n % CHUNK:  # new arrivals go into the last chunk
-            self.remember(np.array([state.n_chunks - 1]))
+        self.small = [array.copy() for array in (*state.marks, *state.cells[5:])]
+        self.records: list[NDArray[np.generic]] = []
 
-    def remember(self, chunks: Ids) -> None:
-        """Keep a copy of these chunks, where they are older than the batch."""
-        chunks = chunks[: np.searchsorted(chunks, len(self.seen))]
-        chunks = chunks[~self.seen[chunks]]
-        if not len(chunks):
-            return
-        self.seen[chunks] = True
-        rows = [getattr(self.state, name).reshape(-1, CHUNK)[chunks] for name in PER_ROW]
-        self.saved.append((chunks, rows + [getattr(self.state, name)[chunks] for name in PER_CHUNK]))
+    def remember(self) -> None:
+        """Save the records, since the landmarks are about to change.
+
+        Until then the batch has only appended to the cells, which their counts undo.
+        """
+        if not self.records:
+            used = self.n // BLOCK + len(self.state.marks.arrival) + 1
+            self.records = [array[: used * BLOCK].copy() for array in self.state.cells[:4]]
+            self.records.append(self.state.cells.following[:used].copy())
 
     def restore(self) -> None:
         """Put everything back."""
-        state = self.state
-        for chunks, copies in self.saved:
-            for name, copy in zip(PER_ROW + PER_CHUNK, copies, strict=True):
-                array = getattr(state, name)
-                (array.reshape(-1, CHUNK) if name in PER_ROW else array)[chunks] = copy
+        state, cells = self.state, self.state.cells
         state.n, state.radius = self.n, self.radius
-        state.slot_arrival, state.cost = self.slot_arrival, self.cost
-        state.stale[:] = False
+        for array, copy in zip((*state.marks, *cells[5:]), self.small, strict=True):
+            array[:] = copy
+        for array, copy in zip(cells[:5], self.records, strict=False):
+            array[: len(copy)] = copy
+        used = np.zeros(len(cells.following), np.bool_)
+        for first, last in zip(cells.head, cells.tail, strict=True):
+            block = int(first)
+            while block >= 0:
+                used[block] = True
+                if block == last:
+                    cells.following[block] = -1
+                block = int(cells.following[block])
+        unused = np.append(np.flatnonzero(~used), -1)
+        cells.free[0] = unused[0]
+        cells.following[unused[:-1]] = unused[1:]

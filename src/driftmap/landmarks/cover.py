@@ -9,17 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftmap import _kernels
-from driftmap.landmarks.search import MatrixSearch
+from driftmap.landmarks.search import ROWS, MatrixSearch
 from driftmap.state import Event, StreamState, Undo
-
-Ids = NDArray[np.int64]
-
-# Rows looked at in one go; after a change of landmarks it starts small again, since the next change may be near.
-FIRST_LOOK, LONGEST_LOOK = 8, 1 << 16
-CHUNKS_AT_A_TIME = 1024
 
 
 class Cover:
@@ -40,46 +33,39 @@ class Cover:
         self.undo.restore()
         self.search.landmarks_changed()
 
-    def insert(self, arrival: int) -> int:
-        """Make a stored point a landmark; returns its slot."""
-        state = self.state
-        slot = int(np.flatnonzero(state.slot_arrival < 0)[0])
-        state.slot_arrival[slot] = arrival
-        state.cost[slot] = 0.0
-        chunks = self.search.chunks_near(state, arrival, state.chunk_second)
-        self.undo.remember(chunks)
-        for part in np.split(chunks, range(CHUNKS_AT_A_TIME, len(chunks), CHUNKS_AT_A_TIME)):
-            _kernels.insert_landmark(
-                part, state.n, self.search.column(state, part, arrival), slot, state.slot_arrival,
-                state.nearest, state.nearest_slot, state.second, state.second_slot,
-                state.cost, state.stale, state.chunk_nearest, state.chunk_second,
-            )  # fmt: skip
-        self._renew_stale_costs()
-        self.search.landmarks_changed()
-        return slot
+    def add(self, start: int, stop: int) -> None:
+        """Take arrivals that have just been scanned into the cells of their nearest landmarks."""
+        _kernels.add_rows(self.state.cells, self.state.marks, start, stop - start, *self.search.found.arrays())
+        self.state.n = stop
 
-    def _renew_stale_costs(self) -> None:
+    def insert(self, arrival: int) -> None:
+        """Make a stored point a landmark."""
+        self.undo.remember()
+        marks = self.state.marks
+        newcomer = int(np.argmin(marks.arrival))  # a free slot holds -1
+        marks.arrival[newcomer] = arrival
+        self.search.insert(self.state, newcomer)
+        self.search.landmarks_changed()
+
+    def begin(self) -> None:
+        """Make the very first arrival a landmark: there is no cell yet to take it from."""
         state = self.state
-        stale = state.slot_arrival[state.stale]
-        if len(stale):
-            near = [self.search.chunks_near(state, int(z), state.chunk_nearest) for z in stale]
-            chunks = np.unique(np.concatenate(near))
-            _kernels.refresh_costs(chunks, state.n, state.nearest_slot, state.second, state.stale, state.cost)
+        state.marks.arrival[0], state.marks.cost[0], state.n = 0, np.inf, 1
+        _kernels.append(state.cells, 0, 0, 0.0, np.inf, -1)
+        self.search.landmarks_changed()
+
+    def cost(self, slot: int) -> float:
+        """The exact cost of losing a landmark: the largest distance of its points to the other landmarks."""
+        if not self.state.marks.certain[slot]:
+            self.ready().set_seconds(self.state, slot)
+        return float(self.state.marks.cost[slot])
 
     def drop(self, slot: int) -> int:
-        """Take a landmark out; its points go to the landmarks that are nearest now. Returns its arrival number."""
+        """Take a landmark whose cost is exact out; its points go to those nearest now. Returns its arrival number."""
         state = self.state
-        arrival = int(state.slot_arrival[slot])
-        chunks = self.search.chunks_near(state, arrival, state.chunk_second)
-        self.undo.remember(chunks)
-        rows = _kernels.orphans(chunks, state.n, slot, state.nearest_slot, state.second_slot)
-        state.slot_arrival[slot] = -1
+        arrival = int(state.marks.arrival[slot])
+        _kernels.drop_landmark(state.cells, state.marks, slot, self.search.between_landmarks(state, slot))
         self.search.landmarks_changed()
-        self.ready().rank(state, rows)
-        _kernels.adopt(
-            rows, chunks, state.n, state.nearest, state.nearest_slot, state.second,
-            state.cost, state.chunk_nearest, state.chunk_second,
-        )  # fmt: skip
         return arrival
 
 
@@ -91,23 +77,20 @@ def learn(cover: Cover, stop: int, n_landmarks: int, rule: Rule) -> list[Event]:
     """Take in the stored arrivals up to ``stop``; returns what happened to the landmarks."""
     state = cover.state
     events: list[Event] = []
-    look = FIRST_LOOK
+    if state.n == 0 < stop:
+        cover.begin()
+        events.append(Event(0, "added", 0, None, state.radius, state.radius))
+    look = cover.search.first_look
     while state.n < stop:
+        search = cover.ready()
         start = state.n
         wanted = min(look, stop - start)
-        search = cover.ready()
-        covered = search.scan(state, start, start + wanted)
-        done = min(covered + 1, wanted)
-        search.extend(state, start, start + done)
-        _kernels.extend_chunks(
-            start, start + done, state.radius, state.nearest, state.nearest_slot, state.second,
-            state.cost, state.chunk_nearest, state.chunk_second,
-        )  # fmt: skip
-        state.n += done
+        covered = search.scan(start, start + wanted, state.radius)
+        cover.add(start, start + min(covered + 1, wanted))
         if covered == wanted:
-            look = min(4 * look, LONGEST_LOOK)
+            look = min(4 * look, ROWS)
             continue
-        look = FIRST_LOOK
+        look = search.first_look
         arrival, before = state.n - 1, state.radius
         if len(search.arrivals) < n_landmarks:
             cover.insert(arrival)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftmap.landmarks.cover import CHUNKS_AT_A_TIME, Cover
-from driftmap.state import CHUNK
+from driftmap import _kernels
+from driftmap.landmarks.cover import Cover
 
 
 def tight(cover: Cover, arrival: int) -> tuple[int, int]:
     """Drop the landmark that is cheapest to lose; the radius becomes the covering radius.
 
-    ``cost`` is known for every landmark, so this needs no search. The radius can shrink as well as grow.
+    Lower bounds of all costs are at hand; they are made exact from the lowest on, until the lowest is an exact one.
+    The radius can shrink as well as grow.
     """
     state = cover.state
     cover.insert(arrival)
-    slots = state.slots()
-    left = cover.drop(int(slots[np.argmin(state.cost[slots])]))
+    while not state.marks.certain[cheapest := _kernels.cheapest(state.marks.arrival, state.marks.cost)]:
+        cover.cost(cheapest)
+    left = cover.drop(cheapest)
     state.radius = state.covering_radius()
     return arrival, left
 
@@ -31,10 +33,10 @@ def paper(cover: Cover, arrival: int) -> tuple[int, int]:
     came = _newcomer(cover, arrival)  # lines 1-6
     cover.insert(came)
     pair = cover.ready().closest_beyond(state)  # lines 7-12
-    landmark_slots = {int(state.slot_arrival[slot]): int(slot) for slot in state.slots()}
+    landmark_slots = {int(state.marks.arrival[slot]): int(slot) for slot in state.slots()}
     ends = [landmark_slots[z] for z in (pair.r, pair.s) if z in landmark_slots]
-    slot = min(ends, key=lambda slot: max(pair.distance, state.cost[slot]))  # lines 13-17; x_r first on a tie
-    radius = max(pair.distance, float(state.cost[slot]))
+    slot = min(ends, key=lambda slot: max(pair.distance, cover.cost(slot)))  # lines 13-17; x_r first on a tie
+    radius = max(pair.distance, cover.cost(slot))
     left = cover.drop(slot)  # line 18
     state.radius = radius
     return came, left
@@ -55,14 +57,8 @@ def _newcomer(cover: Cover, arrival: int) -> int:
 
 def _neighbours(cover: Cover, y: int) -> list[int]:
     """N(y): the stored points within the radius of a stored point, ascending."""
-    state = cover.state
-    found: list[int] = []
-    for first in range(0, state.n_chunks, CHUNKS_AT_A_TIME):
-        chunks = np.arange(first, min(first + CHUNKS_AT_A_TIME, state.n_chunks))
-        column = cover.search.column(state, chunks, y)
-        found += (np.flatnonzero(column <= state.radius) + first * CHUNK).tolist()
-    found.remove(y)
-    return found
+    near = np.flatnonzero(cover.search.column(cover.state, y) <= cover.state.radius)
+    return [int(z) for z in near if z != y]
 
 
 def _edges_at_least(cover: Cover) -> int:
@@ -74,10 +70,9 @@ def _edges_at_least(cover: Cover) -> int:
     state = cover.state
     earlier = state.n - 1
     bound = earlier - len(cover.ready().arrivals)
-    if cover.search.space.triangle:
-        space = cover.search.space
+    space = cover.search.space
+    if space.triangle:
         half = space.comparable(space.true(state.radius) / 2 * (1 - 1e-9))
-        close = state.nearest[:earlier] <= half
-        counts = np.bincount(state.nearest_slot[:earlier][close])
-        bound = max(bound, int((counts * (counts - 1) // 2).sum()))
+        counts = [int(_kernels.count_within(state.cells, slot, half)) for slot in state.slots()]
+        bound = max(bound, sum(count * (count - 1) // 2 for count in counts))
     return bound

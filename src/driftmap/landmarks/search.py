@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import _kernels
 from driftmap.metrics import EuclideanSpace, Space
-from driftmap.state import CHUNK, StreamState
+from driftmap.state import StreamState
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-BLOCK = 1024
-"""Rows whose inner products with the landmarks are computed at a time."""
+ROWS = 1024
+"""Arrivals that are scanned at a time."""
 # The product pays off from this many multiplications per row on, and for this many rows (measured).
-PRODUCT_FROM, PRODUCT_ROWS = 256, 32
+PRODUCT_FROM, PRODUCT_ROWS = 256, 128
+SHORT_LIST = 16
 
 
 class Pair(NamedTuple):
@@ -28,11 +29,27 @@ class Pair(NamedTuple):
     s: int
 
 
+class Scan:
+    """The two nearest landmarks of the arrivals scanned last."""
+
+    def __init__(self) -> None:
+        self.nearest, self.second = np.empty(ROWS), np.empty(ROWS)
+        self.nearest_slot, self.second_slot = np.empty(ROWS, np.int32), np.empty(ROWS, np.int32)
+
+    def arrays(self) -> tuple[Array, NDArray[np.int32], Array, NDArray[np.int32]]:
+        """In the order in which the kernels want them."""
+        return self.nearest, self.nearest_slot, self.second, self.second_slot
+
+
 class MatrixSearch:
     """For any metric: distances come as matrices, and nothing is assumed about them."""
 
+    first_look = 8
+    """Arrivals to look at right after a change of landmarks: what is computed beyond the next change is lost."""
+
     def __init__(self, space: Space) -> None:
         self.space = space
+        self.found = Scan()
         self.current = False
 
     def landmarks_changed(self) -> None:
@@ -42,39 +59,45 @@ class MatrixSearch:
     def lay_out(self, state: StreamState) -> None:
         """Take note of the present landmarks, in order of arrival."""
         self.slots = state.slots().astype(np.int32)
-        self.arrivals = state.slot_arrival[self.slots]
+        self.arrivals = state.marks.arrival[self.slots]
         self.current = True
 
-    def scan(self, state: StreamState, start: int, stop: int) -> int:
-        """Record the two nearest landmarks of arrivals start..stop-1, up to and with the first uncovered one.
+    def scan(self, start: int, stop: int, radius: float) -> int:
+        """Find the two nearest landmarks of at most ROWS arrivals, up to and with the first uncovered one.
 
         Returns how many arrivals before it are covered.
         """
         distances = self.space.pairs(np.arange(start, stop), self.arrivals)
-        return _kernels.scan_matrix(distances, start, self.slots, state.radius, *_records(state))
+        return _kernels.scan_matrix(distances, self.slots, radius, *self.found.arrays())
 
-    def rank(self, state: StreamState, rows: Ids) -> None:
-        """Record the two nearest landmarks of stored rows anew."""
-        for part in _parts(rows):
-            distances = self.space.pairs(part, self.arrivals)
-            _kernels.rank_matrix(distances, part, self.slots, *_records(state))
+    def insert(self, state: StreamState, newcomer: int) -> None:
+        """Let the landmark in a slot compete for the points of all others."""
+        there = state.marks.arrival[[newcomer]]
+        for slot in np.flatnonzero(state.marks.arrival >= 0):
+            if slot != newcomer:
+                rows = _kernels.cell_rows(state.cells, slot, False)
+                column = np.concatenate([self.space.pairs(part, there)[:, 0] for part in parts(rows)] or [np.empty(0)])
+                _kernels.insert_into_cell(state.cells, state.marks, slot, newcomer, column)
 
-    def extend(self, state: StreamState, start: int, stop: int) -> None:
-        """Take note of newly stored rows."""
+    def set_seconds(self, state: StreamState, slot: int) -> None:
+        """Look up the second-nearest landmarks of a cell where they are not known."""
+        rows = _kernels.cell_rows(state.cells, slot, True)
+        distances = np.concatenate([self.space.pairs(part, self.arrivals) for part in parts(rows)])
+        _kernels.set_seconds(state.cells, state.marks, slot, distances, self.slots)
 
-    def chunks_near(self, state: StreamState, arrival: int, reach: Array) -> Ids:
-        """Chunks that may hold a row within the chunk's reach of a stored point: here, all."""
-        return np.arange(state.n_chunks)
+    def between_landmarks(self, state: StreamState, slot: int) -> Array:
+        """Distances of one landmark to the others by slot, or zeros where nothing may be concluded from them."""
+        return np.zeros(len(state.marks.arrival))
 
-    def column(self, state: StreamState, chunks: Ids, arrival: int) -> Array:
-        """Distances of the rows of the chunks to a stored point."""
-        rows = _kernels.rows_of_chunks(chunks, state.n)
-        return self.space.pairs(rows, np.array([arrival]))[:, 0]
+    def column(self, state: StreamState, arrival: int) -> Array:
+        """Distances of all stored points to one of them."""
+        there = np.array([arrival])
+        return np.concatenate([self.space.pairs(part, there)[:, 0] for part in parts(np.arange(state.n))])
 
     def closest_beyond(self, state: StreamState) -> Pair:
         """The closest pair of a landmark and a stored point that are farther apart than the radius."""
         best = (np.inf, state.n, state.n)
-        for part in _parts(np.arange(state.n)):
+        for part in parts(np.arange(state.n)):
             distances = self.space.pairs(part, self.arrivals)
             best = _kernels.closest_beyond_matrix(distances, part, self.arrivals, state.radius, *best)
         return Pair(*best)
@@ -82,57 +105,72 @@ class MatrixSearch:
     def count_edges(self, state: StreamState) -> int:
         """Number of pairs of stored points within the radius."""
         total = 0
-        for part in _parts(np.arange(1, state.n)):
-            distances = self.space.pairs(part, np.arange(part[-1]))
-            close = (distances <= state.radius) & (np.arange(part[-1])[None, :] < part[:, None])
+        for part in parts(np.arange(1, state.n)):
+            earlier = np.arange(part[-1])
+            close = (self.space.pairs(part, earlier) <= state.radius) & (earlier[None, :] < part[:, None])
             total += int(close.sum())
         return total
 
 
 class EuclideanSearch(MatrixSearch):
-    """For Euclidean points: compiled loops, and the triangle inequality to skip chunks."""
+    """For Euclidean points: compiled loops, and the triangle inequality to look at fewer points."""
 
     space: EuclideanSpace
+    first_look = PRODUCT_ROWS - 1  # row by row, so nothing is lost
+
+    def __init__(self, space: EuclideanSpace) -> None:
+        super().__init__(space)
+        self.room: dict[str, Any] = {}  # working memory, kept from one set of landmarks to the next
 
     def lay_out(self, state: StreamState) -> None:
         """Lay out the landmarks as the loops want them."""
         super().lay_out(state)
-        self.rows = self.space.rows[self.arrivals]
-        self.columns = np.ascontiguousarray(self.rows.T)
+        self.columns = np.empty((self.space.rows.shape[1], len(self.arrivals)))
+        _kernels.take_columns(self.space.rows, self.arrivals, self.columns)
         self.filter: ProductFilter | None = None
 
-    def scan(self, state: StreamState, start: int, stop: int) -> int:
-        """As for any metric; large blocks go through a matrix product that discards far landmarks."""
-        m, d = self.rows.shape
-        if stop - start < PRODUCT_ROWS or m * d < PRODUCT_FROM or m < 3:
-            return _kernels.scan_direct(
-                self.space.rows, start, stop, self.columns, self.slots, state.radius, *_records(state)
-            )
-        if self.filter is None:
-            self.filter = ProductFilter(self.rows, state.radius)
-        for first in range(start, stop, BLOCK):
-            last = min(first + BLOCK, stop)
-            covered = self.filter.scan(self.space.rows, first, last, self.slots, state)
-            if covered < last - first:
-                return first + covered - start
-        return stop - start
-
-    def rank(self, state: StreamState, rows: Ids) -> None:
-        """Record the two nearest landmarks of stored rows anew."""
-        _kernels.rank_rows(self.space.rows, rows, self.columns, self.slots, *_records(state))
-
-    def extend(self, state: StreamState, start: int, stop: int) -> None:
-        """Keep the spread of each chunk."""
-        _kernels.extend_spread(self.space.rows, start, stop, state.chunk_spread)
-
-    def chunks_near(self, state: StreamState, arrival: int, reach: Array) -> Ids:
-        """Chunks that may hold a row within the chunk's reach of a stored point."""
+    def scan(self, start: int, stop: int, radius: float) -> int:
+        """As for any metric; many arrivals at once go through a matrix product that discards far landmarks."""
         X = self.space.rows
-        return _kernels.chunks_within(X, state.n, X[arrival], state.chunk_spread, reach)
+        d, m = self.columns.shape
+        if stop - start >= PRODUCT_ROWS and m * d >= PRODUCT_FROM and m >= 3:
+            if self.filter is None:
+                self.filter = ProductFilter(X[self.arrivals], radius, self.room)
+            if self.filter.usable:
+                return self.filter.scan(X, start, stop, self.slots, radius, self.found)
+        return _kernels.scan_direct(X, start, stop, self.columns, self.slots, radius, *self.found.arrays())
 
-    def column(self, state: StreamState, chunks: Ids, arrival: int) -> Array:
-        """Distances of the rows of the chunks to a stored point."""
-        return _kernels.column_of_chunks(self.space.rows, state.n, chunks, self.space.rows[arrival])
+    def insert(self, state: StreamState, newcomer: int) -> None:
+        """Let the landmark in a slot compete for the points in question."""
+        _kernels.insert_euclidean(self.space.rows, state.cells, state.marks, newcomer)
+
+    def set_seconds(self, state: StreamState, slot: int) -> None:
+        """From the neighbours of the landmark if there are many others; where these do not suffice, from all."""
+        if len(self.arrivals) > 2 * SHORT_LIST:
+            from_slot = self.between_landmarks(state, slot)[self.slots]
+            order = np.argpartition(from_slot, SHORT_LIST)
+            near = np.sort(order[:SHORT_LIST])  # in order of arrival
+            beyond = float(from_slot[order[SHORT_LIST]])
+            columns, slots = np.ascontiguousarray(self.columns[:, near]), self.slots[near]
+            if not self._set_seconds(state, slot, columns, slots, beyond):
+                return
+        self._set_seconds(state, slot, self.columns, self.slots, np.inf)
+
+    def _set_seconds(
+        self, state: StreamState, slot: int, columns: Array, slots: NDArray[np.int32], beyond: float
+    ) -> int:
+        return _kernels.set_seconds_euclidean(
+            self.space.rows, state.cells, state.marks, slot, columns, slots, beyond
+        )
+
+    def between_landmarks(self, state: StreamState, slot: int) -> Array:
+        """Squared distances of one landmark to the others, by slot."""
+        arrivals = np.maximum(state.marks.arrival, 0)  # free slots may hold any number
+        return self.space.pairs(arrivals[[slot]], arrivals)[0]
+
+    def column(self, state: StreamState, arrival: int) -> Array:
+        """Distances of all stored points to one of them."""
+        return _kernels.column_of(self.space.rows, state.n, self.space.rows[arrival])
 
     def closest_beyond(self, state: StreamState) -> Pair:
         """The closest pair of a landmark and a stored point that are farther apart than the radius."""
@@ -150,33 +188,36 @@ class ProductFilter:
     the landmarks that remain are computed exactly.
     """
 
-    def __init__(self, landmarks: Array, squared_radius: float) -> None:
+    def __init__(self, landmarks: Array, squared_radius: float, room: dict[str, Any]) -> None:
+        m, d = landmarks.shape
         self.landmarks = landmarks
         self.centre = landmarks.mean(axis=0)
         centred = landmarks - self.centre
         norms = (centred**2).sum(axis=1)
-        m, d = landmarks.shape
-        dtype: type = np.float32
-        self.precision = (d + 16) * 2.0**-23
         largest = norms.max()
-        if not (2 * self.precision * largest < 0.1 * squared_radius and 1e-20 < largest < 1e30):
+        # Twice the usual bound on the error of a sum of d products, for the rounding of the inputs.
+        dtype: type[np.floating[Any]] = np.float32
+        self.error, self.norm_limit = (d + 16) * 2.0**-23, 1e30
+        if not (2 * self.error * largest < 0.1 * squared_radius and 1e-20 < largest < 1e30):
             dtype = np.float64
-            self.precision = (d + 16) * 2.0**-52
+            self.error, self.norm_limit = (d + 16) * 2.0**-52, 1e300
+        self.usable = 1e-200 < largest < 1e300
         self.columns = np.ascontiguousarray(centred.T.astype(dtype))
         self.norms = norms.astype(dtype)
-        self.centred = np.empty((BLOCK, d), dtype)
-        self.row_norms = np.empty(BLOCK)
-        self.products = np.empty((BLOCK, m), dtype)
-        self.buffer = np.empty(m, dtype)
+        if room.get("shape") != (d, m, dtype):
+            room |= {"shape": (d, m, dtype), "norms": np.empty(ROWS), "approximate": np.empty(m, dtype)}
+            room |= {"centred": np.empty((ROWS, d), dtype), "products": np.empty((ROWS, m), dtype)}
+        self.room = room
 
-    def scan(self, X: Array, start: int, stop: int, slots: NDArray[np.int32], state: StreamState) -> int:
-        """Record the two nearest landmarks of rows start..stop-1, up to the first uncovered one."""
-        rows = stop - start
-        _kernels.centre_rows(X, start, stop, self.centre, self.centred, self.row_norms)
-        np.matmul(self.centred[:rows], self.columns, out=self.products[:rows])
+    def scan(self, X: Array, start: int, stop: int, slots: NDArray[np.int32], limit: float, found: Scan) -> int:
+        """Find the two nearest landmarks of the rows, up to and with the first one beyond the limit."""
+        rows, room = stop - start, self.room
+        _kernels.centre_rows(X, start, stop, self.centre, room["centred"], room["norms"])
+        with np.errstate(all="ignore"):  # rows beyond norm_limit may overflow; their products are not used
+            np.matmul(room["centred"][:rows], self.columns, out=room["products"][:rows])
         return _kernels.scan_filtered(
-            X, start, self.landmarks, slots, self.products[:rows], self.row_norms, self.norms, self.precision,
-            state.radius, *_records(state), self.buffer,
+            X, start, stop, self.landmarks, slots, room["products"], room["norms"], self.norms, self.error,
+            self.norm_limit, limit, *found.arrays(), room["approximate"],
         )  # fmt: skip
 
 
@@ -185,10 +226,6 @@ def make_search(space: Space) -> MatrixSearch:
     return EuclideanSearch(space) if isinstance(space, EuclideanSpace) else MatrixSearch(space)
 
 
-def _records(state: StreamState) -> tuple[NDArray[np.generic], ...]:
-    return state.nearest, state.nearest_slot, state.second, state.second_slot
-
-
-def _parts(rows: Ids) -> list[Ids]:
+def parts(rows: Ids) -> list[Ids]:
     """The rows in parts whose distance matrices stay small."""
-    return [rows[a : a + 4 * CHUNK] for a in range(0, len(rows), 4 * CHUNK)]
+    return [rows[a : a + ROWS] for a in range(0, len(rows), ROWS)]

@@ -1,0 +1,273 @@
+"""The paper's three streams: a generated S-curve, hospital contacts and stock prices.
+
+The two recorded data sets are not part of the package. They are read from a file or folder you name, from the
+folder that the environment variable DRIFTMAP_DATA names, or downloaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import http.client
+import os
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import make_s_curve
+
+from driftmap.networks import Contacts, FloatArray, laplacian_spectra, read_contacts
+
+__all__ = ["Hospital", "Stocks", "load_hospital", "load_stocks", "s_curve_stream"]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+DateArray: TypeAlias = NDArray[np.datetime64]
+
+HOSPITAL_FILE = "hospital_lyon_contacts.dat.gz"
+HOSPITAL_URL = "http://www.sociopatterns.org/assets/data/hospital_lyon_contacts.dat.gz"
+HOSPITAL_SHA256 = "12124ddc438300bcaea0022d4937e0e566679e1fd8f11f16a62214fbebc2b012"
+HOSPITAL_START = np.datetime64("2010-12-06T13:00:00")
+HOSPITAL_FIRST_CONTACT = 140  # seconds; the paper's clock times come out only if this is 1:00 PM
+
+STOCKS_FILE = "spy10_adjclose.csv"
+STOCKS_TICKERS = ("AAPL", "MSFT", "AMZN", "NVDA", "GOOGL", "TSLA", "GOOG", "BRK-B", "META", "UNH")
+
+_TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
+
+
+@overload
+def s_curve_stream(
+    n: int = ..., random_state: int | None = ..., *, return_parameter: Literal[False] = ...
+) -> FloatArray: ...
+@overload
+def s_curve_stream(
+    n: int = ..., random_state: int | None = ..., *, return_parameter: Literal[True]
+) -> tuple[FloatArray, FloatArray]: ...
+def s_curve_stream(
+    n: int = 1000, random_state: int | None = 1, *, return_parameter: bool = False
+) -> FloatArray | tuple[FloatArray, FloatArray]:
+    """Points of scikit-learn's S-curve without noise, (n, 3), in order of the curve's parameter.
+
+    The defaults are the paper's stream. With `return_parameter`, also the parameter, ascending.
+
+    >>> points, parameter = s_curve_stream(5, return_parameter=True)
+    >>> points.shape, bool(np.all(np.diff(parameter) >= 0))
+    ((5, 3), True)
+    """
+    points, parameter = make_s_curve(n, noise=0.0, random_state=random_state)
+    order = np.argsort(parameter, kind="stable")
+    return (points[order], parameter[order]) if return_parameter else points[order]
+
+
+@dataclass(frozen=True, eq=False)
+class Hospital:
+    """Contacts of 75 people in a hospital ward in Lyon, 6 to 10 December 2010 (SocioPatterns).
+
+    `contacts` are the face-to-face contacts, in seconds and steps of 20 s. `statuses`, one per node, are NUR
+    (nurse), PAT (patient), MED (doctor) and ADM (administration; the paper counts these among the nurses).
+    """
+
+    contacts: Contacts
+
+    @property
+    def times(self) -> FloatArray:
+        """The times with at least one contact, in seconds: the stream's arrivals."""
+        return self.contacts.event_times
+
+    @property
+    def statuses(self) -> tuple[str, ...]:
+        """The status of each node, in the order of `contacts.nodes`."""
+        return self.contacts.statuses or ()
+
+    @property
+    def clock(self) -> DateArray:
+        """Date and time of day at each of `times`, local time in Lyon.
+
+        As in the paper, the first contact is at 1:00 PM on Monday; its "Monday, 2:14 PM" is arrival 64,
+        counted from 0, at 14:13:40.
+        """
+        return HOSPITAL_START + (self.times - HOSPITAL_FIRST_CONTACT).astype("timedelta64[s]")
+
+    def spectra(self, decay: float = 0.01) -> FloatArray:
+        """Laplacian spectrum of the tie-decay network at each of `times`; `decay` per second is alpha."""
+        return laplacian_spectra(self.contacts, decay)[1]
+
+
+def load_hospital(path: PathLike | None = None, *, url: str = HOSPITAL_URL) -> Hospital:
+    """Load the hospital contacts from `path` (file or folder), DRIFTMAP_DATA or, failing these, `url`.
+
+    A download needs the extra `data`, is checked against the known SHA-256 and kept in DRIFTMAP_CACHE or the
+    system's cache folder; an interrupted one goes on where it stopped. The data are licensed CC BY-NC-SA 3.0:
+    cite Vanhems et al., PLoS ONE 8(9), e73970 (2013).
+    """
+    local = _local_file(path, HOSPITAL_FILE)
+    return Hospital(read_contacts(local or _fetch(url, HOSPITAL_FILE, HOSPITAL_SHA256)))
+
+
+@dataclass(frozen=True, eq=False)
+class Stocks:
+    """Daily adjusted closing prices: `prices` (n_days, n_stocks) at `dates`, columns named by `tickers`."""
+
+    dates: DateArray
+    tickers: tuple[str, ...]
+    prices: FloatArray
+
+    @property
+    def normalized(self) -> FloatArray:
+        """Prices mapped to [0, 1] by each stock's minimum and maximum over the whole period, as in the paper.
+
+        >>> dates = np.array(["2013-01-02", "2013-01-03"], dtype="datetime64[D]")
+        >>> Stocks(dates, ("UNH",), np.array([[2.0], [4.0]])).normalized
+        array([[0.], [1.]])
+        """
+        low = self.prices.min(axis=0)
+        span = self.prices.max(axis=0) - low
+        return np.asarray((self.prices - low) / np.where(span > 0, span, 1.0), dtype=np.float64)
+
+
+def load_stocks(path: PathLike | None = None) -> Stocks:
+    """Load the prices of ten stocks, 2013 to 2022, from `path` (file or folder), DRIFTMAP_DATA or Yahoo.
+
+    A file is CSV: a header `date,<ticker>,...`, then one day per line. A download needs the extra `stocks`;
+    later dividends rescale Yahoo's adjusted prices, which leaves `normalized` as it was, up to rounding.
+    """
+    local = _local_file(path, STOCKS_FILE)
+    return _download_stocks() if local is None else _read_stocks(local)
+
+
+def _local_file(path: PathLike | None, name: str) -> Path | None:
+    """The file at `path`, or `name` in the folder `path` or DRIFTMAP_DATA; None if it is to be downloaded."""
+    folder = os.environ.get("DRIFTMAP_DATA")
+    if path is None and not folder:
+        return None
+    place = Path(path if path is not None else folder or "").expanduser()
+    if path is None and not place.is_dir():
+        raise FileNotFoundError(f"DRIFTMAP_DATA is {str(place)!r}, which is not a folder")
+    file = place / name if place.is_dir() else place
+    if file.exists():
+        return file
+    if path is None:  # the folder may well hold only the other data set
+        return None
+    raise FileNotFoundError(f"no file {str(file)!r}")
+
+
+def _read_stocks(path: Path) -> Stocks:
+    dates: list[np.datetime64] = []
+    prices: list[list[float]] = []
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file)
+        try:
+            header = next(reader, [])
+            if len(header) < 2:
+                raise ValueError("expected a header: date,<ticker>,...")
+            for row in reader:
+                if len(row) != len(header):
+                    raise ValueError(f"{len(row)} fields, where the header has {len(header)}")
+                dates.append(np.datetime64(row[0], "D"))
+                prices.append([float(price) for price in row[1:]])
+                if not np.all(np.isfinite(prices[-1])):
+                    raise ValueError("a price is not a finite number")
+                if len(dates) > 1 and not dates[-1] > dates[-2]:
+                    raise ValueError(f"date {row[0]} does not come after {dates[-2]}")
+            if not dates:
+                raise ValueError("no prices after the header")
+        except (ValueError, csv.Error) as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {error}") from None
+    return Stocks(np.array(dates), tuple(header[1:]), np.array(prices))
+
+
+def _download_stocks() -> Stocks:
+    try:
+        import yfinance
+    except ImportError as error:
+        raise ImportError(
+            'downloading prices needs yfinance: pip install "driftmap[stocks]", or name a file with path='
+        ) from error
+    frame = yfinance.download(
+        list(STOCKS_TICKERS), start="2013-01-01", end="2022-12-31", auto_adjust=False, progress=False
+    )
+    # Without a network yfinance only logs, and returns an empty or partly empty table.
+    prices = (
+        None if frame is None or frame.empty else frame["Adj Close"].reindex(columns=list(STOCKS_TICKERS))
+    )
+    if prices is None or prices.isna().to_numpy().any():
+        raise ConnectionError(
+            "Yahoo Finance did not return all prices; "
+            f"try again, or name a file with path= or put {STOCKS_FILE} in the folder DRIFTMAP_DATA"
+        )
+    dates = prices.index.to_numpy().astype("datetime64[D]")
+    return Stocks(dates, STOCKS_TICKERS, prices.to_numpy(dtype=np.float64))
+
+
+def _fetch(url: str, name: str, sha256: str) -> Path:
+    """Download a file once into the cache, verified."""
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            f'downloading {name} needs pooch: pip install "driftmap[data]", or name a file with path='
+        ) from error
+    cache = Path(os.environ.get("DRIFTMAP_CACHE") or pooch.os_cache("driftmap")).expanduser()
+    downloader = _Resumable(cache / f"{name}.part")
+    with _quiet(pooch.get_logger()):
+        return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=name, path=cache, downloader=downloader))
+
+
+@contextlib.contextmanager
+def _quiet(logger: Any) -> Iterator[None]:
+    """Silence pooch's progress notes: the library never prints."""
+    level = logger.level
+    logger.setLevel("WARNING")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+class _Resumable:
+    """A pooch downloader that keeps what has arrived in a `.part` file and asks only for the rest."""
+
+    def __init__(self, part: Path) -> None:
+        self.part = part
+
+    def __call__(self, url: str, output_file: PathLike, pooch: Any) -> None:
+        del pooch
+        try:
+            self._receive(url)
+        except (OSError, http.client.HTTPException) as error:
+            raise ConnectionError(
+                f"could not download {url}: {error}. Try again later (what has arrived is kept), or get the "
+                "file by other means and name it with path= or its folder with DRIFTMAP_DATA."
+            ) from error
+        # Moved, not copied: if the checksum is wrong, pooch deletes it and the next attempt starts afresh.
+        shutil.move(self.part, output_file)
+
+    def _receive(self, url: str) -> None:
+        have = self.part.stat().st_size if self.part.exists() else 0
+        # Without this a server may compress what it sends, and byte ranges would count compressed bytes.
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        try:
+            answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
+                    raise
+            # Nothing lies beyond what we have, so it is complete or of another file: get a new copy.
+            self.part.unlink()
+            self._receive(url)
+            return
+        with answer:
+            resumed = answer.status == http.HTTPStatus.PARTIAL_CONTENT
+            length = answer.headers.get("Content-Length")
+            with self.part.open("ab" if resumed else "wb") as file:
+                start = file.tell()
+                shutil.copyfileobj(answer, file)
+                received = file.tell() - start
+        if length is not None and received < int(length):
+            raise ConnectionError(f"the connection closed after {received} of {length} bytes")

@@ -1,0 +1,1 @@
+"""The paper's experiments: the rule behind its printed numbers, scenarios, tables and figures."""
