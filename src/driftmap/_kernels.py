@@ -193,9 +193,8 @@ def scan_filtered(
 
 
 @jit
-def append(cells, slot, row, nearest, second, second_slot):
-    """Put the record of a stored point into the cell of its nearest landmark."""
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+def place(following, head, tail, tail_count, mass, free, slot):
+    """Position of a new record in a cell."""
     if head[slot] < 0 or tail_count[slot] == BLOCK:
         block = free[0]
         free[0] = following[block]
@@ -204,11 +203,11 @@ def append(cells, slot, row, nearest, second, second_slot):
             head[slot] = block
         else:
             following[tail[slot]] = block
-        tail[slot], tail_count[slot] = block, 0
-    i = tail[slot] * BLOCK + tail_count[slot]
-    rows[i], nearests[i], seconds[i], second_slots[i] = row, nearest, second, second_slot
+        tail[slot] = block
+        tail_count[slot] = 0
     tail_count[slot] += 1
     mass[slot] += 1
+    return tail[slot] * BLOCK + tail_count[slot] - 1
 
 
 @jit
@@ -225,10 +224,21 @@ def release(cells, block):
 @jit
 def add_rows(cells, landmarks, start, count, nearest, nearest_slot, second, second_slot):
     """Take newly scanned rows into the cells of their nearest landmarks."""
+    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
     slot_arrival, cost, certain, reach = landmarks
     for i in range(count):
         slot = nearest_slot[i]
-        append(cells, slot, start + i, nearest[i], second[i], second_slot[i])
+        if head[slot] >= 0 and tail_count[slot] < BLOCK:
+            # as in ``place``: this runs for every arrival, and handing over six arrays costs more than the work
+            k = tail[slot] * BLOCK + tail_count[slot]
+            tail_count[slot] += 1
+            mass[slot] += 1
+        else:
+            k = place(following, head, tail, tail_count, mass, free, slot)
+        rows[k] = start + i
+        nearests[k] = nearest[i]
+        seconds[k] = second[i]
+        second_slots[k] = second_slot[i]
         cost[slot] = max(cost[slot], second[i])
         reach[slot] = max(reach[slot], nearest[i])
 
@@ -271,7 +281,8 @@ def insert_into_cell(cells, landmarks, slot, newcomer, column):
             k += 1
             d1, d2, s2 = nearests[i], seconds[i], second_slots[i]
             if t < d1 or (t == d1 and older):
-                append(cells, newcomer, rows[i], t, d1, slot)
+                to = place(following, head, tail, tail_count, mass, free, newcomer)
+                rows[to], nearests[to], seconds[to], second_slots[to] = rows[i], t, d1, slot
                 cost[newcomer] = max(cost[newcomer], d1)
                 reach[newcomer] = max(reach[newcomer], t)
                 continue
@@ -299,35 +310,44 @@ def insert_into_cell(cells, landmarks, slot, newcomer, column):
 
 
 @jit
+def between_slots(X, slot_arrival, slot):
+    """Squared distances of one landmark to the others, by slot; infinity for free slots."""
+    out = np.full(slot_arrival.shape[0], np.inf)
+    for other in range(slot_arrival.shape[0]):
+        if slot_arrival[other] >= 0:
+            out[other] = squared_distance(X[slot_arrival[other]], X[slot_arrival[slot]])
+    return out
+
+
+@jit
 def insert_euclidean(X, cells, landmarks, newcomer):
     """Let a new landmark compete for all points that the triangle inequality leaves in question."""
     rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
     slot_arrival, cost, certain, reach = landmarks
     n_slots = slot_arrival.shape[0]
     y = X[slot_arrival[newcomer]]
-    from_y = np.empty(n_slots)
-    for slot in range(n_slots):
-        if slot_arrival[slot] >= 0:
-            from_y[slot] = squared_distance(X[slot_arrival[slot]], y)
+    from_y = between_slots(X, slot_arrival, newcomer)
     column = np.empty(mass.max())
     for slot in range(n_slots):
         # |y - z| > 2 b for a landmark z within b of a point: the point is farther than b from y
         if slot == newcomer or slot_arrival[slot] < 0 or from_y[slot] > max(TINY, 4 * SLACK * cost[slot]):
             continue
         k = 0
+        contested = False
         block = head[slot]
         while block >= 0:
             size = tail_count[slot] if block == tail[slot] else BLOCK
             for i in range(block * BLOCK, block * BLOCK + size):
                 bound = max(TINY, 4 * SLACK * seconds[i])
                 s2 = second_slots[i]
+                column[k] = np.inf
                 if from_y[slot] <= bound and (s2 < 0 or from_y[s2] <= bound):
                     column[k] = squared_distance(X[rows[i]], y)
-                else:
-                    column[k] = np.inf
+                    contested |= column[k] <= seconds[i]
                 k += 1
             block = following[block]
-        insert_into_cell(cells, landmarks, slot, newcomer, column)
+        if contested:
+            insert_into_cell(cells, landmarks, slot, newcomer, column)
 
 
 @jit
@@ -405,7 +425,8 @@ def drop_landmark(cells, landmarks, slot, from_slot):
         size = tail_count[slot] if block == tail[slot] else BLOCK
         for i in range(block * BLOCK, block * BLOCK + size):
             heir, t = second_slots[i], seconds[i]
-            append(cells, heir, rows[i], t, t, -1)
+            to = place(following, head, tail, tail_count, mass, free, heir)
+            rows[to], nearests[to], seconds[to], second_slots[to] = rows[i], t, t, -1
             cost[heir] = max(cost[heir], t)
             certain[heir] = False
             reach[heir] = max(reach[heir], t)

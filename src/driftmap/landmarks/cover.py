@@ -49,9 +49,10 @@ class Cover:
 
     def begin(self) -> None:
         """Make the very first arrival a landmark: there is no cell yet to take it from."""
-        state = self.state
-        state.marks.arrival[0], state.marks.cost[0], state.n = 0, np.inf, 1
-        _kernels.append(state.cells, 0, 0, 0.0, np.inf, -1)
+        self.state.marks.arrival[0] = 0
+        found = self.search.found
+        found.nearest[0], found.nearest_slot[0], found.second[0], found.second_slot[0] = 0.0, 0, np.inf, -1
+        self.add(0, 1)
         self.search.landmarks_changed()
 
     def cost(self, slot: int) -> float:

@@ -18,7 +18,7 @@ ROWS = 1024
 """Arrivals that are scanned at a time."""
 # The product pays off from this many multiplications per row on, and for this many rows (measured).
 PRODUCT_FROM, PRODUCT_ROWS = 256, 128
-SHORT_LIST = 16
+SHORT_LIST, LARGE_CELL = 16, 200
 
 
 class Pair(NamedTuple):
@@ -145,8 +145,8 @@ class EuclideanSearch(MatrixSearch):
         _kernels.insert_euclidean(self.space.rows, state.cells, state.marks, newcomer)
 
     def set_seconds(self, state: StreamState, slot: int) -> None:
-        """From the neighbours of the landmark if there are many others; where these do not suffice, from all."""
-        if len(self.arrivals) > 2 * SHORT_LIST:
+        """In a large cell from the neighbours of the landmark; where these do not suffice, from all."""
+        if len(self.arrivals) > 2 * SHORT_LIST and state.cells.mass[slot] > LARGE_CELL:
             from_slot = self.between_landmarks(state, slot)[self.slots]
             order = np.argpartition(from_slot, SHORT_LIST)
             near = np.sort(order[:SHORT_LIST])  # in order of arrival
@@ -165,8 +165,7 @@ class EuclideanSearch(MatrixSearch):
 
     def between_landmarks(self, state: StreamState, slot: int) -> Array:
         """Squared distances of one landmark to the others, by slot."""
-        arrivals = np.maximum(state.marks.arrival, 0)  # free slots may hold any number
-        return self.space.pairs(arrivals[[slot]], arrivals)[0]
+        return _kernels.between_slots(self.space.rows, state.marks.arrival, slot)
 
     def column(self, state: StreamState, arrival: int) -> Array:
         """Distances of all stored points to one of them."""
