@@ -43,7 +43,7 @@ def points(X: Any, columns: Sequence[str] | None = None) -> Array:
     """Return X as a C-contiguous float64 matrix of finite numbers, or say which row and column is wrong."""
     try:
         array: Array = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         place = _first_text(X)
         if place is None:
             raise
@@ -78,7 +78,7 @@ def _column(column: int, columns: Sequence[str] | None) -> str:
 
 
 def _first_text(X: Any) -> tuple[int, int, object] | None:
-    """The first entry of a matrix that is no number, if there is one."""
+    """The first entry of a matrix that is text and no number, if there is one."""
     try:
         cells = np.asarray(X, dtype=object)
     except ValueError:
@@ -87,8 +87,9 @@ def _first_text(X: Any) -> tuple[int, int, object] | None:
         return None
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                return row, column, value
+            if isinstance(value, str):
+                try:
+                    float(value)
+                except ValueError:
+                    return row, column, value
     return None

@@ -24,7 +24,10 @@ Metric = str | Callable[[Any, Any], float]
 ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 # Named metrics of scipy that obey the triangle inequality (jensenshannon is a metric in scipy: the root is taken).
 OBEY_TRIANGLE = {"euclidean", "cityblock", "chebyshev", "hamming", "jaccard", "jensenshannon", "canberra"}
-NEED_DATA = {"seuclidean": "V (the variance of each column)", "mahalanobis": "VI (the inverse covariance matrix)"}
+NEED_DATA = {
+    "seuclidean": "V (the variance of each column)",
+    "mahalanobis": "VI (the inverse covariance matrix)",
+}
 
 
 class Space(Protocol):
@@ -49,8 +52,11 @@ class Space(Protocol):
     def pairs(self, rows: Ids, columns: Ids) -> Array:
         """Distances between stored points, in the comparison scale."""
 
-    def to_stored(self, X: Any, ids: Ids) -> Array:
-        """True distances of points that are not stored to stored ones."""
+    def check_queries(self, X: Any) -> Any:
+        """Return points that are to be measured but not stored in the form :meth:`to_stored` takes, or raise."""
+
+    def to_stored(self, queries: Any, ids: Ids) -> Array:
+        """True distances of checked points that are not stored to stored ones."""
 
     def comparable(self, distance: float) -> float:
         """A distance in the comparison scale."""
@@ -94,6 +100,10 @@ class PlainScale:
     def true(self, comparable: float) -> float:
         """A value of the comparison scale as a distance."""
         return comparable
+
+    def check_queries(self, X: Any) -> Any:
+        """Queries look like the points themselves."""
+        return self.check(X)  # type: ignore[attr-defined]
 
 
 class Table(PlainScale):
@@ -144,9 +154,9 @@ class EuclideanSpace(Table):
         """Squared distances, summed over coordinates in order as everywhere."""
         return self._squared(self.rows[rows], columns)
 
-    def to_stored(self, X: Any, ids: Ids) -> Array:
-        """True distances of points that are not stored to stored ones."""
-        return np.sqrt(self._squared(self.check(X), ids))
+    def to_stored(self, queries: Any, ids: Ids) -> Array:
+        """True distances of checked points that are not stored to stored ones."""
+        return np.sqrt(self._squared(queries, ids))
 
     def _squared(self, X: Array, ids: Ids) -> Array:
         from driftmap import _kernels
@@ -179,7 +189,9 @@ class NamedSpace(Table):
             cdist(np.zeros((1, 2)), np.ones((1, 2)), name)
         except ValueError as error:
             if "metric" in str(error).lower():
-                raise ValueError(f"unknown metric {name!r}: give a name that scipy's cdist knows or a callable") from None
+                raise ValueError(
+                    f"unknown metric {name!r}: give a name that scipy's cdist knows or a callable"
+                ) from None
         self.name, self.params = name, params
         self.triangle = name in OBEY_TRIANGLE or (name == "minkowski" and params.get("p", 2) >= 1)
 
@@ -193,10 +205,9 @@ class NamedSpace(Table):
         out[rows[:, None] == columns[None, :]] = 0.0
         return _usable(out, rows, columns)
 
-    def to_stored(self, X: Any, ids: Ids) -> Array:
-        """True distances of points that are not stored to stored ones."""
-        X = self.check(X)
-        return _usable(self._distances(X, self.rows[ids]), None, ids)
+    def to_stored(self, queries: Any, ids: Ids) -> Array:
+        """True distances of checked points that are not stored to stored ones."""
+        return _usable(self._distances(queries, self.rows[ids]), None, ids)
 
     def _distances(self, X: Array, Y: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -225,11 +236,12 @@ class CallableMixin:
                     out[i, j] = self.metric(self._get(max(r, s)), self._get(min(r, s)), **self.params)
         return _usable(out, rows, columns)
 
-    def to_stored(self, X: Any, ids: Ids) -> Array:
-        """True distances of points that are not stored to stored ones."""
-        X = self.check(X)  # type: ignore[attr-defined]
-        out = np.array([[self.metric(x, self._get(s), **self.params) for s in ids] for x in X], dtype=float)
-        return _usable(out.reshape(len(X), len(ids)), None, ids)
+    def to_stored(self, queries: Any, ids: Ids) -> Array:
+        """True distances of checked points that are not stored to stored ones."""
+        out = np.array(
+            [[self.metric(x, self._get(s), **self.params) for s in ids] for x in queries], dtype=float
+        )
+        return _usable(out.reshape(len(queries), len(ids)), None, ids)
 
 
 class RowSpace(CallableMixin, Table):
@@ -255,7 +267,9 @@ class ObjectSpace(CallableMixin, PlainScale):
     def check(self, X: Any) -> list[Any]:
         """A list of the objects; a bare string is refused, since it would be taken letter by letter."""
         if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
-            raise ValueError(f"X must be a sequence of objects, got a {type(X).__name__}; put single objects in a list")
+            raise ValueError(
+                f"X must be a sequence of objects, got a {type(X).__name__}; put single objects in a list"
+            )
         objects = list(X)
         if not objects:
             raise ValueError("X is empty: at least one object is needed")
@@ -290,7 +304,9 @@ class PrecomputedSpace(PlainScale):
         """The distances that count: for the i-th new row, those to all earlier arrivals."""
         array = np.asarray(X, dtype=np.float64)
         if array.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival")
+            raise ValueError(
+                f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival"
+            )
         new = len(array)
         if new == 0:
             raise ValueError("Found array with 0 sample(s): at least one row of distances is needed")
@@ -300,7 +316,8 @@ class PrecomputedSpace(PlainScale):
                 f"up to the last new one), got {array.shape[1]}"
             )
         return [
-            _usable(array[i, None, : self.n + i], np.array([self.n + i]), np.arange(self.n + i))[0] for i in range(new)
+            _usable(array[i, None, : self.n + i], np.array([self.n + i]), np.arange(self.n + i))[0]
+            for i in range(new)
         ]
 
     def extend(self, rows: Sequence[Array]) -> None:
@@ -334,12 +351,18 @@ class PrecomputedSpace(PlainScale):
             return np.zeros(at.shape)
         return np.where(same, 0.0, self.triangle_of_distances[at])
 
-    def to_stored(self, X: Any, ids: Ids) -> Array:
-        """Distances of points that are not stored, from rows of distances to all arrivals."""
+    def check_queries(self, X: Any) -> Array:
+        """Rows of distances to all arrivals."""
         array = np.asarray(X, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != self.n:
-            raise ValueError(f"X must hold the distances to all {self.n} arrivals: shape (n, {self.n}), got {array.shape}")
-        return _usable(array[:, ids], None, ids)
+            raise ValueError(
+                f"X must hold the distances to all {self.n} arrivals: shape (n, {self.n}), got {array.shape}"
+            )
+        return array
+
+    def to_stored(self, queries: Array, ids: Ids) -> Array:
+        """The distances to some of the arrivals."""
+        return _usable(queries[:, ids], None, ids)
 
 
 def _usable(distances: Array, rows: Ids | None, columns: Ids) -> Array:

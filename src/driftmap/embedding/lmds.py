@@ -7,7 +7,7 @@ The paper's section 4. In its symbols: ``coordinates`` is the transpose of L_k, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,46 @@ def classical_mds(distances: Array, n_components: int) -> ClassicalMDS:
     return ClassicalMDS(coordinates, projection, mean_squared, eigenvalues, real)
 
 
-def place(squared_distances: Array, mds: ClassicalMDS) -> Array:
-    """Place points from their (n, m) squared distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
-    return -0.5 * (squared_distances - mds.mean_squared) @ mds.projection.T
+class LandmarkMDS:
+    """Landmark MDS (de Silva and Tenenbaum; the paper's section 4).
+
+    Fewer positive eigenvalues than components (a constant or collinear stream so far, a distance that is not
+    Euclidean): the missing coordinates are 0 and ``n_dimensions_`` says how many are real.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
+    >>> between = np.linalg.norm(corners[:, None] - corners, axis=2)
+    >>> mds = LandmarkMDS(n_components=2).fit(between)
+    >>> middle = mds.place(np.array([[2.5, 2.5, 2.5]]))  # as far from each corner
+    >>> np.linalg.norm(mds.coordinates_ - middle, axis=1).round(6)
+    array([2.5, 2.5, 2.5])
+    """
+
+    coordinates_: Array
+    n_dimensions_: int
+
+    def __init__(self, n_components: int = 2) -> None:
+        self.n_components = n_components
+
+    def fit(self, distances: Array, masses: Array | None = None) -> Self:
+        """Classical MDS of the landmarks given their (m, m) distances; masses play no part here."""
+        mds = classical_mds(np.asarray(distances, dtype=np.float64), self.n_components)
+        self.coordinates_, self.n_dimensions_ = mds.coordinates, mds.n_dimensions
+        self.projection_, self.mean_squared_, self.eigenvalues_ = (
+            mds.projection,
+            mds.mean_squared,
+            mds.eigenvalues,
+        )
+        return self
+
+    def place(self, distances: Array) -> Array:
+        """Place points from their (n, m) distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
+        from driftmap import _kernels
+
+        distances = np.ascontiguousarray(distances, dtype=np.float64)
+        out = np.empty((len(distances), self.n_components))
+        # not a matrix product: its rounding would depend on how many rows come at once
+        _kernels.project(distances, self.mean_squared_, self.projection_, out)
+        return out

@@ -112,12 +112,15 @@ class LandmarkSelector(BaseEstimator, ABC):
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """True distances of the rows of X to the landmarks, (n, m)."""
-        return self._fitted_space().to_stored(X, self.landmark_indices_)
+        space = self._fitted_space()
+        return space.to_stored(space.check_queries(X), self.landmark_indices_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_space")
 
     def _fitted_space(self) -> Space:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} has seen no points yet: call partial_fit or fit first")
+            raise NotFittedError(
+                f"This {type(self).__name__} has seen no points yet: call partial_fit or fit first"
+            )
         return self._space

@@ -1,0 +1,29 @@
+"""What an embedding is: landmarks in, positions for them and for any other point out."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """Anything that places landmarks, and points by their distances to the landmarks.
+
+    An object with these members can be given as ``DriftMap(embedding=...)``. It never sees the points themselves.
+    """
+
+    coordinates_: Array
+    """Positions of the landmarks, (m, k)."""
+    n_dimensions_: int
+    """How many of the k coordinates are real; the others are 0."""
+
+    def fit(self, distances: Array, masses: Array) -> Self:
+        """Place landmarks given their (m, m) distances and how many points each one stands for."""
+
+    def place(self, distances: Array) -> Array:
+        """Place points given their (n, m) distances to the landmarks; each row by itself."""

@@ -1,0 +1,264 @@
+"""DriftMap: the scikit-learn transformer that joins landmarks and embedding."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
+
+from driftmap import checks
+from driftmap.embedding import Embedding, LandmarkMDS
+from driftmap.landmarks import OnlineLandmarks
+from driftmap.metrics import Metric
+from driftmap.state import Event
+
+Array = NDArray[np.float64]
+
+EMBEDDINGS = ("lmds",)
+ROWS = 4096
+"""Rows mapped at a time, so that their landmark distances need little memory."""
+
+
+class Frame:
+    """The embedding of the present landmarks; made when coordinates are asked for, not while learning."""
+
+    def __init__(self) -> None:
+        self.embedding: Embedding | None = None
+        self.landmarks: NDArray[np.int64] | None = None
+        self.warned = False
+
+
+class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A low-dimensional map of a stream, from a few landmarks that follow it.
+
+    ``partial_fit`` learns from points as they arrive; ``transform`` places any points by their distances to the present
+    landmarks and never learns. A row is placed by itself: row i of a batch goes where row i alone would.
+
+    Parameters
+    ----------
+    n_components : int
+        Dimension of the map.
+    n_landmarks : int
+        The most landmarks to keep, at least ``n_components + 1``.
+    rule : {"tight", "paper"}
+        Which landmark leaves when a new one comes; see :class:`~driftmap.landmarks.OnlineLandmarks`.
+    embedding : {"lmds"} or Embedding
+        How landmarks and points are placed; an object with the members of :class:`~driftmap.embedding.Embedding` is
+        copied and used.
+    metric, metric_params
+        The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
+    random_state : int, RandomState or None
+        For embeddings that need random numbers; "lmds" does not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftmap import DriftMap
+    >>> rng = np.random.default_rng(0)
+    >>> stream = np.cumsum(rng.standard_normal((500, 5)), axis=0)
+    >>> mapper = DriftMap(n_landmarks=20)
+    >>> for batch in np.split(stream, 5):
+    ...     mapper = mapper.partial_fit(batch)
+    >>> mapper.transform(stream).shape
+    (500, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_landmarks: int = 100,
+        rule: str = "tight",
+        embedding: str | Embedding = "lmds",
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.rule = rule
+        self.embedding = embedding
+        self.metric = metric
+        self.metric_params = metric_params
+        self.random_state = random_state
+
+    # --- learning ---
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Forget everything, then learn from X."""
+        self._learn(X, self._new_selector(), reset=True)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from further points, in their order. Bad input raises an error and changes nothing."""
+        fresh = not self.__sklearn_is_fitted__()
+        self._learn(X, self._new_selector() if fresh else self._selector, reset=fresh)
+        return self
+
+    def learn_one(self, x: Mapping[str, float]) -> Self:
+        """Learn from one point given as a dict of features, as river's users write it."""
+        return self.partial_fit(self._row(x))
+
+    def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
+        """Place one point given as a dict of features."""
+        self._check_fitted()
+        names = map(str, self.get_feature_names_out())
+        return dict(zip(names, map(float, self._place(self._row(x))[0]), strict=True))
+
+    def _new_selector(self) -> OnlineLandmarks:
+        checks.integer_at_least(self.n_components, "n_components", 1)
+        checks.integer_at_least(self.n_landmarks, "n_landmarks", 1)
+        if self.n_landmarks < self.n_components + 1:
+            raise ValueError(
+                f"n_landmarks={self.n_landmarks} is too few for n_components={self.n_components}: "
+                f"at least {self.n_components + 1} are needed"
+            )
+        if isinstance(self.embedding, str):
+            checks.one_of(self.embedding, "embedding", EMBEDDINGS)
+        elif not (hasattr(self.embedding, "fit") and hasattr(self.embedding, "place")):
+            raise TypeError(
+                f"embedding must be a name or an object with fit and place, got {self.embedding!r}"
+            )
+        return OnlineLandmarks(
+            self.n_landmarks, rule=self.rule, metric=self.metric, metric_params=self.metric_params
+        )
+
+    def _learn(self, X: Any, selector: OnlineLandmarks, *, reset: bool) -> None:
+        if not reset:
+            self._check_features(X, reset=False)
+        selector.partial_fit(X)
+        if reset:
+            self._check_features(X, reset=True)
+            self._selector, self._frame = selector, Frame()
+
+    def _check_features(self, X: Any, *, reset: bool) -> None:
+        """Feature names and their number, as scikit-learn keeps them; objects and distances have none."""
+        if hasattr(X, "shape") and len(X.shape) != 2:
+            return  # told to the user where the rows are checked
+        if hasattr(X, "shape"):
+            if self.metric == "precomputed":
+                self.n_features_in_ = X.shape[1]
+            else:
+                validate_data(self, X, reset=reset, skip_check_array=True)
+        elif reset and not callable(self.metric):
+            validate_data(self, np.asarray(X), reset=True, skip_check_array=True)
+
+    def _row(self, x: Mapping[str, float]) -> Array:
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, got {type(x).__name__}")
+        if not self.__sklearn_is_fitted__():
+            self._one_names = tuple(x)
+        names = getattr(self, "_one_names", None) or tuple(getattr(self, "feature_names_in_", ())) or tuple(x)
+        if set(names) != set(x):
+            missing, new = sorted(set(names) - set(x)), sorted(set(x) - set(names))
+            raise ValueError(f"x must have the features seen first; missing: {missing}, new: {new}")
+        return np.array([[x[name] for name in names]], dtype=object)
+
+    # --- mapping ---
+
+    def transform(self, X: Any) -> Array:
+        """Place points in the frame of the present landmarks."""
+        self._check_fitted()
+        self._check_features(X, reset=False)
+        return self._place(X)
+
+    def _place(self, X: Any) -> Array:
+        embedding = self._present_embedding()
+        space, landmarks = self._selector._fitted_space(), self._selector.landmark_indices_
+        X = space.check_queries(X)
+        parts = [embedding.place(space.to_stored(X[a : a + ROWS], landmarks)) for a in range(0, len(X), ROWS)]
+        return np.concatenate(parts)
+
+    def _present_embedding(self) -> Embedding:
+        frame, landmarks = self._frame, self._selector.landmark_indices_
+        if frame.embedding is None or not np.array_equal(frame.landmarks, landmarks):
+            embedding: Embedding
+            embedding = (
+                LandmarkMDS(self.n_components)
+                if isinstance(self.embedding, str)
+                else copy.deepcopy(self.embedding)
+            )
+            embedding.fit(self._selector.landmark_distances(), self._selector.landmark_mass_)
+            frame.embedding, frame.landmarks = embedding, landmarks
+            if embedding.n_dimensions_ < self.n_components and not frame.warned:
+                frame.warned = True
+                warnings.warn(
+                    f"the landmarks so far span {embedding.n_dimensions_} of n_components={self.n_components} "
+                    "dimensions; the missing coordinates are 0",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        return frame.embedding
+
+    # --- what is known ---
+
+    @property
+    def landmark_indices_(self) -> NDArray[np.int64]:
+        """Arrival numbers of the landmarks, ascending."""
+        return self._check_fitted().landmark_indices_
+
+    @property
+    def landmarks_(self) -> Any:
+        """The landmarks themselves: rows of an array, or a list of objects."""
+        return self._check_fitted().landmarks_
+
+    @property
+    def landmark_mass_(self) -> NDArray[np.int64]:
+        """For each landmark, the number of points seen that are nearest to it."""
+        return self._check_fitted().landmark_mass_
+
+    @property
+    def landmark_embedding_(self) -> Array:
+        """Positions of the landmarks on the map."""
+        self._check_fitted()
+        return self._present_embedding().coordinates_
+
+    @property
+    def n_dimensions_(self) -> int:
+        """How many coordinates of the map are real; the others are 0."""
+        self._check_fitted()
+        return self._present_embedding().n_dimensions_
+
+    @property
+    def radius_(self) -> float:
+        """The radius (the paper's rho) at which the landmarks dominate all points seen."""
+        return self._check_fitted().radius_
+
+    @property
+    def covering_radius_(self) -> float:
+        """The largest distance of a point seen to its nearest landmark."""
+        return self._check_fitted().covering_radius_
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of points seen."""
+        return self._check_fitted().n_samples_seen_
+
+    @property
+    def n_replacements_(self) -> int:
+        """How often a landmark was exchanged for another."""
+        return self._check_fitted().n_replacements_
+
+    @property
+    def events_(self) -> list[Event]:
+        """What happened to the landmarks, arrival by arrival; the last 10,000 events."""
+        return self._check_fitted().events_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_selector")
+
+    def _check_fitted(self) -> OnlineLandmarks:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("This DriftMap has seen no points yet: call partial_fit or fit first")
+        return self._selector
