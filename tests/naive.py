@@ -153,9 +153,7 @@ class Online:
         return [nearest.count(z) for z in sorted(self.landmarks)]
 
     def dominates(self):
-        return all(
-            self.neighbours[y] & set(self.landmarks) or y in self.landmarks for y in range(len(self.points))
-        )
+        return all(self.neighbours[y] & set(self.landmarks) or y in self.landmarks for y in range(len(self.points)))
 
 
 def only_by(z, landmarks, neighbours):

@@ -38,9 +38,7 @@ def replacement(seed, epsilon, metric="euclidean", m=8, d=4):
 
 def well_conditioned(distances, k):
     eigenvalues = classical_mds(distances, k).eigenvalues
-    return eigenvalues[k - 1] > 0.02 * eigenvalues[0] and np.all(
-        -np.diff(eigenvalues[: k + 1]) > 0.02 * eigenvalues[0]
-    )
+    return eigenvalues[k - 1] > 0.02 * eigenvalues[0] and np.all(-np.diff(eigenvalues[: k + 1]) > 0.02 * eigenvalues[0])
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)
@@ -125,16 +123,12 @@ def test_ingredients_are_those_of_the_theorem():
         [[1.0, 1.5], [-1.0, 4.0]],
     )
     after = np.concatenate([before[:3], y])
-    result = dislocation_bound(
-        cdist(before, before), cdist(after, after), cdist(z, before), cdist(z, after), 0.1, 1
-    )
+    result = dislocation_bound(cdist(before, before), cdist(after, after), cdist(z, before), cdist(z, after), 0.1, 1)
     eigenvalues = np.linalg.eigvalsh(np.cov(before.T) * 3)[::-1]
     new = np.linalg.eigvalsh(np.cov(after.T) * 3)[-1]
     delta_z, delta_mu = cdist(z, before) ** 2, (cdist(before, before) ** 2).mean(axis=0)
     K, m = 8.0, 4
-    K_tilde = 1 / (4 * eigenvalues[0] ** 1.5) + 1 / (
-        2 * eigenvalues[0] ** 0.5 * (eigenvalues[0] - eigenvalues[1])
-    )
+    K_tilde = 1 / (4 * eigenvalues[0] ** 1.5) + 1 / (2 * eigenvalues[0] ** 0.5 * (eigenvalues[0] - eigenvalues[1]))
     expected = [
         0.1
         * (

@@ -197,9 +197,7 @@ def test_spectrum_equals_networkx_whatever_form_the_network_comes_in(n):
 def test_spectrum_of_a_tie_decay_network_is_that_of_its_latest_matrix():
     network = TieDecayNetwork(0.1)
     network.add_contacts([(0, 1, 0), (1, 2, 5), (0, 2, 9)])
-    np.testing.assert_allclose(
-        laplacian_spectrum(network), laplacian_spectrum(network.adjacency()), atol=1e-14
-    )
+    np.testing.assert_allclose(laplacian_spectrum(network), laplacian_spectrum(network.adjacency()), atol=1e-14)
 
 
 def test_networkx_is_not_imported_unless_a_graph_is_given():

@@ -79,9 +79,7 @@ def replay(run, n, m, rho=1e-20):
     """What the histories say about L, rho and the newcomer after every arrival."""
     L = set(range(m))
     radii = dict(zip(*map(np.ndarray.tolist, run.radius_history), strict=True))
-    changes = {
-        x: (came, left) for x, came, left in zip(*map(np.ndarray.tolist, run.landmark_history), strict=True)
-    }
+    changes = {x: (came, left) for x, came, left in zip(*map(np.ndarray.tolist, run.landmark_history), strict=True)}
     for x in range(m, n):
         came, left = changes.get(x, (None, None))
         L = (L | {came}) - {left} if x in changes else L
@@ -128,9 +126,7 @@ def test_equals_the_literal_rule_from_a_large_initial_radius(m, radius, seed):
 
 
 @settings(derandomize=True, max_examples=20, deadline=None)
-@given(
-    kind=st.sampled_from(["walk", "lattice with duplicates"]), m=st.integers(2, 9), seed=st.integers(0, 10**6)
-)
+@given(kind=st.sampled_from(["walk", "lattice with duplicates"]), m=st.integers(2, 9), seed=st.integers(0, 10**6))
 def test_lists_that_are_worked_out_equal_the_literal_ones(kind, m, seed):
     # Of no consequence but in lines 1-6, which hardly any stream puts to the test.
     X = stream(kind, 50, np.random.default_rng(seed))

@@ -55,9 +55,7 @@ class DislocationBound(NamedTuple):
     """Smallest lambda_i - lambda_{i+1} before, over i = 1, ..., k."""
 
 
-def projection_perturbation_bound(
-    landmark_distances: ArrayLike, n_components: int, perturbation_norm: float
-) -> float:
+def projection_perturbation_bound(landmark_distances: ArrayLike, n_components: int, perturbation_norm: float) -> float:
     """Bound of the Frobenius norm of phi in L'_k -> L'_k + epsilon phi (Theorem eigen_projection_bound).
 
     Parameters
@@ -253,9 +251,7 @@ class _Replacement(NamedTuple):
             (self.points_before[:, kept], self.points_after[:, kept]),
         )
         if not all(np.allclose(a, b) for a, b in shared):
-            raise ValueError(
-                f"before and after differ in more than landmark {replaced}: only one may be replaced"
-            )
+            raise ValueError(f"before and after differ in more than landmark {replaced}: only one may be replaced")
 
     def frames(self, n_components: int) -> tuple[ClassicalMDS, ClassicalMDS]:
         return (
@@ -278,9 +274,7 @@ def _frame(distances: Array, n_components: int, name: str) -> ClassicalMDS:
         raise ValueError(f"n_components must be between 1 and {m - 1} for {m} landmarks, got {n_components}")
     mds = classical_mds(distances, n_components)
     if (n_positive := mds.n_dimensions) < n_components:
-        raise ValueError(
-            f"lambda_k > 0 fails: k = {n_components}, {name} has {n_positive} positive eigenvalues"
-        )
+        raise ValueError(f"lambda_k > 0 fails: k = {n_components}, {name} has {n_positive} positive eigenvalues")
     return mds
 
 
@@ -289,7 +283,5 @@ def _sensitivity(mds: ClassicalMDS, k: int) -> float:
     smallest, following = float(mds.eigenvalues[k - 1]), float(mds.eigenvalues[k])
     gap = smallest - following
     if gap <= NOISE * float(mds.eigenvalues[0]):
-        raise ValueError(
-            f"lambda_k > lambda_(k+1) fails for k = {k}: the eigenvalues are {smallest} and {following}"
-        )
+        raise ValueError(f"lambda_k > lambda_(k+1) fails for k = {k}: the eigenvalues are {smallest} and {following}")
     return float(1 / (4 * smallest**1.5) + 1 / (2 * smallest**0.5 * gap))

@@ -193,9 +193,7 @@ def _download_stocks() -> Stocks:
         list(STOCKS_TICKERS), start="2013-01-01", end="2022-12-31", auto_adjust=False, progress=False
     )
     # Without a network yfinance only logs, and returns an empty or partly empty table.
-    prices = (
-        None if frame is None or frame.empty else frame["Adj Close"].reindex(columns=list(STOCKS_TICKERS))
-    )
+    prices = None if frame is None or frame.empty else frame["Adj Close"].reindex(columns=list(STOCKS_TICKERS))
     if prices is None or prices.isna().to_numpy().any():
         raise ConnectionError(
             "Yahoo Finance did not return all prices; "

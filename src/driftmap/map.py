@@ -123,12 +123,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if isinstance(self.embedding, str):
             checks.one_of(self.embedding, "embedding", EMBEDDINGS)
         elif not (hasattr(self.embedding, "fit") and hasattr(self.embedding, "place")):
-            raise TypeError(
-                f"embedding must be a name or an object with fit and place, got {self.embedding!r}"
-            )
-        return OnlineLandmarks(
-            self.n_landmarks, rule=self.rule, metric=self.metric, metric_params=self.metric_params
-        )
+            raise TypeError(f"embedding must be a name or an object with fit and place, got {self.embedding!r}")
+        return OnlineLandmarks(self.n_landmarks, rule=self.rule, metric=self.metric, metric_params=self.metric_params)
 
     def _learn(self, X: Any, selector: OnlineLandmarks, *, reset: bool) -> None:
         if not reset:
@@ -178,14 +174,13 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _present_embedding(self) -> Embedding:
         frame, landmarks = self._frame, self._selector.landmark_indices_
-        if frame.embedding is None or not np.array_equal(frame.landmarks, landmarks):
+        if frame.embedding is None or frame.landmarks is None or not np.array_equal(frame.landmarks, landmarks):
             embedding: Embedding
             embedding = (
-                LandmarkMDS(self.n_components)
-                if isinstance(self.embedding, str)
-                else copy.deepcopy(self.embedding)
+                LandmarkMDS(self.n_components) if isinstance(self.embedding, str) else copy.deepcopy(self.embedding)
             )
-            embedding.fit(self._selector.landmark_distances(), self._selector.landmark_mass_)
+            masses = self._selector.landmark_mass_.astype(np.float64)
+            embedding.fit(self._selector.landmark_distances(), masses)
             frame.embedding, frame.landmarks = embedding, landmarks
             if embedding.n_dimensions_ < self.n_components and not frame.warned:
                 frame.warned = True
@@ -219,6 +214,10 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Positions of the landmarks on the map."""
         self._check_fitted()
         return self._present_embedding().coordinates_
+
+    def landmark_distances(self) -> Array:
+        """True distances between the landmarks, (m, m)."""
+        return self._check_fitted().landmark_distances()
 
     @property
     def n_dimensions_(self) -> int:

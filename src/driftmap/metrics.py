@@ -64,6 +64,9 @@ class Space(Protocol):
     def true(self, comparable: float) -> float:
         """A value of the comparison scale as a distance."""
 
+    def true_all(self, comparable: Array) -> Array:
+        """Values of the comparison scale as distances."""
+
 
 def make_space(metric: Metric, metric_params: dict[str, Any] | None, X: Any) -> Space:
     """The space for a metric; a callable measures rows if X is a numeric matrix, else arbitrary objects."""
@@ -101,6 +104,10 @@ class PlainScale:
         """A value of the comparison scale as a distance."""
         return comparable
 
+    def true_all(self, comparable: Array) -> Array:
+        """Values of the comparison scale as distances."""
+        return comparable
+
     def check_queries(self, X: Any) -> Any:
         """Queries look like the points themselves."""
         return self.check(X)  # type: ignore[attr-defined]
@@ -135,9 +142,7 @@ class Table(PlainScale):
         columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
         array = checks.points(X, columns)
         if self.n and array.shape[1] != self.rows.shape[1]:
-            raise ValueError(
-                f"X has {array.shape[1]} features, but the points seen so far have {self.rows.shape[1]}"
-            )
+            raise ValueError(f"X has {array.shape[1]} features, but the points seen so far have {self.rows.shape[1]}")
         return array
 
     def take(self, ids: Ids) -> Array:
@@ -172,6 +177,10 @@ class EuclideanSpace(Table):
     def true(self, comparable: float) -> float:
         """The root."""
         return float(np.sqrt(comparable))
+
+    def true_all(self, comparable: Array) -> Array:
+        """The roots."""
+        return np.sqrt(comparable)
 
 
 class NamedSpace(Table):
@@ -238,9 +247,7 @@ class CallableMixin:
 
     def to_stored(self, queries: Any, ids: Ids) -> Array:
         """True distances of checked points that are not stored to stored ones."""
-        out = np.array(
-            [[self.metric(x, self._get(s), **self.params) for s in ids] for x in queries], dtype=float
-        )
+        out = np.array([[self.metric(x, self._get(s), **self.params) for s in ids] for x in queries], dtype=float)
         return _usable(out.reshape(len(queries), len(ids)), None, ids)
 
 
@@ -267,9 +274,7 @@ class ObjectSpace(CallableMixin, PlainScale):
     def check(self, X: Any) -> list[Any]:
         """A list of the objects; a bare string is refused, since it would be taken letter by letter."""
         if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
-            raise ValueError(
-                f"X must be a sequence of objects, got a {type(X).__name__}; put single objects in a list"
-            )
+            raise ValueError(f"X must be a sequence of objects, got a {type(X).__name__}; put single objects in a list")
         objects = list(X)
         if not objects:
             raise ValueError("X is empty: at least one object is needed")
@@ -304,9 +309,7 @@ class PrecomputedSpace(PlainScale):
         """The distances that count: for the i-th new row, those to all earlier arrivals."""
         array = np.asarray(X, dtype=np.float64)
         if array.ndim != 2:
-            raise ValueError(
-                f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival"
-            )
+            raise ValueError(f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival")
         new = len(array)
         if new == 0:
             raise ValueError("Found array with 0 sample(s): at least one row of distances is needed")
@@ -316,8 +319,7 @@ class PrecomputedSpace(PlainScale):
                 f"up to the last new one), got {array.shape[1]}"
             )
         return [
-            _usable(array[i, None, : self.n + i], np.array([self.n + i]), np.arange(self.n + i))[0]
-            for i in range(new)
+            _usable(array[i, None, : self.n + i], np.array([self.n + i]), np.arange(self.n + i))[0] for i in range(new)
         ]
 
     def extend(self, rows: Sequence[Array]) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 __all__ = [
     "Contacts",
@@ -122,9 +122,7 @@ def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = 
                     raise ValueError("the label of a node is missing")
                 for node, position in zip((i, j), where[3:], strict=False):
                     if statuses.setdefault(node, fields[position]) != fields[position]:
-                        raise ValueError(
-                            f"{node!r} is {fields[position]!r}, but was {statuses[node]!r} before"
-                        )
+                        raise ValueError(f"{node!r} is {fields[position]!r}, but was {statuses[node]!r} before")
             except ValueError as error:
                 raise ValueError(f"{path}, line {number}: {error}") from None
             times.append(t)

@@ -1,7 +1,7 @@
 """The stream's state as one record: how every stored point lies to the landmarks.
 
-Each stored point has a record of 24 bytes: its number, its distance to the nearest and to the second-nearest landmark, and
-which the second is. The records of the points nearest to one landmark, its *cell*, lie together, so a change of
+Each stored point has a record of 24 bytes: its number, its distance to the nearest and to the second-nearest landmark,
+and which the second is. The records of the points nearest to one landmark, its *cell*, lie together, so a change of
 landmarks touches only the cells it concerns. The second-nearest landmark is looked up only when it is asked for: until
 then its slot is -1 and a lower bound stands for its distance.
 
@@ -12,7 +12,7 @@ Landmarks live in numbered slots, so that a record can name one.
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class Landmarks(NamedTuple):
     arrival: Ids
     """Arrival number; -1: the slot is free."""
     cost: Array
-    """The radius that the loss of the landmark would need (the notes' rho*): the largest second distance in its cell."""
+    """The radius that the loss of the landmark would need: the largest second distance in its cell."""
     certain: NDArray[np.bool_]
     """Whether the cost is exact, not only a lower bound."""
     reach: Array
@@ -86,9 +86,7 @@ class StreamState:
         self.n = 0
         self.radius = radius
         slots = n_landmarks + 1  # for a moment the newcomer is there and nobody has left yet
-        self.marks = Landmarks(
-            np.full(slots, -1, np.int64), np.zeros(slots), np.ones(slots, np.bool_), np.zeros(slots)
-        )
+        self.marks = Landmarks(np.full(slots, -1, np.int64), np.zeros(slots), np.ones(slots, np.bool_), np.zeros(slots))
         self.cells = Cells(
             np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32), np.empty(0, np.int32),
             np.full(slots, -1, np.int32), np.full(slots, -1, np.int32), np.zeros(slots, np.int64),
@@ -123,7 +121,7 @@ class StreamState:
         blocks = max(blocks, had + had // 2)
         per_record = [np.empty(blocks * BLOCK, array.dtype) for array in old[:4]]
         for grown, array in zip(per_record, old[:4], strict=True):
-            grown[: len(array)] = array
+            grown[: had * BLOCK] = array
         following = np.arange(1, blocks + 1, dtype=np.int32)  # the new blocks form a chain
         following[:had], following[-1] = old.following, -1
         end = -1  # of the chain of unused blocks
@@ -131,7 +129,7 @@ class StreamState:
         while block >= 0:
             end, block = block, int(old.following[block])
         (old.free if end < 0 else following)[max(end, 0)] = had
-        self.cells = Cells(*per_record, following, *old[5:])  # type: ignore[arg-type]
+        self.cells = Cells._make([*per_record, following, *old[5:]])
 
 
 class Undo:
@@ -157,9 +155,11 @@ class Undo:
         """Put everything back."""
         state, cells = self.state, self.state.cells
         state.n, state.radius = self.n, self.radius
-        for array, copy in zip((*state.marks, *cells[5:]), self.small, strict=True):
+        targets: list[Any] = [*state.marks, *cells[5:]]
+        for array, copy in zip(targets, self.small, strict=True):
             array[:] = copy
-        for array, copy in zip(cells[:5], self.records, strict=False):
+        records: list[Any] = list(cells[:5])
+        for array, copy in zip(records, self.records, strict=False):  # none, if no landmark changed
             array[: len(copy)] = copy
         used = np.zeros(len(cells.following), np.bool_)
         for first, last in zip(cells.head, cells.tail, strict=True):

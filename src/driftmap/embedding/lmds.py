@@ -64,6 +64,11 @@ def classical_mds(distances: Array, n_components: int) -> ClassicalMDS:
     return ClassicalMDS(coordinates, projection, mean_squared, eigenvalues, real)
 
 
+def place(squared_distances: Array, mds: ClassicalMDS) -> Array:
+    """Place points from their (n, m) squared distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
+    return -0.5 * (squared_distances - mds.mean_squared) @ mds.projection.T
+
+
 class LandmarkMDS:
     """Landmark MDS (de Silva and Tenenbaum; the paper's section 4).
 

@@ -107,8 +107,7 @@ class LandmarkSelector(BaseEstimator, ABC):
     def landmark_distances(self) -> NDArray[np.float64]:
         """True distances between the landmarks, (m, m)."""
         space, ids = self._fitted_space(), self.landmark_indices_
-        distances = space.pairs(ids, ids)
-        return np.sqrt(distances) if space.comparable(2.0) == 4.0 else distances
+        return space.true_all(space.pairs(ids, ids))
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """True distances of the rows of X to the landmarks, (n, m)."""
@@ -120,7 +119,5 @@ class LandmarkSelector(BaseEstimator, ABC):
 
     def _fitted_space(self) -> Space:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} has seen no points yet: call partial_fit or fit first"
-            )
+            raise NotFittedError(f"This {type(self).__name__} has seen no points yet: call partial_fit or fit first")
         return self._space

@@ -35,9 +35,7 @@ class Cover:
 
     def add(self, start: int, stop: int) -> None:
         """Take arrivals that have just been scanned into the cells of their nearest landmarks."""
-        _kernels.add_rows(
-            self.state.cells, self.state.marks, start, stop - start, *self.search.found.arrays()
-        )
+        _kernels.add_rows(self.state.cells, self.state.marks, start, stop - start, *self.search.found.arrays())
         self.state.n = stop
 
     def insert(self, arrival: int) -> None:

@@ -76,9 +76,7 @@ class MatrixSearch:
         for slot in np.flatnonzero(state.marks.arrival >= 0):
             if slot != newcomer:
                 rows = _kernels.cell_rows(state.cells, slot, False)
-                column = np.concatenate(
-                    [self.space.pairs(part, there)[:, 0] for part in parts(rows)] or [np.empty(0)]
-                )
+                column = np.concatenate([self.space.pairs(part, there)[:, 0] for part in parts(rows)] or [np.empty(0)])
                 _kernels.insert_into_cell(state.cells, state.marks, slot, newcomer, column)
 
     def set_seconds(self, state: StreamState, slot: int) -> None:
@@ -161,9 +159,7 @@ class EuclideanSearch(MatrixSearch):
     def _set_seconds(
         self, state: StreamState, slot: int, columns: Array, slots: NDArray[np.int32], beyond: float
     ) -> int:
-        return _kernels.set_seconds_euclidean(
-            self.space.rows, state.cells, state.marks, slot, columns, slots, beyond
-        )
+        return _kernels.set_seconds_euclidean(self.space.rows, state.cells, state.marks, slot, columns, slots, beyond)
 
     def between_landmarks(self, state: StreamState, slot: int) -> Array:
         """Squared distances of one landmark to the others, by slot."""
@@ -175,9 +171,7 @@ class EuclideanSearch(MatrixSearch):
 
     def closest_beyond(self, state: StreamState) -> Pair:
         """The closest pair of a landmark and a stored point that are farther apart than the radius."""
-        return Pair(
-            *_kernels.closest_beyond(self.space.rows, state.n, self.columns, self.arrivals, state.radius)
-        )
+        return Pair(*_kernels.closest_beyond(self.space.rows, state.n, self.columns, self.arrivals, state.radius))
 
     def count_edges(self, state: StreamState) -> int:
         """Number of pairs of stored points within the radius."""
@@ -212,9 +206,7 @@ class ProductFilter:
             room |= {"centred": np.empty((ROWS, d), dtype), "products": np.empty((ROWS, m), dtype)}
         self.room = room
 
-    def scan(
-        self, X: Array, start: int, stop: int, slots: NDArray[np.int32], limit: float, found: Scan
-    ) -> int:
+    def scan(self, X: Array, start: int, stop: int, slots: NDArray[np.int32], limit: float, found: Scan) -> int:
         """Find the two nearest landmarks of the rows, up to and with the first one beyond the limit."""
         rows, room = stop - start, self.room
         _kernels.centre_rows(X, start, stop, self.centre, room["centred"], room["norms"])

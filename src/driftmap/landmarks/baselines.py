@@ -1,0 +1,198 @@
+"""The paper's other ways to choose landmarks, and an offline yardstick, with the interface of OnlineLandmarks.
+
+They keep all points, since masses and covering radius refer to all of them; these are worked out when asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from driftmap.landmarks.base import LandmarkSelector
+from driftmap.metrics import Metric
+from driftmap.state import Event
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+ROWS = 4096
+
+
+class Baseline(LandmarkSelector):
+    """Landmarks chosen without looking at distances; ``radius_`` is the covering radius."""
+
+    _ids: list[int]
+    _events: list[Event]
+
+    def __init__(
+        self, n_landmarks: int, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.metric = metric
+        self.metric_params = metric_params
+
+    def _start(self, X: Any) -> None:
+        super()._start(X)
+        self._ids, self._events = [], []
+
+    def _learn(self, prepared: Any) -> None:
+        seen = len(self._space)
+        self._space.extend(prepared)
+        for arrival in range(seen, len(self._space)):
+            left = self._consider(arrival)
+            if left is not None:
+                kind = "added" if left < 0 else "replaced"
+                self._events.append(Event(arrival, kind, arrival, None if left < 0 else left, np.nan, np.nan))
+
+    def _consider(self, arrival: int) -> int | None:
+        """Take an arrival in or not: None if not, -1 if there was room, else the landmark that left for it."""
+        raise NotImplementedError
+
+    def _take_in(self, arrival: int, place: int | None = None) -> int:
+        if place is None:
+            self._ids.append(arrival)
+            return -1
+        left = self._ids[place]
+        self._ids[place] = arrival
+        return left
+
+    @property
+    def landmark_indices_(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+        self._fitted_space()
+        return np.sort(np.array(self._ids, dtype=np.int64))
+
+    @property
+    def landmark_mass_(self) -> Ids:
+        """For each landmark, the number of points seen that are nearest to it."""
+        nearest, _ = self._nearest()
+        return np.bincount(nearest, minlength=len(self._ids)).astype(np.int64)
+
+    @property
+    def covering_radius_(self) -> float:
+        """The largest distance of a point seen to its nearest landmark."""
+        _, distances = self._nearest()
+        return self._space.true(float(distances.max()))
+
+    @property
+    def radius_(self) -> float:
+        """The covering radius: the smallest one at which the landmarks dominate all points seen."""
+        return self.covering_radius_
+
+    @property
+    def n_replacements_(self) -> int:
+        """How often a landmark was exchanged for another."""
+        self._fitted_space()
+        return sum(event.kind == "replaced" for event in self._events)
+
+    @property
+    def events_(self) -> list[Event]:
+        """What happened to the landmarks; there is no radius, so it is NaN."""
+        self._fitted_space()
+        return list(self._events)
+
+    def _nearest(self) -> tuple[Ids, Array]:
+        space, ids = self._fitted_space(), self.landmark_indices_
+        places, distances = [], []
+        for first in range(0, len(space), ROWS):
+            block = space.pairs(np.arange(first, min(first + ROWS, len(space))), ids)
+            places.append(block.argmin(axis=1))
+            distances.append(block.min(axis=1))
+        return np.concatenate(places), np.concatenate(distances)
+
+
+class InitialLandmarks(Baseline):
+    """The first ``n_landmarks`` points, for ever (the paper's "initial").
+
+    >>> InitialLandmarks(2).fit([[0.0], [1.0], [5.0]]).landmark_indices_
+    array([0, 1])
+    """
+
+    def _consider(self, arrival: int) -> int | None:
+        return self._take_in(arrival) if arrival < self.n_landmarks else None
+
+
+class RandomBaseline(Baseline):
+    """A baseline with a random number generator, seeded when the first point arrives."""
+
+    def __init__(
+        self,
+        n_landmarks: int,
+        *,
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(n_landmarks, metric=metric, metric_params=metric_params)
+        self.random_state = random_state
+
+    def _start(self, X: Any) -> None:
+        super()._start(X)
+        self._random: np.random.RandomState = check_random_state(self.random_state)
+
+
+class RandomLandmarks(RandomBaseline):
+    """A uniform sample of everything seen, in one pass (the paper's "random"): a reservoir.
+
+    >>> RandomLandmarks(3, random_state=0).fit([[float(i)] for i in range(100)]).landmark_indices_.shape
+    (3,)
+    """
+
+    def _consider(self, arrival: int) -> int | None:
+        if arrival < self.n_landmarks:
+            return self._take_in(arrival)
+        place = int(self._random.randint(arrival + 1))
+        return self._take_in(arrival, place) if place < self.n_landmarks else None
+
+
+class RandomOnlineLandmarks(RandomBaseline):
+    """Each point becomes a landmark with probability 0.5 and a random one leaves (the supplement's "random online").
+
+    >>> recent = RandomOnlineLandmarks(3, random_state=0).fit([[float(i)] for i in range(100)])
+    >>> bool(recent.landmark_indices_.min() > 80)
+    True
+    """
+
+    def _consider(self, arrival: int) -> int | None:
+        if arrival < self.n_landmarks:
+            return self._take_in(arrival)
+        if self._random.random_sample() >= 0.5:
+            return None
+        return self._take_in(arrival, int(self._random.randint(self.n_landmarks)))
+
+
+class FarthestFirstLandmarks(Baseline):
+    """Farthest-first traversal (Gonzalez) of all points seen: the offline yardstick of covering radii.
+
+    Starts with the first point and takes the farthest point from those taken, again and again. The covering radius is at
+    most twice the smallest possible one. The traversal is made when it is asked for.
+
+    >>> FarthestFirstLandmarks(2).fit([[0.0], [1.0], [5.0]]).landmark_indices_
+    array([0, 2])
+    """
+
+    def _learn(self, prepared: Any) -> None:
+        self._space.extend(prepared)
+        self._ids = []
+
+    @property
+    def landmark_indices_(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+        space = self._fitted_space()
+        if not self._ids:
+            everyone = np.arange(len(space))
+            reach = np.full(len(space), np.inf)
+            taken, farthest = self._ids, 0
+            while len(taken) < self.n_landmarks and reach[farthest] > 0:
+                taken.append(farthest)
+                column = np.concatenate(
+                    [
+                        space.pairs(everyone[a : a + ROWS], np.array([farthest]))[:, 0]
+                        for a in range(0, len(space), ROWS)
+                    ]
+                )
+                reach = np.minimum(reach, column)
+                farthest = int(np.argmax(reach))
+        return super().landmark_indices_

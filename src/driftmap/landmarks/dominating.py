@@ -1,0 +1,151 @@
+"""Dominating sets of the graph that joins points within a radius: Algorithm 1 and the paper's section 3."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap import checks
+from driftmap.metrics import Metric, Space, make_space
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+ROWS = 1024
+
+
+def greedy_dominating_set(
+    X: Any, radius: float, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+) -> Ids:
+    """Algorithm 1: take the point that covers most uncovered points, until all are covered.
+
+    Points within ``radius`` of each other are neighbours. Of equally good points the first is taken. Returns the points'
+    numbers in the order in which they were taken.
+
+    >>> greedy_dominating_set([[0.0], [1.0], [2.0], [7.0]], radius=1.0)
+    array([1, 3])
+    """
+    neighbours = _neighbourhoods(_stored(X, metric, metric_params), radius)
+    uncovered = np.ones(len(neighbours), dtype=bool)
+    # Gains only shrink, so an entry whose gain is still true beats all others.
+    heap = [(-len(covers), point) for point, covers in enumerate(neighbours)]
+    heapq.heapify(heap)
+    chosen: list[int] = []
+    left = len(neighbours)
+    while left:
+        gain, point = heapq.heappop(heap)
+        now = int(uncovered[neighbours[point]].sum())
+        if now < -gain:
+            heapq.heappush(heap, (-now, point))
+            continue
+        chosen.append(point)
+        uncovered[neighbours[point]] = False
+        left -= now
+    return np.array(chosen, dtype=np.int64)
+
+
+def greedy_size_bound(n_points: int, n_edges: int) -> float:
+    """The theorem on the size of Algorithm 1's result: at most n + 1 - sqrt(2 |E| + 1).
+
+    >>> greedy_size_bound(n_points=5, n_edges=4)  # a star; one point suffices
+    3.0
+    """
+    return n_points + 1 - math.sqrt(2 * n_edges + 1)
+
+
+def radius_for_budget(
+    X: Any, n_landmarks: int, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+) -> float:
+    """The corollary: a radius at which Algorithm 1 is guaranteed to need at most ``n_landmarks`` points.
+
+    It is the smallest distance such that ceil(((n - m + 1)^2 - 1) / 2) pairs are within it (all pairs, if there are
+    fewer: then any single point dominates). Works on all n (n - 1) / 2 distances at once.
+
+    >>> radius_for_budget([[0.0], [1.0], [3.0], [7.0]], n_landmarks=3)
+    2.0
+    """
+    checks.integer_at_least(n_landmarks, "n_landmarks", 1)
+    space = _stored(X, metric, metric_params)
+    n = len(space)
+    edges = min(math.ceil(((n - n_landmarks + 1) ** 2 - 1) / 2), n * (n - 1) // 2)
+    if n_landmarks >= n or edges <= 0:
+        return 0.0
+    everyone = np.arange(n)
+    lengths = np.concatenate(
+        [
+            np.concatenate([row[:r] for r, row in enumerate(space.pairs(everyone[a : a + ROWS], everyone), start=a)])
+            for a in range(0, n, ROWS)
+        ]
+    )
+    return space.true(float(np.partition(lengths, edges - 1)[edges - 1]))
+
+
+def is_dominating(
+    X: Any,
+    landmarks: Iterable[int],
+    radius: float,
+    *,
+    metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+) -> bool:
+    """Whether every point is a landmark or within ``radius`` of one.
+
+    >>> is_dominating([[0.0], [1.0], [2.0]], landmarks=[1], radius=1.0)
+    True
+    """
+    covered = _covered_by(X, landmarks, radius, metric, metric_params)
+    return bool(covered.any(axis=1).all())
+
+
+def private_points(
+    X: Any,
+    landmarks: Iterable[int],
+    radius: float,
+    *,
+    metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+) -> dict[int, Ids]:
+    """The paper's OnlyBy: for each landmark, the points (itself included) that it alone covers.
+
+    >>> private_points([[0.0], [1.0], [2.0]], landmarks=[0, 2], radius=1.0)
+    {0: array([0]), 2: array([2])}
+    """
+    ids = list(landmarks)
+    covered = _covered_by(X, ids, radius, metric, metric_params)
+    alone = covered.sum(axis=1) == 1
+    return {int(z): np.flatnonzero(alone & covered[:, j]) for j, z in enumerate(ids)}
+
+
+def _stored(X: Any, metric: Metric, metric_params: dict[str, Any] | None) -> Space:
+    space = make_space(metric, metric_params, X)
+    space.extend(space.check(X))
+    return space
+
+
+def _comparable(space: Space, radius: float) -> float:
+    if not radius >= 0:
+        raise ValueError(f"radius must be a number and not negative, got {radius}")
+    return space.comparable(float(radius))
+
+
+def _neighbourhoods(space: Space, radius: float) -> list[Ids]:
+    """For each point, the points within the radius of it, itself included."""
+    limit, everyone = _comparable(space, radius), np.arange(len(space))
+    found: list[Ids] = []
+    for first in range(0, len(space), ROWS):
+        found += [np.flatnonzero(row <= limit) for row in space.pairs(everyone[first : first + ROWS], everyone)]
+    return found
+
+
+def _covered_by(
+    X: Any, landmarks: Iterable[int], radius: float, metric: Metric, metric_params: dict[str, Any] | None
+) -> NDArray[np.bool_]:
+    space = _stored(X, metric, metric_params)
+    ids = np.array(list(landmarks), dtype=np.int64)
+    if len(ids) and not (0 <= ids.min() and ids.max() < len(space)):
+        raise ValueError(f"landmarks must be numbers of points, 0 to {len(space) - 1}; got {ids.tolist()}")
+    return space.pairs(np.arange(len(space)), ids) <= _comparable(space, radius)

@@ -1,0 +1,147 @@
+"""How good a map is: stress, covering radius, trustworthiness.
+
+Stress compares all pairs of points. ``stress`` does so exactly, block by block, so that no n x n matrix is needed;
+``stress_estimate`` samples pairs and says how far off it may be.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.manifold import trustworthiness
+from sklearn.utils import check_random_state
+
+from driftmap import checks
+from driftmap.metrics import Metric, Space, make_space
+
+__all__ = ["Estimate", "covering_radius", "landmark_stress", "stress", "stress_estimate", "trustworthiness"]
+
+Array = NDArray[np.float64]
+ROWS = 512
+
+
+class Estimate(NamedTuple):
+    """A sampled value and its standard error."""
+
+    value: float
+    standard_error: float
+
+
+class Mapped(Protocol):
+    """A map whose landmarks have known distances and positions, for example a fitted DriftMap."""
+
+    @property
+    def landmark_embedding_(self) -> Array: ...
+    def landmark_distances(self) -> Array: ...
+
+
+def stress(
+    X: Any, coordinates: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+) -> float:
+    """Normalised stress sigma of a map: root of sum (d - |y - y'|)^2 / sum d^2 over all pairs.
+
+    Exact. Needs little memory, and time in proportion to the number of pairs.
+
+    >>> stress([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]], [[0.0], [5.0], [10.0]])
+    0.0
+    """
+    space, Y = _points(X, coordinates, metric, metric_params)
+    n = len(space)
+    above, below = 0.0, 0.0
+    for first in range(0, n, ROWS):
+        rows = np.arange(first, min(first + ROWS, n))
+        for start in range(0, first + ROWS, 8 * ROWS):
+            columns = np.arange(start, min(start + 8 * ROWS, rows[-1] + 1))
+            d = space.true_all(space.pairs(rows, columns))
+            gap = d - cdist(Y[rows], Y[columns])
+            if columns[-1] >= first:  # count each pair once
+                once = columns[None, :] < rows[:, None]
+                d, gap = d[once], gap[once]
+            above += float(np.sum(gap**2))
+            below += float(np.sum(d**2))
+    return _root(above, below)
+
+
+def stress_estimate(
+    X: Any,
+    coordinates: Any,
+    *,
+    n_pairs: int = 1_000_000,
+    metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    random_state: Any = 0,
+) -> Estimate:
+    """Normalised stress from a random sample of pairs, with its standard error.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((2000, 3))
+    >>> estimate = stress_estimate(X, X[:, :2], n_pairs=20_000)
+    >>> abs(estimate.value - stress(X, X[:, :2])) < 4 * estimate.standard_error
+    True
+    """
+    checks.integer_at_least(n_pairs, "n_pairs", 2)
+    space, Y = _points(X, coordinates, metric, metric_params)
+    n = len(space)
+    if n < 2:
+        return Estimate(0.0, 0.0)
+    random = check_random_state(random_state)
+    above, below = np.empty(n_pairs), np.empty(n_pairs)
+    # Pairs are drawn in small squares, so that the metric is evaluated on blocks, not one pair at a time.
+    side = 8 if n > 64 else 1
+    per_square = side * side
+    for first in range(0, n_pairs, per_square):
+        rows, columns = random.randint(n, size=side), random.randint(n, size=side)
+        while np.intersect1d(rows, columns).size:
+            columns = random.randint(n, size=side)
+        d = space.true_all(space.pairs(rows, columns))
+        gap = d - cdist(Y[rows], Y[columns])
+        size = min(per_square, n_pairs - first)
+        above[first : first + size] = (gap**2).ravel()[:size]
+        below[first : first + size] = (d**2).ravel()[:size]
+    value = _root(float(above.sum()), float(below.sum()))
+    if value == 0.0:
+        return Estimate(0.0, 0.0)
+    # Delta method for the root of a ratio; the squares are independent of each other, the pairs within one are not.
+    residual = above - value**2 * below
+    sums = np.add.reduceat(residual, np.arange(0, n_pairs, per_square))
+    error = np.sqrt(np.sum(sums**2)) / below.sum() / (2 * value)
+    return Estimate(value, float(error))
+
+
+def landmark_stress(fitted: Mapped) -> float:
+    """Normalised stress over the landmarks only (the paper's sigma_L) of a fitted map."""
+    return stress(fitted.landmark_distances(), fitted.landmark_embedding_, metric="precomputed")
+
+
+def covering_radius(
+    X: Any, landmarks: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+) -> float:
+    """The largest distance of a point to its nearest landmark; landmarks are given as points.
+
+    >>> covering_radius([[0.0], [2.0], [7.0]], landmarks=[[0.0], [5.0]])
+    2.0
+    """
+    space = make_space(metric, metric_params, landmarks)
+    space.extend(space.check(landmarks))
+    queries, ids = space.check_queries(X), np.arange(len(space))
+    blocks = [space.to_stored(queries[a : a + ROWS], ids) for a in range(0, len(queries), ROWS)]
+    return float(max(block.min(axis=1).max() for block in blocks))
+
+
+def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:
+    space = make_space(metric, metric_params, X)
+    space.extend(space.check(X))
+    Y = checks.points(coordinates)
+    if len(Y) != len(space):
+        raise ValueError(f"X has {len(space)} points, but coordinates has {len(Y)} rows")
+    return space, Y
+
+
+def _root(above: float, below: float) -> float:
+    """All points in one place have no stress, unless the map tears them apart."""
+    if below == 0:
+        return 0.0 if above == 0 else float("inf")
+    return float(np.sqrt(above / below))
