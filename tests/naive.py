@@ -156,6 +156,33 @@ class Online:
         return all(self.neighbours[y] & set(self.landmarks) or y in self.landmarks for y in range(len(self.points)))
 
 
+def squared_distance_matrix(X):
+    """All squared Euclidean distances, summed over coordinates in order: the bits of squared_euclidean, in numpy."""
+    total = np.zeros((len(X), len(X)))
+    for column in np.asarray(X, dtype=float).T:
+        total += (column[:, None] - column[None, :]) * (column[:, None] - column[None, :])
+    return total
+
+
+def tight_by_matrix(D, m, rho):
+    """The tight rule from a full distance matrix, for streams too long for Online: (landmarks, masses, rho)."""
+    landmarks = []
+    for x in range(len(D)):
+        if landmarks and D[x, landmarks].min() <= rho:
+            continue
+        landmarks.append(x)
+        if len(landmarks) <= m:
+            continue
+        to_landmarks = D[: x + 1, landmarks]
+        order = np.argsort(to_landmarks, axis=1, kind="stable")
+        second = np.take_along_axis(to_landmarks, order[:, 1:2], axis=1)[:, 0]
+        cost = [second[order[:, 0] == place].max() for place in range(m + 1)]
+        del landmarks[int(np.argmin(cost))]
+        rho = D[: x + 1, landmarks].min(axis=1).max()
+    masses = np.bincount(D[:, landmarks].argmin(axis=1), minlength=len(landmarks))
+    return landmarks, masses.tolist(), rho
+
+
 def only_by(z, landmarks, neighbours):
     """OnlyBy(z): the points of N(z) and z itself that z alone covers."""
     chosen = set(landmarks)

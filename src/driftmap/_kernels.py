@@ -8,7 +8,7 @@ Two rules keep every result the same to the bit, whichever kernel computed it:
   what remains is computed exactly.
 
 Of equally near landmarks the one that arrived first counts as nearer; landmark matrices are therefore given in order of
-arrival, with ``slots`` naming the slot of each landmark. ``cells`` and ``landmarks`` are the tuples of arrays described in
+arrival, with ``slots`` naming the slot of each landmark. ``cells`` and ``landmarks`` are the records described in
 :mod:`driftmap.state`.
 """
 
@@ -145,9 +145,9 @@ def scan_filtered(
 ):  # fmt: skip
     """As :func:`scan_direct`, with the inner products of centred rows and landmarks as a filter.
 
-    A distance |x|^2 + |l|^2 - 2 x.l in floating point is off by less than ``error`` * (|x|^2 + max |l|^2). Landmarks that
-    on this account cannot be among the two nearest are discarded; the others are computed exactly. Rows with a squared
-    norm beyond ``norm_limit`` could overflow in the precision of the products: there all landmarks remain.
+    A distance |x|^2 + |l|^2 - 2 x.l in floating point is off by less than ``error`` * (|x|^2 + max |l|^2). Landmarks
+    that on this account cannot be among the two nearest are discarded; the others are computed exactly. Rows with a
+    squared norm beyond ``norm_limit`` could overflow in the precision of the products: there all landmarks remain.
     """
     m = landmarks.shape[0]
     largest = landmark_norms.max()
@@ -197,6 +197,8 @@ def place(following, head, tail, tail_count, mass, free, slot):
     """Position of a new record in a cell."""
     if head[slot] < 0 or tail_count[slot] == BLOCK:
         block = free[0]
+        if block < 0:
+            raise RuntimeError("no free block: the state reserves too few")
         free[0] = following[block]
         following[block] = -1
         if head[slot] < 0:
@@ -211,10 +213,9 @@ def place(following, head, tail, tail_count, mass, free, slot):
 
 
 @jit
-def release(cells, block):
-    """Give a chain of blocks back."""
-    following, free = cells[4], cells[9]
-    while block >= 0:
+def release(following, free, block, end):
+    """Give the blocks of a chain back, from ``block`` up to but without ``end`` (-1: all)."""
+    while block != end:
         after = following[block]
         following[block] = free[0]
         free[0] = block
@@ -224,8 +225,10 @@ def release(cells, block):
 @jit
 def add_rows(cells, landmarks, start, count, nearest, nearest_slot, second, second_slot):
     """Take newly scanned rows into the cells of their nearest landmarks."""
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
-    slot_arrival, cost, certain, reach = landmarks
+    rows, nearests, seconds, second_slots = cells.row, cells.nearest, cells.second, cells.second_slot
+    following, head, tail, tail_count = cells.following, cells.head, cells.tail, cells.tail_count
+    mass, free = cells.mass, cells.free
+    cost, reach = landmarks.cost, landmarks.reach
     for i in range(count):
         slot = nearest_slot[i]
         if head[slot] >= 0 and tail_count[slot] < BLOCK:
@@ -246,7 +249,8 @@ def add_rows(cells, landmarks, start, count, nearest, nearest_slot, second, seco
 @jit
 def cell_rows(cells, slot, only_unknown):
     """The stored points of a cell, all or those whose second-nearest landmark is unknown, in the cell's order."""
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    rows, second_slots, following, head = cells.row, cells.second_slot, cells.following, cells.head
+    tail, tail_count, mass = cells.tail, cells.tail_count, cells.mass
     out = np.empty(mass[slot], np.int64)
     k = 0
     block = head[slot]
@@ -265,8 +269,10 @@ def insert_into_cell(cells, landmarks, slot, newcomer, column):
 
     Points it is nearest to move to its cell. Cost and reach of the cell are found anew on the way.
     """
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
-    slot_arrival, cost, certain, reach = landmarks
+    rows, nearests, seconds, second_slots = cells.row, cells.nearest, cells.second, cells.second_slot
+    following, head, tail, tail_count = cells.following, cells.head, cells.tail, cells.tail_count
+    mass, free = cells.mass, cells.free
+    slot_arrival, cost, certain, reach = landmarks.arrival, landmarks.cost, landmarks.certain, landmarks.reach
     arrival = slot_arrival[newcomer]
     older = arrival < slot_arrival[slot]
     cost[slot], certain[slot], reach[slot] = 0.0, True, 0.0
@@ -297,14 +303,18 @@ def insert_into_cell(cells, landmarks, slot, newcomer, column):
             cost[slot] = max(cost[slot], d2)
             certain[slot] &= s2 >= 0
             reach[slot] = max(reach[slot], d1)
-        block = following[block]
+        after = following[block]
+        if to_block != block:  # what lies between is free; given back at once, so that few blocks are ever needed
+            release(following, free, following[to_block], block)
+            following[to_block] = block
+        block = after
     if kept < mass[slot]:
         mass[slot] = kept
         if kept == 0:
-            release(cells, head[slot])
+            release(following, free, head[slot], -1)
             head[slot], tail[slot], tail_count[slot] = -1, -1, 0
         else:
-            release(cells, following[to_block])
+            release(following, free, following[to_block], -1)
             following[to_block] = -1
             tail[slot], tail_count[slot] = to_block, kept - (kept - 1) // BLOCK * BLOCK
 
@@ -322,8 +332,9 @@ def between_slots(X, slot_arrival, slot):
 @jit
 def insert_euclidean(X, cells, landmarks, newcomer):
     """Let a new landmark compete for all points that the triangle inequality leaves in question."""
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
-    slot_arrival, cost, certain, reach = landmarks
+    rows, seconds, second_slots, following = cells.row, cells.second, cells.second_slot, cells.following
+    head, tail, tail_count, mass = cells.head, cells.tail, cells.tail_count, cells.mass
+    slot_arrival, cost = landmarks.arrival, landmarks.cost
     n_slots = slot_arrival.shape[0]
     y = X[slot_arrival[newcomer]]
     from_y = between_slots(X, slot_arrival, newcomer)
@@ -367,15 +378,16 @@ def cheapest(slot_arrival, cost):
 @jit
 def set_seconds(cells, landmarks, slot, distances, slots):
     """Look up the unknown second-nearest landmarks of a cell, given the distances of those points to all landmarks."""
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
-    slot_arrival, cost, certain, reach = landmarks
+    seconds, second_slots, following, head = cells.second, cells.second_slot, cells.following, cells.head
+    tail, tail_count = cells.tail, cells.tail_count
+    cost, certain = landmarks.cost, landmarks.certain
     k = 0
     block = head[slot]
     while block >= 0:
         size = tail_count[slot] if block == tail[slot] else BLOCK
         for i in range(block * BLOCK, block * BLOCK + size):
             if second_slots[i] < 0:
-                d1, p1, d2, p2 = two_nearest(distances[k])
+                _, _, d2, p2 = two_nearest(distances[k])
                 k += 1
                 seconds[i], second_slots[i] = d2, slots[p2]
                 cost[slot] = max(cost[slot], d2)
@@ -389,8 +401,9 @@ def set_seconds_euclidean(X, cells, landmarks, slot, columns, slots, beyond):
 
     Points for which that does not suffice stay as they are; returns their number.
     """
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
-    slot_arrival, cost, certain, reach = landmarks
+    rows, seconds, second_slots, following = cells.row, cells.second, cells.second_slot, cells.following
+    head, tail, tail_count = cells.head, cells.tail, cells.tail_count
+    cost, certain = landmarks.cost, landmarks.certain
     distances = np.empty(columns.shape[1])
     left = 0
     block = head[slot]
@@ -399,7 +412,7 @@ def set_seconds_euclidean(X, cells, landmarks, slot, columns, slots, beyond):
         for i in range(block * BLOCK, block * BLOCK + size):
             if second_slots[i] < 0:
                 distances_to_all(X[rows[i]], columns, distances)
-                d1, p1, d2, p2 = two_nearest(distances)
+                d1, _, d2, p2 = two_nearest(distances)
                 if (np.sqrt(d1) + np.sqrt(d2)) * SLACK < np.sqrt(beyond):
                     seconds[i], second_slots[i] = d2, slots[p2]
                     cost[slot] = max(cost[slot], d2)
@@ -418,8 +431,10 @@ def drop_landmark(cells, landmarks, slot, from_slot):
     nearer than the former one, so distances and costs stay as lower bounds. ``from_slot`` holds the distances of the
     landmark to the others, or zeros where nothing may be concluded from them.
     """
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
-    slot_arrival, cost, certain, reach = landmarks
+    rows, nearests, seconds, second_slots = cells.row, cells.nearest, cells.second, cells.second_slot
+    following, head, tail, tail_count = cells.following, cells.head, cells.tail, cells.tail_count
+    mass, free = cells.mass, cells.free
+    slot_arrival, cost, certain, reach = landmarks.arrival, landmarks.cost, landmarks.certain, landmarks.reach
     block = head[slot]
     while block >= 0:
         size = tail_count[slot] if block == tail[slot] else BLOCK
@@ -430,8 +445,9 @@ def drop_landmark(cells, landmarks, slot, from_slot):
             cost[heir] = max(cost[heir], t)
             certain[heir] = False
             reach[heir] = max(reach[heir], t)
-        block = following[block]
-    release(cells, head[slot])
+        after = following[block]
+        release(following, free, block, after)
+        block = after
     head[slot], tail[slot], tail_count[slot], mass[slot] = -1, -1, 0, 0
     slot_arrival[slot], cost[slot], certain[slot], reach[slot] = -1, 0.0, True, 0.0
     for other in range(slot_arrival.shape[0]):
@@ -450,7 +466,8 @@ def drop_landmark(cells, landmarks, slot, from_slot):
 @jit
 def count_within(cells, slot, limit):
     """Number of points of a cell within the limit of its landmark."""
-    rows, nearests, seconds, second_slots, following, head, tail, tail_count, mass, free = cells
+    nearests, following, head, tail = cells.nearest, cells.following, cells.head, cells.tail
+    tail_count = cells.tail_count
     total = 0
     block = head[slot]
     while block >= 0:

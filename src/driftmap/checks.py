@@ -49,7 +49,8 @@ def points(X: Any, columns: Sequence[str] | None = None) -> Array:
             raise
         row, column, value = place
         raise ValueError(
-            f"row {row}, {_column(column, columns)} is {value!r}, not a number: map text columns to numbers or leave them out"
+            f"row {row}, {_column(column, columns)} is {value!r}, not a number: "
+            "map text columns to numbers or leave them out"
         ) from error
     _finite(array, columns)
     return array

@@ -112,10 +112,14 @@ class StreamState:
         """The largest distance of a stored point to its nearest landmark."""
         return float(self.marks.reach.max())
 
+    def blocks_for(self, n: int) -> int:
+        """Enough blocks for n points: full ones, one for each slot that is not full, and two while records move."""
+        return n // BLOCK + len(self.marks.arrival) + 2
+
     def reserve(self, n: int) -> None:
-        """Make room for n stored points: full blocks, and one that is not full for each slot."""
+        """Make room for n stored points."""
         old = self.cells
-        blocks, had = n // BLOCK + len(old.head) + 1, len(old.following)
+        blocks, had = self.blocks_for(n), len(old.following)
         if blocks <= had:
             return
         blocks = max(blocks, had + had // 2)
@@ -147,7 +151,7 @@ class Undo:
         Until then the batch has only appended to the cells, which their counts undo.
         """
         if not self.records:
-            used = self.n // BLOCK + len(self.state.marks.arrival) + 1
+            used = self.state.blocks_for(self.n)
             self.records = [array[: used * BLOCK].copy() for array in self.state.cells[:4]]
             self.records.append(self.state.cells.following[:used].copy())
 
@@ -159,8 +163,8 @@ class Undo:
         for array, copy in zip(targets, self.small, strict=True):
             array[:] = copy
         records: list[Any] = list(cells[:5])
-        for array, copy in zip(records, self.records, strict=False):  # none, if no landmark changed
-            array[: len(copy)] = copy
+        for array, saved in zip(records, self.records, strict=False):  # none, if no landmark changed
+            array[: len(saved)] = saved
         used = np.zeros(len(cells.following), np.bool_)
         for first, last in zip(cells.head, cells.tail, strict=True):
             block = int(first)

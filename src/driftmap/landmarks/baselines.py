@@ -166,8 +166,8 @@ class RandomOnlineLandmarks(RandomBaseline):
 class FarthestFirstLandmarks(Baseline):
     """Farthest-first traversal (Gonzalez) of all points seen: the offline yardstick of covering radii.
 
-    Starts with the first point and takes the farthest point from those taken, again and again. The covering radius is at
-    most twice the smallest possible one. The traversal is made when it is asked for.
+    Starts with the first point and takes the farthest point from those taken, again and again. The covering radius is
+    at most twice the smallest possible one. The traversal is made when it is asked for.
 
     >>> FarthestFirstLandmarks(2).fit([[0.0], [1.0], [5.0]]).landmark_indices_
     array([0, 2])

@@ -23,8 +23,8 @@ def greedy_dominating_set(
 ) -> Ids:
     """Algorithm 1: take the point that covers most uncovered points, until all are covered.
 
-    Points within ``radius`` of each other are neighbours. Of equally good points the first is taken. Returns the points'
-    numbers in the order in which they were taken.
+    Points within ``radius`` of each other are neighbours. Of equally good points the first is taken. Returns the
+    points' numbers in the order in which they were taken.
 
     >>> greedy_dominating_set([[0.0], [1.0], [2.0], [7.0]], radius=1.0)
     array([1, 3])
@@ -146,6 +146,6 @@ def _covered_by(
 ) -> NDArray[np.bool_]:
     space = _stored(X, metric, metric_params)
     ids = np.array(list(landmarks), dtype=np.int64)
-    if len(ids) and not (0 <= ids.min() and ids.max() < len(space)):
+    if len(ids) and not (ids.min() >= 0 and ids.max() < len(space)):
         raise ValueError(f"landmarks must be numbers of points, 0 to {len(space) - 1}; got {ids.tolist()}")
     return space.pairs(np.arange(len(space)), ids) <= _comparable(space, radius)

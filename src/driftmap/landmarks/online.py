@@ -114,12 +114,12 @@ class OnlineLandmarks(LandmarkSelector):
     @property
     def radius_(self) -> float:
         """The radius (the paper's rho) at which the landmarks dominate all points seen."""
-        return self._space.true(self._fitted_state().radius)
+        return self._fitted_space().true(self._state.radius)
 
     @property
     def covering_radius_(self) -> float:
         """The largest distance of a point seen to its nearest landmark."""
-        return self._space.true(self._fitted_state().covering_radius())
+        return self._fitted_space().true(self._state.covering_radius())
 
     @property
     def n_replacements_(self) -> int:
@@ -129,8 +129,8 @@ class OnlineLandmarks(LandmarkSelector):
     @property
     def events_(self) -> list[Event]:
         """What happened to the landmarks, arrival by arrival; the last 10,000 events."""
-        true = self._space.true if hasattr(self, "_space") else float
+        true = self._fitted_space().true
         return [
             event._replace(radius_before=true(event.radius_before), radius_after=true(event.radius_after))
-            for event in self._fitted_state().events
+            for event in self._state.events
         ]

@@ -1,0 +1,412 @@
+"""OnlineLandmarks against the literal oracle, after every arrival."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from streams import make, many, streams
+
+from driftmap.landmarks import OnlineLandmarks
+
+RULES = ("tight", "paper")
+
+
+def crooked(x, y):
+    """A dissimilarity that breaks the triangle inequality."""
+    gap = abs(float(x[0]) - float(y[0]))
+    return gap * gap + 0.5 * np.sin(4 * gap) ** 2
+
+
+def chebyshev(x, y):
+    return max(abs(float(a) - float(b)) for a, b in zip(x, y, strict=True))
+
+
+def mismatches(a, b):
+    """A distance between strings."""
+    return sum(s != t for s, t in zip(a, b, strict=False)) + abs(len(a) - len(b))
+
+
+# what the package is given, and the same distance for the oracle, in the package's comparison scale
+METRICS = {
+    "euclidean": ("euclidean", naive.squared_euclidean),
+    "manhattan": ("manhattan", naive.manhattan),
+    "chebyshev": ("chebyshev", chebyshev),
+    "function": (crooked, crooked),
+}
+
+
+def state_of(landmarks):
+    """Everything a landmark selector knows, in a form that compares to the bit."""
+    state = landmarks._state
+    return (
+        landmarks.landmark_indices_.tolist(),
+        landmarks.landmark_mass_.tolist(),
+        state.radius,
+        state.covering_radius(),
+        state.n,
+        landmarks.n_samples_seen_,
+        landmarks.n_replacements_,
+        landmarks.events_,
+    )
+
+
+def assert_same(landmarks, oracle):
+    state = landmarks._state
+    assert landmarks.landmark_indices_.tolist() == sorted(oracle.landmarks)
+    assert state.radius == oracle.rho
+    assert landmarks.landmark_mass_.tolist() == oracle.masses()
+    assert state.covering_radius() == oracle.covering_radius()
+    assert len(oracle.landmarks) <= oracle.m
+    assert oracle.dominates()
+    if landmarks.rule == "tight" and any(event.kind != "added" for event in landmarks.events_):
+        assert state.radius == state.covering_radius()
+
+
+def assert_same_events(landmarks, oracle):
+    expected = [event[:4] for event in oracle.events]
+    assert [tuple(event)[:4] for event in landmarks.events_] == expected
+    assert landmarks.n_replacements_ == sum(event[1] == "replaced" for event in oracle.events)
+    true = landmarks._space.true
+    radii = [(true(before), true(after)) for *_, before, after in oracle.events]
+    assert [(event.radius_before, event.radius_after) for event in landmarks.events_] == radii
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("metric", METRICS)
+@given(stream=streams())
+@many
+def test_equals_the_oracle_after_every_arrival(rule, metric, stream):
+    X, m = stream
+    ours, theirs = METRICS[metric]
+    landmarks = OnlineLandmarks(m, rule=rule, metric=ours)
+    oracle = naive.Online(m, rule, theirs, 1e-40 if metric == "euclidean" else 1e-20)
+    for x in X:
+        landmarks.partial_fit(x[None])
+        oracle.add(x)
+        assert_same(landmarks, oracle)
+    assert_same_events(landmarks, oracle)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(stream=streams(kinds=("walk", "grid", "jumps"), longest=30))
+@many
+def test_precomputed_distances_equal_the_oracle(rule, stream):
+    X, m = stream
+    D = np.array([[crooked(x, y) for y in X] for x in X])
+    landmarks = OnlineLandmarks(m, rule=rule, metric="precomputed")
+    oracle = naive.Online(m, rule, lambda r, s: D[r, s], 1e-20)
+    for n in range(len(X)):
+        landmarks.partial_fit(D[n : n + 1, : n + 1])
+        oracle.add(n)
+        assert_same(landmarks, oracle)
+    at_once = OnlineLandmarks(m, rule=rule, metric="precomputed").fit(D)
+    assert state_of(at_once) == state_of(landmarks)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(words=st.lists(st.text("ab", max_size=5), min_size=1, max_size=30), m=st.integers(1, 6))
+@many
+def test_objects_equal_the_oracle(rule, words, m):
+    landmarks = OnlineLandmarks(m, rule=rule, metric=mismatches)
+    oracle = naive.Online(m, rule, mismatches, 1e-20)
+    for word in words:
+        landmarks.partial_fit([word])
+        oracle.add(word)
+        assert_same(landmarks, oracle)
+    assert landmarks.landmarks_ == [words[i] for i in landmarks.landmark_indices_]
+
+
+def star(arms, d, rng):
+    """Landmarks far out on arms, points half-way, then the centre: a node of high degree among nodes of low degree."""
+    ends = np.eye(d)[rng.permutation(d)[:arms]]
+    order = rng.permutation(arms)
+    extra = rng.standard_normal((3, d)) * rng.choice([0.1, 3.0])
+    return np.vstack([1.7 * ends, 0.9 * ends[order], np.zeros((1, d)), extra])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_lines_3_to_5_of_algorithm_2_equal_the_oracle(metric):
+    ours, theirs = METRICS[metric]
+    rng = np.random.default_rng(0)
+    taken_for_another = 0
+    for _ in range(60):
+        arms = int(rng.integers(6, 16))
+        X = star(arms, 16, rng)
+        landmarks = OnlineLandmarks(arms, rule="paper", metric=ours, initial_radius=1.0)
+        oracle = naive.Online(arms, "paper", theirs, 1.0)
+        for x in X:
+            landmarks.partial_fit(x[None])
+            oracle.add(x)
+            assert_same(landmarks, oracle)
+        assert_same_events(landmarks, oracle)
+        taken_for_another += sum(event.came != event.arrival for event in landmarks.events_)
+    assert taken_for_another >= 20
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(stream=streams(longest=80), cuts=st.lists(st.integers(0, 80), max_size=6))
+@many
+def test_batch_splits_change_nothing(rule, stream, cuts):
+    X, m = stream
+    in_parts = OnlineLandmarks(m, rule=rule)
+    for part in np.split(X, sorted(cut for cut in cuts if cut < len(X))):
+        if len(part):
+            in_parts.partial_fit(part)
+    assert state_of(in_parts) == state_of(OnlineLandmarks(m, rule=rule).fit(X))
+
+
+def long_stream(kind, n, d):
+    rng = np.random.default_rng(5)
+    if kind == "blobs":
+        return rng.standard_normal((20, d))[rng.integers(0, 20, n)] * 4 + 0.3 * rng.standard_normal((n, d))
+    if kind == "prices":  # a small spread at a large offset: |x|^2 + |l|^2 - 2 x.l is useless here
+        return 1e4 + 0.01 * np.cumsum(rng.standard_normal((n, d)), axis=0) / np.sqrt(n)
+    if kind == "outliers":
+        return rng.standard_normal((n, d)) * rng.choice([1.0, 1e3, 1e25], p=[0.9, 0.09, 0.01], size=(n, 1))
+    if kind == "huge":
+        return rng.standard_normal((n, d)) * 1e150
+    if kind == "tiny":  # squares underflow
+        return rng.standard_normal((n, d)) * 1e-161
+    return make(kind, n, d, seed=5)
+
+
+@pytest.mark.parametrize("kind", ["walk", "stationary", "line", "grid", "blobs", "prices", "outliers", "huge", "tiny"])
+@pytest.mark.parametrize(("d", "m"), [(2, 12), (16, 40), (60, 90)])
+def test_long_streams_equal_the_oracle(kind, d, m):
+    """Long enough for the matrix product, the short lists and cells of many blocks."""
+    X = long_stream(kind, 1500, d)
+    indices, masses, rho = naive.tight_by_matrix(naive.squared_distance_matrix(X), m, 1e-40)
+    landmarks = OnlineLandmarks(m).fit(X)
+    assert landmarks.landmark_indices_.tolist() == indices
+    assert landmarks.landmark_mass_.tolist() == masses
+    assert landmarks._state.radius == rho
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("kind", ["walk", "stationary", "blobs"])
+def test_a_long_batch_equals_single_rows(rule, kind):
+    X = long_stream(kind, 4000, 24)
+    one_by_one = OnlineLandmarks(40, rule=rule)
+    for x in X:
+        one_by_one.partial_fit(x[None])
+    assert state_of(one_by_one) == state_of(OnlineLandmarks(40, rule=rule).fit(X))
+
+
+@pytest.mark.parametrize("name", ["braycurtis", "canberra", "correlation", "cosine", "jensenshannon", "sqeuclidean"])
+def test_named_metrics_give_one_pair_one_value(name):
+    """Results may not depend on how many rows scipy is asked about at once."""
+    X = np.abs(long_stream("walk", 300, 5)) + 0.1
+    one_by_one = OnlineLandmarks(8, metric=name)
+    for x in X:
+        one_by_one.partial_fit(x[None])
+    assert state_of(one_by_one) == state_of(OnlineLandmarks(8, metric=name).fit(X))
+
+
+SCIPY_NAMES = {
+    "mahalanobis": {"VI": np.diag([1.0, 2.0, 0.5])},
+    "minkowski": {"p": 3},
+    "seuclidean": {"V": [1.0, 2.0, 3.0]},
+} | dict.fromkeys(
+    ["braycurtis", "canberra", "chebyshev", "cityblock", "correlation", "cosine", "dice", "euclidean", "hamming",
+     "jaccard", "jensenshannon", "rogerstanimoto", "russellrao", "sqeuclidean", "yule"]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(SCIPY_NAMES))
+@pytest.mark.parametrize("rule", RULES)
+def test_every_named_metric_equals_the_oracle(name, rule):
+    from scipy.spatial.distance import cdist
+
+    boolean = name in ("dice", "jaccard", "rogerstanimoto", "russellrao", "yule", "hamming")
+    rng = np.random.default_rng(2)
+    X = (rng.random((40, 12)) < 0.5).astype(float) if boolean else rng.random((40, 3)) + 0.1
+    params = SCIPY_NAMES[name]
+    landmarks = OnlineLandmarks(5, rule=rule, metric=name, metric_params=params)
+    if name == "euclidean":
+        oracle = naive.Online(5, rule, naive.squared_euclidean, 1e-40)
+    else:
+        oracle = naive.Online(
+            5, rule, lambda x, y: max(0.0, float(cdist(x[None], y[None], name, **(params or {}))[0, 0])), 1e-20
+        )
+    for x in X:
+        landmarks.partial_fit(x[None])
+        oracle.add(x)
+        assert_same(landmarks, oracle)
+
+
+def test_metric_parameters_reach_a_function():
+    def scaled(x, y, scale):
+        return scale * abs(x[0] - y[0])
+
+    landmarks = OnlineLandmarks(1, metric=scaled, metric_params={"scale": 10.0}).fit([[0.0], [2.0]])
+    assert landmarks.radius_ == 20.0
+
+
+# --- bad input changes nothing ---
+
+
+def trained(**parameters):
+    return OnlineLandmarks(6, **parameters).fit(make("walk", 50, 3, seed=1))
+
+
+BAD = {
+    "NaN": (np.array([[0.0, 1.0, 2.0], [0.0, np.nan, 2.0]]), "row 1, column 1 is NaN"),
+    "infinity": (np.array([[0.0, 1.0, np.inf]]), "row 0, column 2 is inf"),
+    "overflow": (np.array([[0.0, 1e200, 0.0]]), "row 0, column 1 is 1e\\+200: its square overflows"),
+    "width": (np.zeros((2, 4)), "X has 4 features, but the points seen so far have 3"),
+    "text": ([["1", "2", "x"]], "row 0, column 2 is 'x', not a number"),
+    "empty": (np.zeros((0, 3)), "0 sample"),
+    "ragged": ([[1.0, 2.0, 3.0], [1.0, 2.0]], "inhomogeneous|sequence"),
+    "one-dimensional": (np.zeros(3), "Expected 2D array, got 1D array"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named_and_changes_nothing(case):
+    X, message = BAD[case]
+    landmarks = trained()
+    before = state_of(landmarks)
+    with pytest.raises(ValueError, match=message):
+        landmarks.partial_fit(X)
+    assert state_of(landmarks) == before
+    more = make("walk", 30, 3, seed=2)
+    assert state_of(landmarks.partial_fit(more)) == state_of(trained().partial_fit(more))
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_first_of_all_leaves_nothing_behind(case):
+    if case == "width":
+        return
+    X, message = BAD[case]
+    landmarks = OnlineLandmarks(6)
+    with pytest.raises(ValueError, match=message):
+        landmarks.partial_fit(X)
+    assert not landmarks.__sklearn_is_fitted__()
+    assert landmarks.fit(np.zeros((1, 2))).n_samples_seen_ == 1
+
+
+def test_a_named_column_is_named():
+    import pandas as pd
+
+    with pytest.raises(ValueError, match=r"row 1, column 1 \('price'\) is NaN"):
+        OnlineLandmarks(3).fit(pd.DataFrame({"size": [1.0, 2.0], "price": [1.0, np.nan]}))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("failure", ["raises", "nan", "negative"])
+@pytest.mark.parametrize("calls", [1, 5, 40, 150, 400])
+def test_a_metric_that_fails_in_the_middle_of_a_batch_changes_nothing(rule, failure, calls):
+    """The batch has replaced landmarks by then: everything goes back to the bit."""
+    countdown = [10**9]
+
+    def fragile(x, y):
+        countdown[0] -= 1
+        if countdown[0] < 0:
+            if failure == "raises":
+                raise RuntimeError("the metric broke")
+            return np.nan if failure == "nan" else -1.0
+        return naive.manhattan(x, y)
+
+    first, rest = np.split(make("walk", 90, 2, seed=3), [45])
+    landmarks = OnlineLandmarks(5, rule=rule, metric=fragile).fit(first)
+    before = state_of(landmarks)
+    countdown[0] = calls
+    with pytest.raises((RuntimeError, ValueError), match="the metric broke|must be a finite number"):
+        landmarks.partial_fit(rest)
+    assert state_of(landmarks) == before
+    countdown[0] = 10**9
+    landmarks.partial_fit(rest)
+    assert state_of(landmarks) == state_of(
+        OnlineLandmarks(5, rule=rule, metric=naive.manhattan).fit(first).partial_fit(rest)
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_landmarks": 0}, ValueError, "n_landmarks must be at least 1"),
+        ({"n_landmarks": 2.5}, TypeError, "n_landmarks must be an integer"),
+        ({"rule": "loose"}, ValueError, "rule must be one of 'tight', 'paper'"),
+        ({"metric": "euclidian"}, ValueError, "unknown metric 'euclidian'"),
+        ({"metric": 3}, TypeError, "metric must be a name or a callable"),
+        ({"metric": "mahalanobis"}, ValueError, "needs metric_params={'VI'"),
+        ({"initial_radius": -1.0}, ValueError, "initial_radius must be positive"),
+        ({"initial_radius": "small"}, TypeError, "initial_radius must be a number"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, error, message):
+    with pytest.raises(error, match=message):
+        OnlineLandmarks(**({"n_landmarks": 3} | parameters)).fit([[0.0, 1.0], [1.0, 3.0]])
+
+
+def test_precomputed_rows_of_the_wrong_width_are_refused():
+    landmarks = OnlineLandmarks(2, metric="precomputed").fit(np.zeros((3, 3)))
+    with pytest.raises(ValueError, match="1 new rows after 3 arrivals need 4 columns"):
+        landmarks.partial_fit(np.zeros((1, 7)))
+    with pytest.raises(ValueError, match="distance between arrival 3 and arrival 1 is nan"):
+        landmarks.partial_fit([[0.0, np.nan, 0.0]])
+    assert landmarks.n_samples_seen_ == 3
+
+
+def test_a_bare_string_is_not_a_list_of_objects():
+    with pytest.raises(ValueError, match="must be a sequence of objects"):
+        OnlineLandmarks(2, metric=mismatches).fit("word")
+
+
+def test_attributes_before_any_point_say_so():
+    from sklearn.exceptions import NotFittedError
+
+    for name in ("landmark_indices_", "landmarks_", "radius_", "covering_radius_", "landmark_mass_", "events_"):
+        with pytest.raises(NotFittedError, match="has seen no points yet"):
+            getattr(OnlineLandmarks(2), name)
+
+
+def test_events_keep_the_last_ten_thousand_and_counters_stay_exact():
+    X = ((-1.02) ** np.arange(14_000.0))[:, None]  # every point is news
+    landmarks = OnlineLandmarks(2).fit(X)
+    assert len(landmarks.events_) == 10_000
+    assert landmarks.events_[-1].arrival == 13_999
+    counted = OnlineLandmarks(2)
+    replaced = 0
+    for part in np.split(X, 14):
+        counted.partial_fit(part)
+        replaced += sum(
+            event.kind == "replaced" and event.arrival >= counted.n_samples_seen_ - 1000 for event in counted.events_
+        )
+    assert landmarks.n_replacements_ == replaced
+
+
+def test_fit_forgets():
+    landmarks = trained()
+    assert state_of(landmarks.fit([[0.0], [1.0]])) == state_of(OnlineLandmarks(6).fit([[0.0], [1.0]]))
+
+
+def test_the_radius_can_shrink_under_tight_and_never_does_in_the_paper():
+    def steps(rule):
+        runs = [OnlineLandmarks(5, rule=rule).fit(make("walk", 300, 2, seed)).events_ for seed in range(20)]
+        return np.concatenate([np.diff([event.radius_after for event in events]) for events in runs])
+
+    assert (steps("tight") < 0).any()
+    assert (steps("paper") >= 0).all()
+
+
+def test_landmarks_are_copies():
+    landmarks = trained()
+    rows = landmarks.landmarks_
+    rows[:] = 0.0
+    assert landmarks.landmarks_.any()
+    X = make("walk", 50, 3, seed=1)
+    landmarks = OnlineLandmarks(6).fit(X)
+    X[:] = 0.0
+    assert_array_equal(landmarks.landmarks_, trained().landmarks_)
+
+
+def test_threads_may_learn_side_by_side():
+    from concurrent.futures import ThreadPoolExecutor
+
+    X = [make("walk", 3000, 8, seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda x: state_of(OnlineLandmarks(30).fit(x)), X))
+    assert together == [state_of(OnlineLandmarks(30).fit(x)) for x in X]
