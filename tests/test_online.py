@@ -363,19 +363,15 @@ def test_attributes_before_any_point_say_so():
             getattr(OnlineLandmarks(2), name)
 
 
-def test_events_keep_the_last_ten_thousand_and_counters_stay_exact():
-    X = ((-1.02) ** np.arange(14_000.0))[:, None]  # every point is news
-    landmarks = OnlineLandmarks(2).fit(X)
-    assert len(landmarks.events_) == 10_000
-    assert landmarks.events_[-1].arrival == 13_999
-    counted = OnlineLandmarks(2)
-    replaced = 0
-    for part in np.split(X, 14):
-        counted.partial_fit(part)
-        replaced += sum(
-            event.kind == "replaced" and event.arrival >= counted.n_samples_seen_ - 1000 for event in counted.events_
-        )
-    assert landmarks.n_replacements_ == replaced
+def test_only_the_last_events_are_kept_and_counters_stay_exact(monkeypatch):
+    from driftmap import state
+
+    assert state.EVENTS_KEPT == 10_000
+    monkeypatch.setattr(state, "EVENTS_KEPT", 50)
+    X = np.cumsum(np.arange(1.0, 301.0))[:, None]  # every point is news, and farther away than the last
+    landmarks = OnlineLandmarks(100).fit(X)
+    assert [event.arrival for event in landmarks.events_] == list(range(250, 300))
+    assert landmarks.n_replacements_ == 200
 
 
 def test_fit_forgets():

@@ -1,0 +1,93 @@
+"""The paper's other scenarios and the offline yardstick."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from streams import make, many, streams
+
+from driftmap.landmarks import (
+    FarthestFirstLandmarks,
+    InitialLandmarks,
+    OnlineLandmarks,
+    RandomLandmarks,
+    RandomOnlineLandmarks,
+)
+
+ALL = [InitialLandmarks, RandomLandmarks, RandomOnlineLandmarks, FarthestFirstLandmarks]
+
+
+def make_selector(kind, m, **parameters):
+    return kind(m, **parameters, **({"random_state": 0} if "Random" in kind.__name__ else {}))
+
+
+@pytest.mark.parametrize("kind", ALL)
+@given(stream=streams())
+@many
+def test_masses_and_covering_radius_are_those_of_the_landmarks(kind, stream):
+    X, m = stream
+    selector = make_selector(kind, m).fit(X)
+    ids = selector.landmark_indices_
+    D = naive.squared_distance_matrix(X)[:, ids]
+    assert len(ids) <= m
+    assert selector.landmark_mass_.tolist() == np.bincount(D.argmin(axis=1), minlength=len(ids)).tolist()
+    assert selector.covering_radius_ == selector.radius_ == np.sqrt(D.min(axis=1).max())
+    assert selector.n_samples_seen_ == len(X)
+    np.testing.assert_array_equal(selector.landmarks_, X[ids])
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_batch_splits_change_nothing(kind):
+    X = make("walk", 200, 3, seed=0)
+    in_parts = make_selector(kind, 9)
+    for part in np.split(X, [1, 7, 8, 120]):
+        in_parts.partial_fit(part)
+    at_once = make_selector(kind, 9).fit(X)
+    assert in_parts.landmark_indices_.tolist() == at_once.landmark_indices_.tolist()
+    assert in_parts.n_replacements_ == at_once.n_replacements_
+    assert len(in_parts.events_) == len(at_once.events_)
+
+
+@given(stream=streams())
+@many
+def test_farthest_first_equals_the_oracle(stream):
+    X, m = stream
+    expected = naive.farthest_first(X, m, naive.squared_euclidean)
+    assert FarthestFirstLandmarks(m).fit(X).landmark_indices_.tolist() == sorted(expected)
+
+
+def test_random_landmarks_are_uniform_over_everything_seen():
+    X = np.arange(40.0)[:, None]
+    counts = np.zeros(40)
+    for seed in range(2000):
+        counts[RandomLandmarks(10, random_state=seed).fit(X).landmark_indices_] += 1
+    # each point with probability 1/4: binomial, standard deviation 19; the largest of 40 deviations stays below 4 of it
+    assert np.abs(counts - 500).max() < 4 * np.sqrt(2000 * 0.25 * 0.75)
+
+
+def test_random_online_landmarks_come_with_probability_one_half_and_leave_uniformly():
+    X = np.arange(20_000.0)[:, None]
+    selector = RandomOnlineLandmarks(10, random_state=0).fit(X)
+    assert abs(selector.n_replacements_ - 9995) < 4 * np.sqrt(20_000 / 4)
+    ages = [event.arrival - event.left for event in selector.events_ if event.kind == "replaced"]
+    assert abs(np.mean(ages) - 20) < 1  # leaves with probability 0.5 / 10 at each arrival
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_bad_input_changes_nothing(kind):
+    selector = make_selector(kind, 4).fit(make("walk", 30, 2, seed=0))
+    before = selector.landmark_indices_.tolist()
+    with pytest.raises(ValueError, match="row 0, column 1 is NaN"):
+        selector.partial_fit([[0.0, np.nan]])
+    assert selector.landmark_indices_.tolist() == before
+    assert selector.n_samples_seen_ == 30
+
+
+def test_the_tight_rule_is_close_to_the_offline_yardstick_on_the_s_curve():
+    from driftmap.datasets import s_curve_stream
+
+    X = s_curve_stream()
+    tight = OnlineLandmarks(100).fit(X).covering_radius_
+    paper = OnlineLandmarks(100, rule="paper").fit(X).covering_radius_
+    offline = FarthestFirstLandmarks(100).fit(X).covering_radius_
+    assert (round(tight, 3), round(paper, 3), round(offline, 3)) == (0.327, 0.536, 0.334)

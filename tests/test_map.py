@@ -1,0 +1,264 @@
+"""DriftMap, the estimator."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from streams import make, many, streams
+
+from driftmap import DriftMap, OnlineLandmarks
+
+
+# check_array_api_input is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set. Nothing is expected to fail.
+@parametrize_with_checks([DriftMap(n_landmarks=10), DriftMap(1, n_landmarks=5, rule="paper", metric="manhattan")])
+def test_is_a_scikit_learn_estimator(estimator, check):
+    with warnings.catch_warnings():
+        # the checks use data with fewer dimensions than components on purpose
+        warnings.filterwarnings("ignore", message="the landmarks so far span")
+        check(estimator)
+
+
+def walk(n=300, d=4, seed=0):
+    return make("walk", n, d, seed)
+
+
+def everything(mapper):
+    return (
+        mapper.landmark_indices_.tolist(),
+        mapper.landmark_mass_.tolist(),
+        mapper.radius_,
+        mapper.n_samples_seen_,
+        mapper.n_replacements_,
+        mapper.landmark_embedding_.tobytes(),
+    )
+
+
+def test_landmarks_are_those_of_the_selector():
+    X = walk()
+    mapper, selector = DriftMap(n_landmarks=15).fit(X), OnlineLandmarks(15).fit(X)
+    assert_array_equal(mapper.landmarks_, selector.landmarks_)
+    assert (mapper.radius_, mapper.events_) == (selector.radius_, selector.events_)
+    assert mapper.n_features_in_ == 4
+
+
+@given(stream=streams(kinds=("walk", "stationary", "jumps"), longest=60))
+@many
+def test_row_i_of_a_batch_equals_row_i_alone(stream):
+    X, m = stream
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mapper = DriftMap(1, n_landmarks=m + 1).fit(X)
+        alone = np.concatenate([mapper.transform(x[None]) for x in X])
+        assert mapper.transform(X).tobytes() == alone.tobytes()
+
+
+def test_many_rows_are_mapped_in_parts_without_a_trace():
+    X = walk(9000)
+    mapper = DriftMap(n_landmarks=15).fit(X)
+    assert mapper.transform(X)[4000:4200].tobytes() == mapper.transform(X[4000:4200]).tobytes()
+
+
+def test_transform_never_learns():
+    mapper = DriftMap(n_landmarks=15).fit(walk())
+    before = everything(mapper)
+    mapper.transform(walk(seed=9) * 100)
+    assert everything(mapper) == before
+
+
+def test_the_same_calls_give_the_same_bits():
+    def run():
+        mapper = DriftMap(n_landmarks=12)
+        parts = []
+        for part in np.split(walk(), 6):
+            mapper.partial_fit(part)
+            parts.append(mapper.transform(part).tobytes())
+        return parts
+
+    assert run() == run()
+
+
+def test_fit_resets_then_takes_the_same_path():
+    mapper = DriftMap(n_landmarks=15).fit(walk(seed=3))
+    X = walk()
+    in_parts = DriftMap(n_landmarks=15)
+    for part in np.split(X, 5):
+        in_parts.partial_fit(part)
+    assert everything(mapper.fit(X)) == everything(in_parts)
+    assert_array_equal(DriftMap(n_landmarks=15).fit_transform(X), mapper.transform(X))
+
+
+def test_learning_does_not_wait_for_the_embedding():
+    class Refuses:
+        n_dimensions_ = 0
+        coordinates_ = None
+
+        def fit(self, distances, masses):
+            raise AssertionError("asked for a frame while learning")
+
+        def place(self, distances):
+            raise AssertionError
+
+    mapper = DriftMap(n_landmarks=5, embedding=Refuses()).fit(walk())
+    assert mapper.n_replacements_ > 0
+    with pytest.raises(AssertionError, match="asked for a frame"):
+        mapper.transform(walk())
+
+
+def test_the_frame_is_computed_only_when_landmarks_have_changed():
+    calls = []
+
+    class Counting:
+        n_dimensions_ = 1
+
+        def fit(self, distances, masses):
+            calls.append(len(distances))
+            assert masses.sum() == seen
+            self.coordinates_ = np.zeros((len(distances), 1))
+            return self
+
+        def place(self, distances):
+            return distances[:, :1]
+
+    mapper = DriftMap(1, n_landmarks=5, embedding=Counting())
+    seen = 40
+    mapper.partial_fit(walk(40))
+    mapper.transform(walk(3))
+    mapper.transform(walk(3))
+    assert calls == [5]
+    mapper.partial_fit(mapper.landmarks_)  # covered: nothing changes
+    mapper.transform(walk(3))
+    assert calls == [5]
+    seen = 46
+    mapper.partial_fit([[1e6, 0.0, 0.0, 0.0]])
+    mapper.transform(walk(3))
+    assert calls == [5, 5]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_data_frames_come_in(frame):
+    X = walk()
+    table = frame({name: X[:, i] for i, name in enumerate("abcd")})
+    mapper = DriftMap(n_landmarks=15).fit(table)
+    assert everything(mapper) == everything(DriftMap(n_landmarks=15).fit(X))
+    assert list(mapper.feature_names_in_) == list("abcd")
+    assert_array_equal(mapper.transform(table), DriftMap(n_landmarks=15).fit(X).transform(X))
+    with pytest.raises(ValueError, match="feature names"):
+        mapper.transform(frame({name: X[:, i] for i, name in enumerate("abcx")}))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_data_frames_go_out(kind):
+    out = DriftMap(n_landmarks=15).set_output(transform=kind).fit_transform(walk())
+    assert list(out.columns) == ["driftmap0", "driftmap1"]
+    assert type(out).__module__.startswith(kind)
+
+
+def test_works_in_a_pipeline():
+    pipe = make_pipeline(StandardScaler(), DriftMap(n_landmarks=15))
+    assert pipe.fit_transform(walk()).shape == (300, 2)
+    assert list(pipe.get_feature_names_out()) == ["driftmap0", "driftmap1"]
+
+
+def test_points_come_one_by_one_as_dicts():
+    X = walk(60)
+    mapper = DriftMap(n_landmarks=10)
+    for x in X:
+        mapper.learn_one(dict(zip("abcd", x, strict=True)))
+    assert everything(mapper) == everything(DriftMap(n_landmarks=10).fit(X))
+    shuffled = dict(sorted(zip("abcd", X[7], strict=True), reverse=True))
+    out = mapper.transform_one(shuffled)
+    assert list(out) == ["driftmap0", "driftmap1"]
+    assert list(out.values()) == mapper.transform(X[7:8])[0].tolist()
+    with pytest.raises(ValueError, match=r"missing: \['d'\], new: \['e'\]"):
+        mapper.learn_one({"a": 1.0, "b": 1.0, "c": 1.0, "e": 1.0})
+    with pytest.raises(ValueError, match="row 0, column 1"):
+        mapper.learn_one({"a": 1.0, "b": "much", "c": 1.0, "d": 1.0})
+    with pytest.raises(TypeError, match="must be a dict"):
+        mapper.learn_one([1.0, 2.0])
+    assert mapper.n_samples_seen_ == 60
+
+
+def test_before_any_data():
+    for ask in (lambda m: m.transform([[1.0]]), lambda m: m.landmarks_, lambda m: m.transform_one({"a": 1.0})):
+        with pytest.raises(NotFittedError):
+            ask(DriftMap())
+
+
+@pytest.mark.parametrize("kind", ["constant", "collinear"])
+def test_a_flat_stream_warns_once_and_goes_on(kind):
+    X = make(kind, 50, 3, seed=0)
+    mapper = DriftMap(2, n_landmarks=6)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for part in np.split(X, 5):
+            out = mapper.partial_fit(part).transform(part)
+            assert not out[:, 1].any()
+            assert np.isfinite(out).all()
+    assert [str(w.message) for w in caught] == [str(caught[0].message)]
+    assert "span" in str(caught[0].message)
+    assert mapper.n_dimensions_ == (0 if kind == "constant" else 1)
+
+
+def test_objects_are_mapped():
+    words = ["a", "aa", "aaa", "aaaa", "aaaaaaa", "aaaaaaaaa"]
+    mapper = DriftMap(1, n_landmarks=4, metric=lambda a, b: abs(len(a) - len(b))).fit(words)
+    out = mapper.transform(words)[:, 0]
+    np.testing.assert_allclose(np.abs(np.diff(out)), [1, 1, 1, 3, 2], atol=1e-9)
+    assert mapper.landmarks_[0] in words
+
+
+def test_precomputed_distances_are_mapped():
+    X = walk(80)
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    by_distance, by_rows = DriftMap(n_landmarks=10, metric="precomputed").fit(D), DriftMap(n_landmarks=10).fit(X)
+    assert_array_equal(by_distance.landmark_indices_, by_rows.landmark_indices_)
+    np.testing.assert_allclose(by_distance.transform(D), by_rows.transform(X), atol=1e-9)
+    with pytest.raises(ValueError, match=r"distances to all 80 arrivals"):
+        by_distance.transform(D[:, :10])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_components": 3, "n_landmarks": 3}, ValueError, "n_landmarks=3 is too few for n_components=3: at least 4"),
+        ({"n_components": 0}, ValueError, "n_components must be at least 1"),
+        ({"n_components": 1.5}, TypeError, "n_components must be an integer"),
+        ({"embedding": "tsne"}, ValueError, "embedding must be one of"),
+        ({"embedding": 7}, TypeError, "embedding must be a name or an object"),
+        ({"rule": "x"}, ValueError, "rule must be one of"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, error, message):
+    with pytest.raises(error, match=message):
+        DriftMap(**parameters).fit(walk())
+
+
+def test_bad_input_changes_nothing_also_in_fit():
+    mapper = DriftMap(n_landmarks=10).fit(walk())
+    before = everything(mapper)
+    for bad in ([[1.0, 2.0, np.nan, 4.0]], [["a", "b", "c", "d"]], np.empty((0, 4))):
+        for method in (mapper.fit, mapper.partial_fit, mapper.transform):
+            with pytest.raises(ValueError):  # noqa: PT011 - the messages are tested with the landmarks
+                method(bad)
+            assert everything(mapper) == before
+            assert mapper.n_features_in_ == 4
+    for method in (mapper.partial_fit, mapper.transform):
+        with pytest.raises(ValueError, match="3 features"):
+            method(np.zeros((2, 3)))
+    assert everything(mapper) == before
+
+
+def test_pickles_and_goes_on():
+    first, rest = np.split(walk(), 2)
+    mapper = DriftMap(n_landmarks=12).fit(first)
+    copy = pickle.loads(pickle.dumps(mapper))
+    assert everything(copy.partial_fit(rest)) == everything(mapper.partial_fit(rest))
