@@ -153,20 +153,33 @@ def scan_filtered(
     largest = landmark_norms.max()
     two = products.dtype.type(2)
     infinite = products.dtype.type(np.inf)
+    q1, q2, q3 = 0, 1, 2
     for i in range(stop - start):
         x = X[start + i]
         for j in range(m):
             approximate[j] = landmark_norms[j] - two * products[i, j]
-        a1, p1, a2, p2, a3 = infinite, 0, infinite, 1, infinite
-        for j in range(m - 1, -1, -1):
+        # Begin with the nearest landmarks of the row before: in a stream they are likely the nearest again, and then
+        # the loop over all others never branches.
+        a1, p1, a2, p2, a3, p3 = infinite, q1, infinite, q2, infinite, q3
+        for j in (q1, q2, q3):
+            t = approximate[j]
+            approximate[j] = infinite
+            if t < a1:
+                a1, p1, a2, p2, a3, p3 = t, j, a1, p1, a2, p2
+            elif t < a2:
+                a2, p2, a3, p3 = t, j, a2, p2
+            else:
+                a3, p3 = t, j
+        for j in range(m):
             t = approximate[j]
             if t < a3:
                 if t < a1:
-                    a1, p1, a2, p2, a3 = t, j, a1, p1, a2
+                    a1, p1, a2, p2, a3, p3 = t, j, a1, p1, a2, p2
                 elif t < a2:
-                    a2, p2, a3 = t, j, a2
+                    a2, p2, a3, p3 = t, j, a2, p2
                 else:
-                    a3 = t
+                    a3, p3 = t, j
+        q1, q2, q3 = p1, p2, p3
         threshold = np.float64(a2) + 2 * error * (norms[i] + largest)
         if not norms[i] <= norm_limit:
             p1, p2, a3, threshold = 0, 1, -infinite, np.inf
@@ -176,7 +189,7 @@ def scan_filtered(
         if a3 <= threshold:
             first, other = p1, p2
             for j in range(m):
-                if j != first and j != other and not approximate[j] > threshold:
+                if j != first and j != other and not landmark_norms[j] - two * products[i, j] > threshold:
                     t = squared_distance(x, landmarks[j])
                     if t < d1 or (t == d1 and j < p1):
                         d1, p1, d2, p2 = t, j, d1, p1
@@ -322,10 +335,15 @@ def insert_into_cell(cells, landmarks, slot, newcomer, column):
 @jit
 def between_slots(X, slot_arrival, slot):
     """Squared distances of one landmark to the others, by slot; infinity for free slots."""
-    out = np.full(slot_arrival.shape[0], np.inf)
-    for other in range(slot_arrival.shape[0]):
-        if slot_arrival[other] >= 0:
-            out[other] = squared_distance(X[slot_arrival[other]], X[slot_arrival[slot]])
+    n_slots = slot_arrival.shape[0]
+    out = np.empty(n_slots)
+    y = X[slot_arrival[slot]]
+    for a in range(0, n_slots, 2):
+        b = min(a + 1, n_slots - 1)
+        out[a], out[b] = squared_distances(y, X[max(slot_arrival[a], 0)], X[max(slot_arrival[b], 0)])
+    for other in range(n_slots):
+        if slot_arrival[other] < 0:
+            out[other] = np.inf
     return out
 
 

@@ -17,8 +17,9 @@ Ids = NDArray[np.int64]
 ROWS = 1024
 """Arrivals that are scanned at a time."""
 # The product pays off from this many multiplications per row on, and for this many rows (measured).
-PRODUCT_FROM, PRODUCT_ROWS = 256, 128
-SHORT_LIST, LARGE_CELL = 16, 200
+PRODUCT_FROM, PRODUCT_ROWS = 256, 64
+# A short list of neighbours pays off from this many multiplications per cell on.
+SHORT_LIST, SHORT_LIST_FROM = 16, 100_000
 
 
 class Pair(NamedTuple):
@@ -116,23 +117,35 @@ class EuclideanSearch(MatrixSearch):
     """For Euclidean points: compiled loops, and the triangle inequality to look at fewer points."""
 
     space: EuclideanSpace
-    first_look = PRODUCT_ROWS - 1  # row by row, so nothing is lost
+    first_look = 32  # row by row, so nothing is lost
 
     def __init__(self, space: EuclideanSpace) -> None:
         super().__init__(space)
         self.room: dict[str, Any] = {}  # working memory, kept from one set of landmarks to the next
 
     def lay_out(self, state: StreamState) -> None:
-        """Lay out the landmarks as the loops want them."""
+        """What the loops want is made when it is asked for."""
         super().lay_out(state)
-        self.columns = np.empty((self.space.rows.shape[1], len(self.arrivals)))
-        _kernels.take_columns(self.space.rows, self.arrivals, self.columns)
+        self._columns: Array | None = None
         self.filter: ProductFilter | None = None
+
+    @property
+    def columns(self) -> Array:
+        """The landmarks as columns (d, m)."""
+        if self._columns is None:
+            self._columns = self.take_columns(self.arrivals)
+        return self._columns
+
+    def take_columns(self, arrivals: Ids) -> Array:
+        """Stored points as columns."""
+        out = np.empty((self.space.rows.shape[1], len(arrivals)))
+        _kernels.take_columns(self.space.rows, arrivals, out)
+        return out
 
     def scan(self, start: int, stop: int, radius: float) -> int:
         """As for any metric; many arrivals at once go through a matrix product that discards far landmarks."""
         X = self.space.rows
-        d, m = self.columns.shape
+        m, d = len(self.arrivals), X.shape[1]
         if stop - start >= PRODUCT_ROWS and m * d >= PRODUCT_FROM and m >= 3:
             if self.filter is None:
                 self.filter = ProductFilter(X[self.arrivals], radius, self.room)
@@ -146,13 +159,13 @@ class EuclideanSearch(MatrixSearch):
 
     def set_seconds(self, state: StreamState, slot: int) -> None:
         """In a large cell from the neighbours of the landmark; where these do not suffice, from all."""
-        if len(self.arrivals) > 2 * SHORT_LIST and state.cells.mass[slot] > LARGE_CELL:
+        m, d = len(self.arrivals), self.space.rows.shape[1]
+        if m > 2 * SHORT_LIST and state.cells.mass[slot] * m * d > SHORT_LIST_FROM:
             from_slot = self.between_landmarks(state, slot)[self.slots]
             order = np.argpartition(from_slot, SHORT_LIST)
             near = np.sort(order[:SHORT_LIST])  # in order of arrival
             beyond = float(from_slot[order[SHORT_LIST]])
-            columns, slots = np.ascontiguousarray(self.columns[:, near]), self.slots[near]
-            if not self._set_seconds(state, slot, columns, slots, beyond):
+            if not self._set_seconds(state, slot, self.take_columns(self.arrivals[near]), self.slots[near], beyond):
                 return
         self._set_seconds(state, slot, self.columns, self.slots, np.inf)
 

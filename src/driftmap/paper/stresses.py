@@ -26,8 +26,8 @@ TILE = 512
 def nested_stress(points: Array, maps: Sequence[Array]) -> Array:
     """Normalised stress sigma of each map in its first 1, 2, ..., K coordinates, (n_maps, K).
 
-    ``maps`` are coordinates of the same points, (n, K) each. All pairs are compared; nothing is sampled. The result does
-    not depend on the number of threads.
+    ``maps`` are coordinates of the same points, (n, K) each. All pairs are compared; nothing is sampled. The result
+    does not depend on the number of threads.
 
     >>> points = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 0.0]])
     >>> nested_stress(points, [points]).round(3)

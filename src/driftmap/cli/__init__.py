@@ -1,0 +1,64 @@
+"""The command ``driftmap``. Each subcommand is one module with a function ``register(subparsers)``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from driftmap import __version__
+from driftmap.cli.arguments import Parser
+from driftmap.cli.errors import UserError, one_line
+
+COMMANDS = ("driftmap.cli.demo", "driftmap.cli.embed")
+"""The modules of the subcommands, in the order of ``--help``."""
+
+DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
+INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
+    try:
+        arguments = _parser().parse_args(argv)
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
+    except SystemExit as end:  # --help and --version
+        return end.code if isinstance(end.code, int) else 0
+    except BrokenPipeError:
+        _abandon_stdout()
+        return 0
+    except KeyboardInterrupt:
+        return _report("interrupted", INTERRUPTED)
+    except MemoryError as error:
+        return _report(f"not enough memory: {one_line(error)}", 2)
+    except (UserError, OSError) as error:
+        return _report(one_line(error), 2)
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="driftmap", description=DESCRIPTION, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"driftmap {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    for module in COMMANDS:
+        import_module(module).register(subparsers)
+    return parser
+
+
+def _report(message: str, code: int) -> int:
+    # Output before the message, so that the two do not mix on a terminal.
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    # Standard error may be closed too; then there is nobody to tell.
+    with contextlib.suppress(OSError):
+        print(f"driftmap: {'' if code == INTERRUPTED else 'error: '}{message}", file=sys.stderr)
+    return code
+
+
+def _abandon_stdout() -> None:
+    """Whoever read our output has gone: let nothing be flushed into the closed pipe when Python exits."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

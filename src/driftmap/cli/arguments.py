@@ -1,0 +1,85 @@
+"""The argument parser, and the kinds of values that options take."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn, TypeAlias
+
+from driftmap.cli.errors import UserError
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the complaint; ``main`` prints it."""
+        raise UserError(f"{message} (see `{self.prog} --help`)")
+
+
+def add_command(
+    subparsers: Subparsers, name: str, summary: str, description: str, run: Callable[[argparse.Namespace], int]
+) -> Parser:
+    """Register a subcommand that ``run`` carries out; the description's line breaks are kept."""
+    parser = subparsers.add_parser(
+        name,
+        help=summary,
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def integer_from(lowest: int, highest: int | None = None) -> Callable[[str], int]:
+    """The type of an option that is an integer of at least ``lowest`` and at most ``highest``."""
+
+    def integer(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
+        if value < lowest:
+            raise argparse.ArgumentTypeError(f"must be at least {lowest}, got {value}")
+        if highest is not None and value > highest:
+            raise argparse.ArgumentTypeError(f"must be at most {highest}, got {value}")
+        return value
+
+    return integer
+
+
+def rate(text: str) -> float:
+    """The type of an option that is a finite number, not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not (math.isfinite(value) and value >= 0):
+        raise argparse.ArgumentTypeError(f"must be finite and not negative, got {text}")
+    return value
+
+
+def names(text: str) -> list[str]:
+    """The type of an option that lists columns; a name with a comma goes in double quotes, as in CSV."""
+    listed = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not listed or not all(listed):
+        raise argparse.ArgumentTypeError(f"expected names separated by commas, got {text!r}")
+    return listed
+
+
+def file_with_suffix(*suffixes: str) -> Callable[[str], Path]:
+    """The type of an option that is a file whose suffix says its format."""
+
+    def file(text: str) -> Path:
+        path = Path(text)
+        if path.suffix.lower() not in suffixes:
+            raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+        return path
+
+    return file

@@ -1,0 +1,86 @@
+"""Tables that are arrays: NPY files, read through a memory map, and the spectra of a list of contacts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.cli.errors import UserError, one_line, refused_by_library
+from driftmap.cli.sources import Source, open_source
+from driftmap.cli.tables import Array, Chunk, Wanted, check_finite, numbered, select
+from driftmap.networks import laplacian_spectra, read_contacts
+
+
+class ArrayTable:
+    """A matrix, perhaps on disk, with names for its columns."""
+
+    def __init__(
+        self, name: str, matrix: NDArray[Any], columns: Sequence[str], labels: NDArray[Any] | None, label: str | None
+    ) -> None:
+        self.name, self.columns, self.label = name, tuple(columns), label
+        self._matrix, self._labels = matrix, labels
+        self._places: list[int] | slice = slice(None)
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """All rows from the first, ``rows`` at a time."""
+        n = len(self._matrix)
+        for first in range(0, n, rows):
+            block = self._matrix[first : first + rows][:, self._places]
+            features = np.ascontiguousarray(block, dtype=np.float64)
+            check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
+            labels = None if self._labels is None else self._labels[first : first + rows].astype(np.float64)
+            yield Chunk(features, labels, min(1.0, (first + rows) / n))
+
+    def close(self) -> None:
+        """Arrays need no closing."""
+
+
+class NumpyTable(ArrayTable):
+    """An NPY file with a matrix, or a vector as one column; columns are named by their numbers from 1."""
+
+    def __init__(self, source: Source, wanted: Wanted) -> None:
+        matrix = _load(source)
+        names = numbered(matrix.shape[1])
+        places, label = select(names, wanted, source.name)
+        labels = None if label is None else matrix[:, label]
+        super().__init__(source.name, matrix, [names[i] for i in places], labels, wanted.label)
+        if places != list(range(len(names))):
+            self._places = places
+
+
+def _load(source: Source) -> NDArray[Any]:
+    assert source.path is not None
+    try:
+        loaded = np.load(source.path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        reason = "it is empty" if source.size == 0 else one_line(error)
+        raise UserError(f"{source.name} is not a whole NPY file: {reason}") from error
+    if not isinstance(loaded, np.ndarray):
+        raise UserError(f"{source.name} holds several arrays (NPZ); save one array as NPY")
+    if loaded.dtype.kind not in "biuf":
+        raise UserError(f"{source.name} holds {loaded.dtype}, not numbers")
+    if loaded.ndim not in (1, 2):
+        raise UserError(f"{source.name} holds an array of shape {loaded.shape}; rows and columns are expected")
+    return loaded.reshape(len(loaded), -1) if loaded.ndim == 1 else loaded
+
+
+@contextlib.contextmanager
+def open_contacts(file: str, decay: float, columns: list[str] | None) -> Iterator[ArrayTable]:
+    """The Laplacian spectra of the tie-decay network, one row per time with contacts, labelled ``t``."""
+    with open_source(file, once=False) as source:
+        assert source.path is not None
+        try:
+            contacts = read_contacts(source.path, columns)
+        except ValueError as error:  # a copy of standard input has a name that means nothing to the user
+            raise UserError(str(error).replace(str(source.path), source.name)) from error
+    with refused_by_library():
+        times, spectra = laplacian_spectra(contacts, decay)
+    names: list[str] = [f"eigenvalue{i}" for i in numbered(spectra.shape[1])]
+    yield ArrayTable(source.name, spectra, names, times, "t")
+
+
+__all__ = ["Array", "ArrayTable", "NumpyTable", "open_contacts"]

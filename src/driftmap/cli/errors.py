@@ -1,0 +1,28 @@
+"""What the user did wrong, in one line."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+
+class UserError(Exception):
+    """A mistake in the command line or in the data; ``main`` prints it as one line and exits with code 2."""
+
+
+@contextlib.contextmanager
+def refused_by_library() -> Iterator[None]:
+    """Around calls that check what the user gave: the library's complaints are the user's mistakes."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError, ImportError) as error:
+        raise UserError(str(error)) from error
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error on one line; a system error names its file."""
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    else:
+        text = str(error) or type(error).__name__
+    return " ".join(text.split())

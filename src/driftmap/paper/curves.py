@@ -1,0 +1,108 @@
+"""Two experiments that give curves: stress against the number of landmarks, and computation time against n."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from driftmap.datasets import Hospital
+from driftmap.networks import Contacts, laplacian_spectra
+from driftmap.paper.effort import Effort
+from driftmap.paper.literal import literal_landmarks
+from driftmap.paper.scenarios import Stream, choose, embed, measure
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+LITERAL, SPECTRA = "literal", "spectra"
+TIMED = ("published", "paper", "tight", LITERAL)
+
+
+class SweepPoint(NamedTuple):
+    """Stress in two dimensions with some number of landmarks."""
+
+    data: str
+    rule: str
+    m: int
+    sigma_L: float  # noqa: N815 - the paper's symbol
+    sigma: float
+
+
+class Timing(NamedTuple):
+    """Seconds to choose the landmarks of the first n points and to place these n points on the map, k = 2."""
+
+    data: str
+    rule: str
+    """A scenario; "literal": Algorithm 2 with explicit edges; "spectra": the Laplacian spectra of n networks alone."""
+    n: int
+    seconds: float
+
+
+def stress_against_m(stream: Stream, effort: Effort) -> list[SweepPoint]:
+    """The supplement's figure: sigma and sigma_L for many m, as published and with the tight rule."""
+    wanted = [(rule, m) for rule in ("published", "tight") for m in effort.sweep[stream.key]]
+    found: list[tuple[str, int, Ids]] = []
+    for rule, m in wanted:
+        try:
+            found.append((rule, m, choose(rule, stream.points, m).indices))
+        except RuntimeError:
+            continue  # the published rule leaves open what to do when its list of pairs is exhausted
+    fits = measure(stream.points, [indices for _, _, indices in found], n_components=2)
+    return [
+        SweepPoint(stream.key, rule, m, float(fit.sigma_L[-1]), float(fit.sigma[-1]))
+        for (rule, m, _), fit in zip(found, fits, strict=True)
+    ]
+
+
+def time_against_n(stream: Stream, effort: Effort) -> list[Timing]:
+    """The paper's figure of computation time, for our rules and for Algorithm 2 with explicit edges."""
+    sizes = np.geomspace(stream.m + 10, len(stream.points), effort.n_sizes).astype(int).tolist()
+    choose("tight", stream.points[: sizes[0]], stream.m)  # compile before the clock starts
+    timings = []
+    # One BLAS thread: more would gain nothing on matrices this small and make the times of a busy machine erratic.
+    with threadpool_limits(1, user_api="blas"):
+        for rule in TIMED:
+            seconds = 0.0
+            for before, n in zip([sizes[0], *sizes], sizes, strict=False):
+                if rule == LITERAL and seconds * (n / before) ** 3 > effort.literal_seconds:
+                    break
+                seconds = _seconds(partial(_run, rule, stream.points[:n], stream.m))
+                timings.append(Timing(stream.key, rule, n, seconds))
+    if isinstance(stream.source, Hospital):
+        for n in sizes:
+            contacts = _first_events(stream.source.contacts, n)
+            timings.append(Timing(stream.key, SPECTRA, n, _seconds(partial(laplacian_spectra, contacts, 0.01))))
+    return timings
+
+
+def _run(rule: str, points: Array, m: int) -> None:
+    if rule == LITERAL:
+        indices = np.array(literal_landmarks(points, m).landmarks, dtype=np.int64)
+    else:
+        indices = choose(rule, points, m).indices
+    embed(points, indices, n_components=2)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """The shortest of up to three runs; a long run is not repeated, since noise matters less there."""
+    shortest = math.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        shortest = min(shortest, time.perf_counter() - start)
+        if shortest > 0.2:
+            break
+    return shortest
+
+
+def _first_events(contacts: Contacts, n: int) -> Contacts:
+    """The contacts of the first n event times."""
+    kept = contacts.times <= contacts.event_times[n - 1]
+    return Contacts(contacts.times[kept], contacts.pairs[kept], contacts.nodes, contacts.statuses)
