@@ -164,10 +164,10 @@ class EuclideanSpace(Table):
         return np.sqrt(self._squared(queries, ids))
 
     def _squared(self, X: Array, ids: Ids) -> Array:
-        from driftmap import _kernels
+        from driftmap._kernels.distances import cross_squared
 
         out = np.empty((len(X), len(ids)))
-        _kernels.cross_squared(X, np.ascontiguousarray(self.rows[ids].T), out)
+        cross_squared(X, np.ascontiguousarray(self.rows[ids].T), out)
         return out
 
     def comparable(self, distance: float) -> float:

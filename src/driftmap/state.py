@@ -112,6 +112,11 @@ class StreamState:
         """The largest distance of a stored point to its nearest landmark."""
         return float(self.marks.reach.max())
 
+    def record(self, events: list[Event]) -> None:
+        """Take note of what happened to the landmarks."""
+        self.events.extend(events)
+        self.n_replacements += sum(event.kind == "replaced" for event in events)
+
     def blocks_for(self, n: int) -> int:
         """Enough blocks for n points: full ones, one for each slot that is not full, and two while records move."""
         return n // BLOCK + len(self.marks.arrival) + 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,6 +10,7 @@ from importlib import import_module
 from driftmap import __version__
 from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError, one_line
+from driftmap.cli.writing import abandon_stdout
 
 COMMANDS = ("driftmap.cli.demo", "driftmap.cli.embed")
 """The modules of the subcommands, in the order of ``--help``."""
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # --help and --version
         return end.code if isinstance(end.code, int) else 0
     except BrokenPipeError:
-        _abandon_stdout()
+        abandon_stdout()
         return 0
     except KeyboardInterrupt:
         return _report("interrupted", INTERRUPTED)
@@ -56,9 +56,3 @@ def _report(message: str, code: int) -> int:
     with contextlib.suppress(OSError):
         print(f"driftmap: {'' if code == INTERRUPTED else 'error: '}{message}", file=sys.stderr)
     return code
-
-
-def _abandon_stdout() -> None:
-    """Whoever read our output has gone: let nothing be flushed into the closed pipe when Python exits."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -58,7 +58,7 @@ def _load(source: Source) -> NDArray[Any]:
         loaded = np.load(source.path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         reason = "it is empty" if source.size == 0 else one_line(error)
-        raise UserError(f"{source.name} is not a whole NPY file: {reason}") from error
+        raise UserError(f"{source.name} cannot be read as NPY: {reason}") from error
     if not isinstance(loaded, np.ndarray):
         raise UserError(f"{source.name} holds several arrays (NPZ); save one array as NPY")
     if loaded.dtype.kind not in "biuf":

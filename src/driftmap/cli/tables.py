@@ -75,7 +75,7 @@ def _reader(source: Source) -> Callable[[Source, Wanted], Table]:
 
     kind = source.kind
     if source.stream is not None or source.path is None or source.path != Path(source.name):
-        return text.DetectedTable
+        return text.detected_table
     if kind in (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".tab.gz", ".txt.gz"):
         return text.SeparatedTable
     if kind in (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"):
@@ -87,7 +87,8 @@ def _reader(source: Source) -> Callable[[Source, Wanted], Table]:
 
         return ParquetTable
     raise UserError(
-        f"{source.name}: the suffix does not say what it is; known are .csv, .tsv, .jsonl (also with .gz), .parquet and .npy"
+        f"{source.name} has no known suffix: .csv, .tsv or .jsonl (each also with .gz), .parquet or .npy; "
+        "other text can come through standard input, as -"
     )
 
 
@@ -99,7 +100,7 @@ def select(names: Sequence[str], wanted: Wanted, place: str) -> tuple[list[int],
         unnamed = next((i for i in chosen if not names[i]), None)
         if unnamed is not None:
             raise UserError(
-                f"{place}: column {unnamed + 1} has no name, so it may be row numbers; choose the columns with --columns"
+                f"{place}: column {unnamed + 1} has no name and may hold row numbers; choose the columns with --columns"
             )
     else:
         chosen = [_position(name, names, place) for name in wanted.columns]

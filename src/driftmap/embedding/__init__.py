@@ -1,6 +1,9 @@
 """Where points go, given landmarks: each embedding takes landmarks, their masses and distances."""
 
+from driftmap.embedding.align import align, move
+from driftmap.embedding.anchors import choose_anchors
 from driftmap.embedding.base import Embedding
 from driftmap.embedding.lmds import LandmarkMDS, classical_mds
+from driftmap.embedding.stress import LandmarkStress
 
-__all__ = ["Embedding", "LandmarkMDS", "classical_mds"]
+__all__ = ["Embedding", "LandmarkMDS", "LandmarkStress", "align", "choose_anchors", "classical_mds", "move"]

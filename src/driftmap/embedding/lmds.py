@@ -3,6 +3,9 @@
 The paper's section 4. In its symbols: ``coordinates`` is the transpose of L_k, ``projection`` is L'_k,
 ``mean_squared`` is delta_mu, and a point x with squared landmark distances delta_x goes to
 ``-1/2 L'_k (delta_x - delta_mu)``.
+
+With masses the landmarks stand for all points nearest to them: the mean is the weighted one, and the axes are those of
+W^(1/2) B W^(1/2), where B holds the inner products of the landmarks and W their masses.
 """
 
 from __future__ import annotations
@@ -26,15 +29,15 @@ class ClassicalMDS(NamedTuple):
     projection: Array
     """L'_k, (k, m); missing dimensions are rows of zeros."""
     mean_squared: Array
-    """delta_mu, (m,): the mean of the squared-distance matrix's columns."""
+    """delta_mu, (m,): the (weighted) mean of the squared-distance matrix's columns."""
     eigenvalues: Array
     """All m eigenvalues, largest first."""
     n_dimensions: int
     """How many of the k coordinates are real: the number of positive eigenvalues, at most k."""
 
 
-def classical_mds(distances: Array, n_components: int) -> ClassicalMDS:
-    """Classical MDS (Eq. cMDS of the paper) of points given by their (m, m) distances.
+def classical_mds(distances: Array, n_components: int, masses: Array | None = None) -> ClassicalMDS:
+    """Classical MDS (Eq. cMDS of the paper) of points given by their (m, m) distances, weighted if masses are given.
 
     The sign of each eigenvector is fixed so that its entry of largest size is positive.
 
@@ -46,9 +49,18 @@ def classical_mds(distances: Array, n_components: int) -> ClassicalMDS:
     """
     squared = distances**2
     m = len(squared)
-    mean_squared = squared.mean(axis=1)
-    gram = -0.5 * (squared - mean_squared[:, None] - mean_squared[None, :] + mean_squared.mean())
-    eigenvalues, eigenvectors = np.linalg.eigh((gram + gram.T) / 2)
+    if masses is None:
+        roots = np.ones(m)
+        mean_squared = squared.mean(axis=1)
+        mean = mean_squared.mean()
+    else:
+        shares = masses / masses.sum()
+        roots = np.sqrt(m * shares)  # 1 for equal masses, so that eigenvalues mean the same with and without
+        mean_squared = squared @ shares
+        mean = mean_squared @ shares
+    gram = -0.5 * (squared - mean_squared[:, None] - mean_squared[None, :] + mean)
+    gram = roots[:, None] * ((gram + gram.T) / 2) * roots
+    eigenvalues, eigenvectors = np.linalg.eigh(gram)
     eigenvalues, eigenvectors = eigenvalues[::-1], eigenvectors[:, ::-1]
     largest = np.argmax(np.abs(eigenvectors), axis=0)
     eigenvectors = eigenvectors * np.where(eigenvectors[largest, np.arange(m)] < 0, -1.0, 1.0)
@@ -59,8 +71,8 @@ def classical_mds(distances: Array, n_components: int) -> ClassicalMDS:
     scale = np.sqrt(eigenvalues[:real])
     coordinates = np.zeros((m, n_components))
     projection = np.zeros((n_components, m))
-    coordinates[:, :real] = eigenvectors[:, :real] * scale
-    projection[:real] = (eigenvectors[:, :real] / scale).T
+    coordinates[:, :real] = eigenvectors[:, :real] * scale / roots[:, None]
+    projection[:real] = (eigenvectors[:, :real] / scale * roots[:, None]).T
     return ClassicalMDS(coordinates, projection, mean_squared, eigenvalues, real)
 
 
@@ -69,8 +81,23 @@ def place(squared_distances: Array, mds: ClassicalMDS) -> Array:
     return -0.5 * (squared_distances - mds.mean_squared) @ mds.projection.T
 
 
+def check_masses(masses: Array | None, n: int) -> Array:
+    """Masses as n positive numbers; ones where none are given."""
+    if masses is None:
+        return np.ones(n)
+    masses = np.asarray(masses, dtype=np.float64)
+    if masses.shape != (n,):
+        raise ValueError(f"there must be one mass for each of the {n} points, got an array of shape {masses.shape}")
+    if not np.all((masses > 0) & (masses < np.inf)):
+        raise ValueError("masses must be positive and finite")
+    return masses
+
+
 class LandmarkMDS:
     """Landmark MDS (de Silva and Tenenbaum; the paper's section 4).
+
+    With ``weighted=True`` each landmark counts as the points it stands for, so that the axes are those of the whole
+    data set instead of those of the landmarks.
 
     Fewer positive eigenvalues than components (a constant or collinear stream so far, a distance that is not
     Euclidean): the missing coordinates are 0 and ``n_dimensions_`` says how many are real.
@@ -84,17 +111,23 @@ class LandmarkMDS:
     >>> middle = mds.place(np.array([[2.5, 2.5, 2.5]]))  # as far from each corner
     >>> np.linalg.norm(mds.coordinates_ - middle, axis=1).round(6)
     array([2.5, 2.5, 2.5])
+    >>> weighted = LandmarkMDS(n_components=2, weighted=True).fit(between, np.array([1.0, 1.0, 2.0]))
+    >>> np.average(weighted.coordinates_, axis=0, weights=[1.0, 1.0, 2.0]).round(6) + 0.0
+    array([0., 0.])
     """
 
     coordinates_: Array
     n_dimensions_: int
 
-    def __init__(self, n_components: int = 2) -> None:
+    def __init__(self, n_components: int = 2, *, weighted: bool = False) -> None:
         self.n_components = n_components
+        self.weighted = weighted
 
     def fit(self, distances: Array, masses: Array | None = None) -> Self:
-        """Classical MDS of the landmarks given their (m, m) distances; masses play no part here."""
-        mds = classical_mds(np.asarray(distances, dtype=np.float64), self.n_components)
+        """Classical MDS of the landmarks given their (m, m) distances; masses play no part unless ``weighted``."""
+        distances = np.asarray(distances, dtype=np.float64)
+        weights = check_masses(masses, len(distances)) if self.weighted and masses is not None else None
+        mds = classical_mds(distances, self.n_components, weights)
         self.coordinates_, self.n_dimensions_ = mds.coordinates, mds.n_dimensions
         self.projection_, self.mean_squared_, self.eigenvalues_ = (
             mds.projection,
@@ -105,10 +138,10 @@ class LandmarkMDS:
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
-        from driftmap import _kernels
+        from driftmap._kernels.project import project
 
         distances = np.ascontiguousarray(distances, dtype=np.float64)
         out = np.empty((len(distances), self.n_components))
         # not a matrix product: its rounding would depend on how many rows come at once
-        _kernels.project(distances, self.mean_squared_, self.projection_, out)
+        project(distances, self.mean_squared_, self.projection_, out)
         return out

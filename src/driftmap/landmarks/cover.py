@@ -1,103 +1,134 @@
-"""How the landmarks cover the stored points, kept up to date while landmarks come and go.
+"""Learning with any metric: how the landmarks cover the stored points, kept up to date while landmarks come and go.
 
-``learn`` takes arrivals in; a covered one costs its distances to the landmarks and nothing else. An uncovered one joins
-the landmarks, and if there are too many then, a rule chooses which of them leaves.
+A covered arrival costs its distances to the landmarks and nothing else. An uncovered one joins the landmarks, and if
+there are too many then, a rule chooses which of them leaves. Distances come as matrices, and nothing is assumed about
+them but symmetry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftmap import _kernels
-from driftmap.landmarks.search import ROWS, MatrixSearch
+from driftmap._kernels import cells, scan
+from driftmap.metrics import Space
 from driftmap.state import Event, StreamState, Undo
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+# Arrivals to look at in one go; few right after a change of landmarks, since what lies beyond the next one is lost.
+FIRST_LOOK, LONGEST_LOOK = 8, 1024
+
+
+class Found:
+    """The two nearest landmarks of the arrivals scanned last, in the order in which the kernels want them."""
+
+    def __init__(self, rows: int) -> None:
+        self.nearest, self.second = np.empty(rows), np.empty(rows)
+        self.nearest_slot, self.second_slot = np.empty(rows, np.int64), np.empty(rows, np.int64)
+
+    def __iter__(self) -> Iterator[NDArray[np.generic]]:
+        return iter((self.nearest, self.nearest_slot, self.second, self.second_slot))
 
 
 class Cover:
-    """A state with the search that keeps it up to date, and a way back to where the present batch began."""
+    """Takes stored arrivals into the state, a batch as a whole or not at all."""
 
-    def __init__(self, state: StreamState, search: MatrixSearch) -> None:
-        self.state, self.search = state, search
-        self.undo = Undo(state)
+    def __init__(self, space: Space, state: StreamState, n_landmarks: int, rule: Rule) -> None:
+        self.space, self.state = space, state
+        self.n_landmarks, self.rule = n_landmarks, rule
+        self.found = Found(LONGEST_LOOK)
 
-    def ready(self) -> MatrixSearch:
-        """The search, with the present landmarks laid out."""
-        if not self.search.current:
-            self.search.lay_out(self.state)
-        return self.search
+    def learn(self) -> None:
+        """Take in all arrivals that are stored but not known yet."""
+        self.undo = Undo(self.state)
+        self.state.record(list(self._events()))
 
     def restore(self) -> None:
         """Go back to where the batch began."""
         self.undo.restore()
-        self.search.landmarks_changed()
 
-    def add(self, start: int, stop: int) -> None:
+    def _events(self) -> Iterator[Event]:
+        state, stop = self.state, len(self.space)
+        if state.n == 0:
+            self._begin()
+            yield Event(0, "added", 0, None, state.radius, state.radius)
+        look = FIRST_LOOK
+        while state.n < stop:
+            slots = state.slots()
+            wanted = min(look, stop - state.n)
+            distances = self.space.pairs(np.arange(state.n, state.n + wanted), state.marks.arrival[slots])
+            covered = scan.scan_matrix(distances, slots, state.radius, *self.found)
+            self._add(min(covered + 1, wanted))
+            if covered == wanted:
+                look = min(4 * look, LONGEST_LOOK)
+                continue
+            look = FIRST_LOOK
+            arrival, before = state.n - 1, state.radius
+            if len(slots) < self.n_landmarks:
+                self.insert(arrival)
+                yield Event(arrival, "added", arrival, None, before, before)
+            else:
+                came, left = self.rule(self, arrival)
+                kind = "widened" if came == left else "replaced"
+                yield Event(arrival, kind, came, left, before, state.radius)
+
+    def _begin(self) -> None:
+        """Make the very first arrival a landmark: there is no cell yet to take it from."""
+        self.state.marks.arrival[0] = 0
+        for array, value in zip(self.found, (0.0, 0, np.inf, -1), strict=True):
+            array[0] = value
+        self._add(1)
+
+    def _add(self, count: int) -> None:
         """Take arrivals that have just been scanned into the cells of their nearest landmarks."""
-        _kernels.add_rows(self.state.cells, self.state.marks, start, stop - start, *self.search.found.arrays())
-        self.state.n = stop
+        cells.add_rows(self.state.cells, self.state.marks, self.state.n, count, *self.found)
+        self.state.n += count
 
     def insert(self, arrival: int) -> None:
         """Make a stored point a landmark."""
         self.undo.remember()
-        marks = self.state.marks
-        newcomer = int(np.argmin(marks.arrival))  # a free slot holds -1
-        marks.arrival[newcomer] = arrival
-        self.search.insert(self.state, newcomer)
-        self.search.landmarks_changed()
-
-    def begin(self) -> None:
-        """Make the very first arrival a landmark: there is no cell yet to take it from."""
-        self.state.marks.arrival[0] = 0
-        found = self.search.found
-        found.nearest[0], found.nearest_slot[0], found.second[0], found.second_slot[0] = 0.0, 0, np.inf, -1
-        self.add(0, 1)
-        self.search.landmarks_changed()
+        state, there = self.state, np.array([arrival])
+        newcomer = int(np.argmin(state.marks.arrival))  # a free slot holds -1
+        others = state.slots()
+        state.marks.arrival[newcomer] = arrival
+        for slot in others:
+            column = self._distances(cells.cell_rows(state.cells, slot, False), there)[:, 0]
+            cells.insert_into_cell(state.cells, state.marks, slot, newcomer, column)
 
     def cost(self, slot: int) -> float:
         """The exact cost of losing a landmark: the largest distance of its points to the other landmarks."""
-        if not self.state.marks.certain[slot]:
-            self.ready().set_seconds(self.state, slot)
-        return float(self.state.marks.cost[slot])
+        state = self.state
+        if not state.marks.certain[slot]:
+            slots = state.slots()
+            rows = cells.cell_rows(state.cells, slot, True)
+            distances = self._distances(rows, state.marks.arrival[slots])
+            cells.set_seconds(state.cells, state.marks, slot, distances, slots)
+        return float(state.marks.cost[slot])
 
     def drop(self, slot: int) -> int:
         """Take a landmark whose cost is exact out; its points go to those nearest now. Returns its arrival number."""
-        state = self.state
-        arrival = int(state.marks.arrival[slot])
-        _kernels.drop_landmark(state.cells, state.marks, slot, self.search.between_landmarks(state, slot))
-        self.search.landmarks_changed()
+        marks = self.state.marks
+        arrival = int(marks.arrival[slot])
+        nothing_known = np.zeros(len(marks.arrival))
+        cells.drop_landmark(self.state.cells, marks, slot, nothing_known)
         return arrival
+
+    def column(self, arrival: int) -> Array:
+        """Distances of all stored points that are known to one of them."""
+        return self._distances(np.arange(self.state.n), np.array([arrival]))[:, 0]
+
+    def _distances(self, rows: Ids, columns: Ids) -> Array:
+        """Asked for in parts, which keeps the intermediate results of some metrics small."""
+        out = np.empty((len(rows), len(columns)))
+        for first in range(0, len(rows), LONGEST_LOOK):
+            part = slice(first, first + LONGEST_LOOK)
+            out[part] = self.space.pairs(rows[part], columns)
+        return out
 
 
 Rule = Callable[[Cover, int], tuple[int, int]]
 """Given a cover and an uncovered arrival: bring a landmark in, take one out, set the radius; (came, left)."""
-
-
-def learn(cover: Cover, stop: int, n_landmarks: int, rule: Rule) -> list[Event]:
-    """Take in the stored arrivals up to ``stop``; returns what happened to the landmarks."""
-    state = cover.state
-    events: list[Event] = []
-    if state.n == 0 < stop:
-        cover.begin()
-        events.append(Event(0, "added", 0, None, state.radius, state.radius))
-    look = cover.search.first_look
-    while state.n < stop:
-        search = cover.ready()
-        start = state.n
-        wanted = min(look, stop - start)
-        covered = search.scan(start, start + wanted, state.radius)
-        cover.add(start, start + min(covered + 1, wanted))
-        if covered == wanted:
-            look = min(4 * look, ROWS)
-            continue
-        look = search.first_look
-        arrival, before = state.n - 1, state.radius
-        if len(search.arrivals) < n_landmarks:
-            cover.insert(arrival)
-            events.append(Event(arrival, "added", arrival, None, before, before))
-        else:
-            came, left = rule(cover, arrival)
-            kind = "widened" if came == left else "replaced"
-            events.append(Event(arrival, kind, came, left, before, state.radius))
-    return events

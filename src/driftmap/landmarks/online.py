@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import checks
 from driftmap.landmarks.base import LandmarkSelector
-from driftmap.metrics import Metric
+from driftmap.metrics import EuclideanSpace, Metric
 from driftmap.state import Event, StreamState
+
+if TYPE_CHECKING:
+    from driftmap.landmarks.cover import Cover
+    from driftmap.landmarks.euclidean import EuclideanLearner
 
 Ids = NDArray[np.int64]
 
@@ -72,30 +76,29 @@ class OnlineLandmarks(LandmarkSelector):
         super()._start(X)
         checks.one_of(self.rule, "rule", RULES)
         radius = checks.positive_number(self.initial_radius, "initial_radius")
-        from driftmap.landmarks.search import make_search  # compiled code is loaded with the first point
-
-        self._search = make_search(self._space)
         self._state = StreamState(self.n_landmarks, self._space.comparable(radius))
+        self._learner = self._make_learner()
+
+    def _make_learner(self) -> EuclideanLearner | Cover:
+        # compiled code is loaded with the first point
+        if isinstance(self._space, EuclideanSpace):
+            from driftmap.landmarks.euclidean import EuclideanLearner
+
+            return EuclideanLearner(self._space, self._state, self.n_landmarks, self.rule)
+        from driftmap.landmarks import rules
+        from driftmap.landmarks.cover import Cover
+
+        return Cover(self._space, self._state, self.n_landmarks, getattr(rules, self.rule))
 
     def _learn(self, prepared: Any) -> None:
-        from driftmap.landmarks import rules
-        from driftmap.landmarks.cover import Cover, learn
-
-        state, space = self._state, self._space
-        seen = len(space)
-        cover = None
+        self._space.extend(prepared)
+        self._state.reserve(len(self._space))
         try:
-            space.extend(prepared)
-            state.reserve(len(space))
-            cover = Cover(state, self._search)
-            events = learn(cover, len(space), self.n_landmarks, getattr(rules, self.rule))
+            self._learner.learn()
         except BaseException:
-            space.truncate(seen)
-            if cover is not None:
-                cover.restore()
+            self._learner.restore()
+            self._space.truncate(self._state.n)
             raise
-        state.events.extend(events)
-        state.n_replacements += sum(event.kind == "replaced" for event in events)
 
     def _fitted_state(self) -> StreamState:
         self._fitted_space()

@@ -17,6 +17,7 @@ from driftmap.networks import Contacts, laplacian_spectra
 from driftmap.paper.effort import Effort
 from driftmap.paper.literal import literal_landmarks
 from driftmap.paper.scenarios import Stream, choose, embed, measure
+from driftmap.paper.stresses import Progress, no_progress
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -45,11 +46,12 @@ class Timing(NamedTuple):
     seconds: float
 
 
-def stress_against_m(stream: Stream, effort: Effort) -> list[SweepPoint]:
+def stress_against_m(stream: Stream, effort: Effort, progress: Progress = no_progress) -> list[SweepPoint]:
     """The supplement's figure: sigma and sigma_L for many m, as published and with the tight rule."""
     wanted = [(rule, m) for rule in ("published", "tight") for m in effort.sweep[stream.key]]
     found: list[tuple[str, int, Ids]] = []
-    for rule, m in wanted:
+    for done, (rule, m) in enumerate(wanted):
+        progress(done / len(wanted))
         try:
             found.append((rule, m, choose(rule, stream.points, m).indices))
         except RuntimeError:
@@ -64,7 +66,7 @@ def stress_against_m(stream: Stream, effort: Effort) -> list[SweepPoint]:
 def time_against_n(stream: Stream, effort: Effort) -> list[Timing]:
     """The paper's figure of computation time, for our rules and for Algorithm 2 with explicit edges."""
     sizes = np.geomspace(stream.m + 10, len(stream.points), effort.n_sizes).astype(int).tolist()
-    choose("tight", stream.points[: sizes[0]], stream.m)  # compile before the clock starts
+    _run("tight", stream.points[: sizes[0]], stream.m)  # compile before the clock starts
     timings = []
     # One BLAS thread: more would gain nothing on matrices this small and make the times of a busy machine erratic.
     with threadpool_limits(1, user_api="blas"):

@@ -14,7 +14,7 @@ from driftmap.embedding.lmds import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks, RandomOnlineLandmarks
 from driftmap.paper.printed import PRINTED
 from driftmap.paper.published import published_landmarks
-from driftmap.paper.stresses import nested_stress
+from driftmap.paper.stresses import Progress, nested_stress, no_progress
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -160,12 +160,29 @@ def embed(points: Array, indices: Ids, n_components: int) -> tuple[Array, Array]
     return mds.place(cdist(points, landmarks)), mds.coordinates_
 
 
-def measure(points: Array, landmark_sets: list[Ids], n_components: int = 3) -> list[Fit]:
+MIRRORED = {"s-curve": (1.0, 1.0), "spy": (1.0, 1.0), "hospital": (-1.0, 1.0)}
+"""Signs of the axes of the published maps: eigenvectors have none, so these show the map as the paper does."""
+
+
+def aligned_maps(stream: Stream, landmark_sets: dict[str, Ids]) -> dict[str, Array]:
+    """Maps in the plane, mirrored so that they can be compared by eye with the published one, which must be there."""
+    reference = embed(stream.points, landmark_sets["published"], 2)[0] * np.array(MIRRORED[stream.key])
+    reference -= reference.mean(axis=0)  # the origin is the mean of the landmarks, not of the points
+    maps = {}
+    for key, indices in landmark_sets.items():
+        positions = embed(stream.points, indices, 2)[0]
+        maps[key] = positions * np.where(np.sum(positions * reference, axis=0) < 0, -1.0, 1.0)
+    return maps
+
+
+def measure(
+    points: Array, landmark_sets: list[Ids], n_components: int = 3, progress: Progress = no_progress
+) -> list[Fit]:
     """Exact sigma and sigma_L in 1, ..., ``n_components`` dimensions for each set of landmarks."""
     # Threads gain nothing on matrices this small and, on a busy machine, lose a lot by waiting for each other.
     with threadpool_limits(1, user_api="blas"):
         embedded = [embed(points, indices, n_components) for indices in landmark_sets]
-    sigma = nested_stress(points, [positions for positions, _ in embedded])
+    sigma = nested_stress(points, [positions for positions, _ in embedded], progress)
     return [
         Fit(nested_stress(points[indices], [at_landmarks])[0], row)
         for indices, (_, at_landmarks), row in zip(landmark_sets, embedded, sigma, strict=True)
@@ -180,7 +197,7 @@ class Measured(NamedTuple):
     fits: dict[str, list[Fit]]
 
 
-def run_all(stream: Stream, n_runs: int) -> Measured:
+def run_all(stream: Stream, n_runs: int, progress: Progress = no_progress) -> Measured:
     """Run every scenario, the random ones with seeds 0, ..., ``n_runs`` - 1, and measure all maps in one pass."""
     landmarks = {
         scenario.key: [
@@ -188,5 +205,6 @@ def run_all(stream: Stream, n_runs: int) -> Measured:
         ]
         for scenario in SCENARIOS
     }
-    fits = iter(measure(stream.points, [chosen.indices for runs in landmarks.values() for chosen in runs]))
+    sets = [chosen.indices for runs in landmarks.values() for chosen in runs]
+    fits = iter(measure(stream.points, sets, progress=progress))
     return Measured(stream, landmarks, {key: [next(fits) for _ in runs] for key, runs in landmarks.items()})

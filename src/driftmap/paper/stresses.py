@@ -9,7 +9,7 @@ computed once, used for every map while it is in the processor's cache, and neve
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -18,12 +18,18 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+"""Told from time to time which fraction of the work is done."""
 
 TILE = 512
 """Points on each side of a tile: three such squares of float64 are 6 MB."""
 
 
-def nested_stress(points: Array, maps: Sequence[Array]) -> Array:
+def no_progress(fraction: float) -> None:
+    """Tell nobody."""
+
+
+def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_progress) -> Array:
     """Normalised stress sigma of each map in its first 1, 2, ..., K coordinates, (n_maps, K).
 
     ``maps`` are coordinates of the same points, (n, K) each. All pairs are compared; nothing is sampled. The result
@@ -37,9 +43,12 @@ def nested_stress(points: Array, maps: Sequence[Array]) -> Array:
     corners = [(a, b) for a in range(0, len(points), TILE) for b in range(a, len(points), TILE)]
     # Tiles release the interpreter's lock nearly all the time; BLAS threads would only get in their way.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        tiles = list(pool.map(lambda corner: _tile(points, columns, *corner), corners))
-    residual = np.sum([tile[0] for tile in tiles], axis=0)
-    total = float(np.sum([tile[1] for tile in tiles]))
+        tiles = []
+        for tile in pool.map(lambda corner: _tile(points, columns, *corner), corners):
+            tiles.append(tile)
+            progress(len(tiles) / len(corners))
+    residual = np.sum([of_tile for of_tile, _ in tiles], axis=0)
+    total = float(np.sum([of_tile for _, of_tile in tiles]))
     return np.sqrt(residual / total) if total else np.zeros_like(residual)
 
 

@@ -1,0 +1,1 @@
+"""What we claim about speed, runnable by anyone; ratios are taken side by side in one run."""

@@ -1,0 +1,9 @@
+"""How the loops are compiled."""
+
+import numba
+
+jit = numba.njit(cache=True, nogil=True)
+# Called from other kernels only: without the door to Python, which takes longer to compile than many a kernel.
+jit_inner = numba.njit(cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# Sums may be reordered where they only feed a bound with room to spare.
+jit_reordered = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -1,0 +1,45 @@
+"""Distances, always summed in the same order."""
+
+from driftmap._kernels.compiler import jit, jit_inner
+
+
+@jit_inner
+def squared_distance(x, y):
+    """Canonical squared Euclidean distance: coordinates in order."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        gap = x[k] - y[k]
+        total += gap * gap
+    return total
+
+
+@jit_inner
+def squared_distances(x, y, z):
+    """Squared distances of x to y and to z: two sums side by side take the time of one."""
+    to_y, to_z = 0.0, 0.0
+    for k in range(x.shape[0]):
+        gap = x[k] - y[k]
+        to_y += gap * gap
+        gap = x[k] - z[k]
+        to_z += gap * gap
+    return to_y, to_z
+
+
+@jit_inner
+def distances_to_all(x, columns, out):
+    """Squared distances of x to the first points in ``columns`` (d, m or more); the loop over points is innermost."""
+    m = out.shape[0]
+    for j in range(m):
+        out[j] = 0.0
+    for k in range(x.shape[0]):
+        coordinate = x[k]
+        for j in range(m):
+            gap = coordinate - columns[k, j]
+            out[j] += gap * gap
+
+
+@jit
+def cross_squared(X, columns, out):
+    """Squared distances of all rows of X to the points in ``columns`` (d, m)."""
+    for row in range(X.shape[0]):
+        distances_to_all(X[row], columns, out[row])

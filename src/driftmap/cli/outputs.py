@@ -1,0 +1,134 @@
+"""What becomes of mapped rows: coordinates, a table of the landmarks, a figure. Each output watches the rows go by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap import DriftMap
+from driftmap.cli.labels import as_color
+from driftmap.cli.passes import Mapped
+from driftmap.cli.tables import Array, Table
+from driftmap.cli.writing import Column, StandardOutput, Writer
+from driftmap.plot import map_figure, save_figure
+
+
+class Output(Protocol):
+    """Something made from the mapped rows."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it needs no more rows."""
+
+    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+        """See some rows, in order."""
+
+    def finish(self, mapper: DriftMap) -> None:
+        """All rows have been seen."""
+
+
+def axis_names(k: int) -> list[str]:
+    """Names of the coordinates."""
+    return [f"x{i}" for i in range(1, k + 1)]
+
+
+def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool) -> list[str]:
+    """Names of the columns that :class:`Coordinates` writes."""
+    label = [table.label] if with_label and table.label is not None else []
+    return label + ["frame"] * online + axis_names(k)
+
+
+class Coordinates:
+    """The coordinates of every row, after its label and its frame where there are any."""
+
+    def __init__(self, writer: Writer, *, with_label: bool) -> None:
+        self._writer, self._with_label = writer, with_label
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody reads them any more."""
+        return isinstance(self._writer, StandardOutput) and self._writer.closed
+
+    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+        """Write the rows."""
+        columns: list[Column] = [mapped.chunk.labels] if self._with_label and mapped.chunk.labels is not None else []
+        if mapped.frames is not None:
+            columns.append(mapped.frames)
+        self._writer.write([*columns, *mapped.coordinates.T])
+
+    def finish(self, mapper: DriftMap) -> None:
+        """Nothing is left to do; whoever opened the writer closes it."""
+
+
+def landmark_columns(table: Table, k: int, *, with_label: bool) -> list[str]:
+    """Names of the columns that :class:`Landmarks` writes."""
+    label = [table.label] if with_label and table.label is not None else []
+    return ["arrival", "mass", *axis_names(k), *label, *table.columns]
+
+
+class Landmarks:
+    """The landmarks at the end: arrival number, mass, coordinates, and their rows as they stand in the input."""
+
+    closed = False
+
+    def __init__(self, writer: Writer, *, with_label: bool) -> None:
+        self._writer, self._with_label = writer, with_label
+        self._rows: dict[int, tuple[Array, Any]] = {}
+
+    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+        """Keep the rows that are landmarks now: only an arrival becomes one, so no other will be later."""
+        features, labels, _ = mapped.chunk
+        stop = mapped.first + len(features)
+        present = mapper.landmark_indices_.tolist()
+        self._rows = {i: self._rows[i] for i in present if i < mapped.first} | {
+            i: (features[i - mapped.first], None if labels is None else labels[i - mapped.first])
+            for i in present
+            if mapped.first <= i < stop
+        }
+
+    def finish(self, mapper: DriftMap) -> None:
+        """Write the table."""
+        arrivals: NDArray[np.int64] = mapper.landmark_indices_
+        rows = [self._rows[i] for i in arrivals.tolist()]
+        columns: list[Column] = [arrivals, mapper.landmark_mass_, *mapper.landmark_embedding_.T]
+        labels = [label for _, label in rows]
+        if self._with_label and labels[0] is not None:
+            columns.append(labels if isinstance(labels[0], str) else np.array(labels))
+        self._writer.write([*columns, *np.array([features for features, _ in rows]).T])
+
+
+class Picture:
+    """The map as a figure, coloured by label or else by arrival."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, path: Path, table: Table, *, online: bool) -> None:
+        self._file, self._kind = file, path.suffix[1:].lower()
+        self._title = Path(table.name).name + (", each row in the frame of its arrival" if online else "")
+        self._label = table.label
+        self._coordinates: list[Array] = []
+        self._labels: list[Any] = []
+
+    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+        """Keep the coordinates and labels."""
+        self._coordinates.append(mapped.coordinates)
+        if mapped.chunk.labels is not None:
+            self._labels.extend(mapped.chunk.labels)
+
+    def finish(self, mapper: DriftMap) -> None:
+        """Draw."""
+        labels, color = self._labels, None
+        if labels:
+            color = as_color(labels) if any(isinstance(label, str) for label in labels) else np.array(labels)
+        figure = map_figure(
+            np.concatenate(self._coordinates),
+            mapper.landmark_embedding_,
+            color=color,
+            color_label=self._label,
+            title=self._title,
+            landmark_arrivals=mapper.landmark_indices_,
+        )
+        save_figure(figure, self._file, self._kind)

@@ -1,0 +1,116 @@
+"""Parquet files, in batches; the only file that imports pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.cli.errors import UserError, one_line
+from driftmap.cli.sources import Source
+from driftmap.cli.tables import Array, Chunk, Wanted, check_finite, select
+
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def require_pyarrow() -> Any:
+    """The module pyarrow with pyarrow.parquet, or an error that says what to install."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise UserError('Parquet files need pyarrow: pip install "driftmap[parquet]"') from error
+    return pyarrow
+
+
+class ParquetTable:
+    """The numeric columns of a Parquet file; an index that pandas wrote is not taken for data."""
+
+    def __init__(self, source: Source, wanted: Wanted) -> None:
+        self._pa = require_pyarrow()
+        self.name, self.label = source.name, wanted.label
+        try:
+            self._file = self._pa.parquet.ParquetFile(source.path)
+        except (self._pa.ArrowException, OSError) as error:
+            reason = "it is empty" if source.size == 0 else one_line(error)
+            raise UserError(f"{self.name} cannot be read as Parquet: {reason}") from error
+        schema = self._file.schema_arrow
+        names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
+        places, _ = select(names, wanted, self.name)
+        self.columns = tuple(names[i] for i in places)
+        for name in self.columns:
+            if names.count(name) > 1:
+                raise UserError(f"{self.name} has {names.count(name)} columns named {name!r}")
+            self._check_type(name, schema.field(name).type)
+
+    def _check_type(self, name: str, kind: Any) -> None:
+        types = self._pa.types
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)):
+            raise UserError(
+                f"{self.name}, column {name!r} holds {kind}, not numbers; "
+                "choose the columns with --columns or colour by it with --label"
+            )
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """All rows from the first, ``rows`` at a time."""
+        asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
+        total, first = self._file.metadata.num_rows, 0
+        batches = self._file.iter_batches(batch_size=rows, columns=asked)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (self._pa.ArrowException, OSError) as error:
+                raise UserError(f"{self.name} is damaged: {one_line(error)}") from error
+            if batch is None:
+                return
+            features = np.column_stack([self._numbers(batch.column(name), name, first) for name in self.columns])
+            check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
+            first += len(features)
+            yield Chunk(features, self._labels(batch), first / total)
+
+    def _numbers(self, column: Any, name: str, first: int) -> Array:
+        if column.null_count:
+            row = first + column.is_null().index(True).as_py() + 1
+            raise UserError(f"{self.name}, row {row}, column {name!r} is empty; fill or drop such rows first")
+        if self._pa.types.is_boolean(column.type):
+            column = column.cast(self._pa.uint8())
+        return np.asarray(column.cast(self._pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+
+    def _labels(self, batch: Any) -> list[str] | Array | None:
+        if self.label is None:
+            return None
+        column = batch.column(self.label)
+        types = self._pa.types
+        if (types.is_integer(column.type) or types.is_floating(column.type)) and not column.null_count:
+            return np.asarray(column.cast(self._pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+        if types.is_timestamp(column.type):  # finer than Python's datetime, which a label does not need
+            column = column.cast(self._pa.timestamp("us", tz=column.type.tz), safe=False)
+        return ["" if value is None else str(value) for value in column.to_pylist()]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+class ParquetWriter:
+    """Columns to a Parquet file, one row group per block."""
+
+    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+        self._pa = require_pyarrow()
+        self._stream, self._names = stream, list(names)
+        self._writer: Any = None
+
+    def write(self, columns: Sequence[list[str] | NDArray[Any]]) -> None:
+        """Append rows, given column by column."""
+        table = self._pa.table([self._pa.array(column) for column in columns], names=self._names)
+        if self._writer is None:
+            self._writer = self._pa.parquet.ParquetWriter(self._stream, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if self._writer is not None:
+            self._writer.close()

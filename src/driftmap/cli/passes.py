@@ -1,0 +1,130 @@
+"""What ``embed`` does with a table: statistics, learning, mapping; each is one pass over the rows."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap import DriftMap
+from driftmap.cli.errors import UserError, refused_by_library
+from driftmap.cli.progress import Progress
+from driftmap.cli.tables import Array, Chunk, Table, chunk_rows
+
+Labels = list[str] | Array | None
+
+
+class Scaling(NamedTuple):
+    """Rows are mapped as (row - shift) / scale."""
+
+    shift: Array
+    scale: Array
+
+    def __call__(self, features: Array) -> Array:
+        """The rows as the map sees them."""
+        return np.asarray((features - self.shift) / self.scale)
+
+
+class Mapped(NamedTuple):
+    """Some rows and where they are."""
+
+    first: int
+    """Arrival number of the first of them."""
+    chunk: Chunk
+    coordinates: Array
+    frames: NDArray[np.int64] | None = None
+    """For each row, how often the landmarks had changed when it was placed."""
+
+
+def find_scaling(table: Table, kind: str) -> Scaling | None:
+    """The scaling that ``--normalize`` asks for, from all rows; a constant column is only shifted."""
+    if kind == "none":
+        return None
+    d = len(table.columns)
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
+    base, total, squares, n = np.zeros(d), np.zeros(d), np.zeros(d), 0
+    with Progress("measuring") as progress:
+        for chunk in table.chunks(chunk_rows(table)):
+            rows = chunk.features
+            low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
+            base = rows[0] if n == 0 else base
+            # Deviations from one of the rows lose no digits to a large mean, and running sums, unlike NumPy's sum,
+            # do not depend on where a chunk ends.
+            total = _running_sum(total, rows - base)
+            squares = _running_sum(squares, (rows - base) ** 2)
+            n += len(rows)
+            progress.update(len(rows), chunk.fraction)
+    _check_any(n, table)
+    if kind == "minmax":
+        return Scaling(low, np.where(high > low, high - low, 1.0))
+    deviation = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0))
+    return Scaling(base + total / n, np.where((high > low) & (deviation > 0), deviation, 1.0))
+
+
+def _running_sum(start: Array, rows: Array) -> Array:
+    return np.asarray(np.add.accumulate(np.vstack([start, rows]), axis=0)[-1])
+
+
+def learn(table: Table, mapper: DriftMap, scaling: Scaling | None) -> int:
+    """Learn from all rows and return their number."""
+    n = 0
+    with Progress("learning") as progress:
+        for chunk in table.chunks(chunk_rows(table)):
+            with refused_by_library():
+                mapper.partial_fit(chunk.features if scaling is None else scaling(chunk.features))
+            n += len(chunk.features)
+            progress.update(len(chunk.features), chunk.fraction, f"radius {mapper.radius_:.4g}")
+    _check_any(n, table)
+    return n
+
+
+def place(table: Table, mapper: DriftMap, scaling: Scaling | None, n: int) -> Iterator[Mapped]:
+    """Map all rows in the frame of the landmarks that learning ended with."""
+    first = 0
+    with Progress("mapping") as progress:
+        for chunk in table.chunks(chunk_rows(table)):
+            with refused_by_library(), _dimensions_told_later():
+                coordinates = mapper.transform(chunk.features if scaling is None else scaling(chunk.features))
+            progress.update(len(coordinates), chunk.fraction)
+            yield Mapped(first, chunk, coordinates)
+            first += len(coordinates)
+    if first != n:
+        raise UserError(f"{table.name} changed while it was read: it had {n} rows, then {first}")
+
+
+def place_online(table: Table, mapper: DriftMap, rows: int) -> Iterator[Mapped]:
+    """Learn from each row and map it at once, in the frame of that moment."""
+    first, frame = 0, 0
+    landmarks: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    with Progress("mapping") as progress:
+        for chunk in table.chunks(rows):
+            n = len(chunk.features)
+            coordinates, frames = np.empty((n, mapper.n_components)), np.empty(n, dtype=np.int64)
+            with refused_by_library(), _dimensions_told_later():
+                for i in range(n):
+                    row = chunk.features[i : i + 1]
+                    coordinates[i] = mapper.partial_fit(row).transform(row)[0]
+                    present = mapper.landmark_indices_
+                    frame += not np.array_equal(present, landmarks)
+                    frames[i], landmarks = frame, present
+            progress.update(n, chunk.fraction, f"radius {mapper.radius_:.4g}")
+            yield Mapped(first, chunk, coordinates, frames)
+            first += n
+    _check_any(first, table)
+
+
+def _check_any(n: int, table: Table) -> None:
+    if n == 0:
+        raise UserError(f"{table.name} has no rows")
+
+
+@contextlib.contextmanager
+def _dimensions_told_later() -> Iterator[None]:
+    """The first rows of any stream span too few dimensions; the command says so only if all rows do."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
+        yield

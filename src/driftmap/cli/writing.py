@@ -1,0 +1,157 @@
+"""Results to files and to standard output; a failed run leaves no half file behind."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.cli.errors import UserError
+from driftmap.cli.parquet import ParquetWriter
+
+TABLE_SUFFIXES = (".csv", ".parquet", ".npy")
+
+Column = list[str] | NDArray[Any]
+
+
+class Writer(Protocol):
+    """Takes rows, given column by column."""
+
+    def write(self, columns: Sequence[Column]) -> None:
+        """Append rows."""
+
+    def close(self) -> None:
+        """Write what is still missing."""
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` at the end, if all goes well, and otherwise disappears."""
+    target = path.resolve()  # a link stays a link to the new file
+    if target.is_dir():
+        raise UserError(f"{path} is a folder, not a file")
+    if not target.parent.is_dir():
+        raise UserError(f"{path}: there is no folder {str(path.parent)!r}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        file = temporary.open("xb")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        with file:
+            yield file
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def new_table(path: Path, names: Sequence[str]) -> Iterator[Writer]:
+    """A writer of the format that the suffix of ``path`` names, to a :func:`new_file`."""
+    with new_file(path) as file:
+        writer: Writer
+        match path.suffix.lower():
+            case ".csv":
+                writer = CSVWriter(file, names)
+            case ".parquet":
+                writer = ParquetWriter(file, names)
+            case _:
+                writer = NumpyWriter(file, len(names))
+        yield writer
+        writer.close()
+
+
+class CSVWriter:
+    """Columns to CSV; numbers are written so that reading gives the same bits."""
+
+    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+        self._stream = stream
+        self._write_rows([names])
+
+    def write(self, columns: Sequence[Column]) -> None:
+        """Append rows, given column by column."""
+        lists = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
+        self._write_rows(list(zip(*lists, strict=True)))
+
+    def _write_rows(self, rows: Sequence[Sequence[Any]]) -> None:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        self._stream.write(text.getvalue().encode())
+
+    def close(self) -> None:
+        """Nothing is missing."""
+
+
+class NumpyWriter:
+    """Columns of numbers to one NPY matrix; the number of rows is filled in at the end."""
+
+    def __init__(self, stream: BinaryIO, n_columns: int) -> None:
+        self._stream, self._shape = stream, (0, n_columns)
+        self._write_header()
+
+    def _write_header(self) -> None:
+        header = {"descr": "<f8", "fortran_order": False, "shape": self._shape}
+        # NumPy leaves room in the header for the number of rows to grow, so its length stays the same.
+        np.lib.format.write_array_header_1_0(self._stream, header)
+
+    def write(self, columns: Sequence[Column]) -> None:
+        """Append rows, given column by column."""
+        block = np.column_stack(columns).astype("<f8")
+        self._shape = (self._shape[0] + len(block), self._shape[1])
+        self._stream.write(block.tobytes())
+
+    def close(self) -> None:
+        """Fill in the number of rows."""
+        self._stream.seek(0)
+        self._write_header()
+
+
+class StandardOutput:
+    """CSV on standard output. Once nobody reads it any more, ``closed`` is true and nothing more is written."""
+
+    def __init__(self, names: Sequence[str], *, at_once: bool) -> None:
+        self.closed = False
+        self._at_once = at_once
+        self._writer: CSVWriter | None = None
+        self._names = names
+
+    def write(self, columns: Sequence[Column]) -> None:
+        """Append rows, given column by column."""
+        if self.closed:
+            return
+        try:
+            if self._writer is None:
+                self._writer = CSVWriter(sys.stdout.buffer, self._names)
+            self._writer.write(columns)
+            if self._at_once:
+                sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            self._abandon()
+
+    def close(self) -> None:
+        """Send what is still buffered."""
+        try:
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        self.closed = True
+        abandon_stdout()
+
+
+def abandon_stdout() -> None:
+    """Whoever read our output has gone: let nothing be flushed into the closed pipe when Python exits."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

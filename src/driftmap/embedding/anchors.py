@@ -1,0 +1,127 @@
+"""Anchors: a few stored points, with masses, that stand for all of them better than the landmarks do.
+
+Landmarks lie at the rim of what they cover; anchors are a sample of the stored points themselves. No distance to them
+has to be measured: where distances are Euclidean, the distances of a point to the landmarks already hold its distance
+to every other point of the space that the landmarks span. By the law of cosines, for an anchor a near a landmark l,
+
+    |x - a|^2 = |x - l|^2 + |a - l|^2 - 2 <x - l, a - l>,
+
+and the inner product follows from the positions of x and a in classical MDS of the landmarks with all its dimensions.
+What the anchor and the point have outside that space is taken as unrelated. With other distances the formula is an
+approximation that starts from a measured distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.embedding.lmds import classical_mds, place
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+# 2^64 over the golden ratio: multiples of it, modulo 2^64, spread evenly however many there are.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# Dimensions with less than this share of the largest eigenvalue would multiply the rounding errors of distances.
+FAINT = 1e-9
+
+
+def choose_anchors(
+    landmarks: Ids, cells: Sequence[Ids], n_anchors: int, weights: Array | None = None
+) -> tuple[Ids, Array]:
+    """Choose up to ``n_anchors`` stored points with masses; returns arrival numbers, ascending, and masses.
+
+    Each landmark is an anchor (of the largest cells, where there are more landmarks than anchors). The others go to
+    cells by mass, and in a cell to the points that come first in an order that depends on nothing but the arrival
+    number: a sample that is spread evenly over time, and that hardly changes when a point arrives or a landmark leaves.
+    The anchors of a cell share its mass equally. Deterministic, and no distance is needed.
+
+    Parameters
+    ----------
+    landmarks : array of m arrival numbers
+    cells : for each landmark, the arrival numbers of the stored points nearest to it, itself included, in any order
+    n_anchors : the most anchors to choose
+    weights : the mass of each arrival, by arrival number; 1 if not given
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ids, masses = choose_anchors(np.array([4, 9]), [np.arange(6), np.arange(6, 10)], n_anchors=5)
+    >>> ids, masses
+    (array([0, 4, 5, 7, 9]), array([2., 2., 2., 2., 2.]))
+    """
+    cell_masses = np.array([len(cell) if weights is None else weights[cell].sum() for cell in cells], dtype=np.float64)
+    quotas = _quotas(cell_masses, np.array([len(cell) for cell in cells], dtype=np.int64), n_anchors)
+    ids, masses = [np.empty(0, np.int64)], [np.empty(0)]
+    for landmark, cell, quota, mass in zip(landmarks, cells, quotas, cell_masses, strict=True):
+        if quota > 0:
+            rest = cell[cell != landmark]
+            ranks: NDArray[np.uint64] | Array = rest.astype(np.uint64) * GOLDEN
+            if weights is not None:
+                ranks = ranks / weights[rest]  # heavier points come sooner, as in priority sampling
+            if quota <= len(rest):
+                rest = rest[np.argpartition(ranks, quota - 1)[: quota - 1]]
+            ids += [np.array([landmark]), rest]
+            masses.append(np.full(quota, mass / quota))
+    chosen = np.concatenate(ids)
+    order = np.argsort(chosen)
+    return chosen[order], np.concatenate(masses)[order]
+
+
+def _quotas(masses: Array, sizes: Ids, n: int) -> Ids:
+    """How many anchors each cell gets: one each, largest cells first; the others by mass, as far as it has points."""
+    quotas = np.zeros(len(masses), np.int64)
+    quotas[np.argsort(-masses, kind="stable")[:n]] = 1
+    for _ in range(n - int(quotas.sum())):
+        # Sainte-Lague's method: one more anchor takes none away elsewhere, so quotas change little as masses grow
+        claims = np.where(quotas < sizes, masses / (quotas + 0.5), 0.0)
+        best = int(np.argmax(claims))
+        if claims[best] == 0.0:
+            break
+        quotas[best] += 1
+    return quotas
+
+
+class Inference(NamedTuple):
+    """How distances to anchors follow from distances to landmarks: squares times coefficients, plus offsets."""
+
+    coefficients: Array
+    """(m, a)"""
+    offsets: Array
+    """(a,)"""
+
+    def between_anchors(self, anchors: Array) -> Array:
+        """Distances between the anchors, (a, a), given theirs to the landmarks, (a, m)."""
+        distances = np.sqrt(np.maximum(anchors**2 @ self.coefficients + self.offsets, 0.0))
+        distances = (distances + distances.T) / 2
+        np.fill_diagonal(distances, 0.0)
+        return distances
+
+
+def infer_distances(distances: Array, masses: Array, anchors: Array) -> Inference:
+    """The law of cosines for anchors, given by their (a, m) distances to landmarks with (m, m) distances and masses.
+
+    >>> import numpy as np
+    >>> corners = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]])
+    >>> anchor, x = np.array([[1.0, 1.0]]), np.array([[5.0, 4.0]])
+    >>> def between(X, Y):
+    ...     return np.linalg.norm(X[:, None] - Y, axis=2)
+    >>> inference = infer_distances(between(corners, corners), np.ones(3), between(anchor, corners))
+    >>> np.sqrt(between(x, corners) ** 2 @ inference.coefficients + inference.offsets).round(6)
+    array([[5.]])
+    """
+    mds = classical_mds(distances, len(distances), masses)
+    # Negative eigenvalues show by how much distances miss being Euclidean; smaller positive ones mean nothing then.
+    faintest = max(FAINT * mds.eigenvalues[0], -mds.eigenvalues[-1])
+    real = min(int(np.sum(mds.eigenvalues > faintest)), mds.n_dimensions)
+    nearest = np.argmin(anchors, axis=1)
+    shifts = (place(anchors**2, mds) - mds.coordinates[nearest])[:, :real]
+    coefficients = mds.projection[:real].T @ shifts.T
+    coefficients[nearest, np.arange(len(anchors))] += 1.0
+    # The offset that is right for the landmarks on average; in the Euclidean case it is right for each of them.
+    offsets = (masses / masses.sum()) @ (anchors.T**2 - distances**2 @ coefficients)
+    return Inference(np.ascontiguousarray(coefficients), offsets)

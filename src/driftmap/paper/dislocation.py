@@ -1,0 +1,81 @@
+"""How far replacements moved the map of a stream, against the bound of section 5."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
+
+from driftmap.bounds import dislocation_bound, measured_dislocation
+from driftmap.paper.scenarios import Landmarks
+
+Array = NDArray[np.float64]
+
+
+class Dislocation(NamedTuple):
+    """One replacement, and the point z that it moved farthest in proportion to its bound."""
+
+    rule: str
+    arrival: int
+    left: int
+    came: int
+    epsilon: float
+    """Distance from the dropped to the new landmark."""
+    point: int
+    """z."""
+    measured: float
+    """Distance between the positions of z before and after, once the frames are matched by the best rotation."""
+    bound: float
+    """Theorem embedding_dislocation for z, without its O(epsilon^2) term."""
+    median_measured: float
+    """Median movement over all points that had arrived and are no landmarks."""
+
+    @property
+    def ratio(self) -> float:
+        """Measured against bound: the theorem says that it is below 1 for small epsilon."""
+        return self.measured / self.bound
+
+
+def dislocations(points: Array, m: int, rule: str, landmarks: Landmarks, n_components: int = 2) -> list[Dislocation]:
+    """Measured movement and bound for each replacement of a run whose first landmarks were the first m points.
+
+    A replacement by the arrival number m has no other points to move and is left out.
+    """
+    distances = cdist(points, points)
+    present = list(range(m))
+    found = []
+    for change in landmarks.changes:
+        before, place = np.array(present), present.index(change.left)
+        present[place] = change.came
+        after = np.array(present)
+        others = np.setdiff1d(np.arange(change.arrival + 1), np.append(before, change.came))
+        if not len(others):
+            continue
+        sets = (
+            distances[np.ix_(before, before)],
+            distances[np.ix_(after, after)],
+            distances[np.ix_(others, before)],
+            distances[np.ix_(others, after)],
+        )
+        epsilon = float(distances[change.left, change.came])
+        with threadpool_limits(1, user_api="blas"):
+            bound = dislocation_bound(*sets, epsilon, n_components, replaced=place).bound
+            moved = measured_dislocation(*sets, n_components, match="rotation")
+        worst = int(np.argmax(moved / bound))
+        found.append(
+            Dislocation(
+                rule,
+                change.arrival,
+                change.left,
+                change.came,
+                epsilon,
+                int(others[worst]),
+                float(moved[worst]),
+                float(bound[worst]),
+                float(np.median(moved)),
+            )
+        )
+    return found

@@ -1,0 +1,103 @@
+"""What all figures share: the only file of this package that imports matplotlib, colours, panels, saving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.paper.effort import Effort
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+Axes = Any
+"""A panel; matplotlib's types know neither three-dimensional panels nor dates as coordinates."""
+
+INK, GREY, PALE = "#1b1f24", "#6b7280", "#d4d8de"
+BLUE, RED, ORANGE, GREEN = "#2563a8", "#c0392b", "#d9822b", "#3a8f5c"
+COLOURS = {"published": BLUE, "paper": GREEN, "tight": ORANGE, "literal": RED, "spectra": GREY}
+SEQUENCE = (
+    "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#f2d21b",
+)  # fmt: skip
+"""Ten colours in order, for the ten years of the prices."""
+DAYS = ("#2563a8", "#d9822b", "#3a8f5c", "#8e44ad", "#c0392b")
+"""One colour for each weekday."""
+
+PANELS = ("a", "b", "c")
+PANEL_OF = {"s-curve": "a", "spy": "b", "hospital": "c"}
+"""The panel of each data set in figures that show all three."""
+TITLES = {
+    "initial": "initial landmarks",
+    "published": "online, as published",
+    "random": "random landmarks",
+    "paper": "online, Algorithm 2",
+    "tight": "online, tight rule",
+}
+
+
+class Plate(NamedTuple):
+    """A figure with its name, heading and caption."""
+
+    name: str
+    """Of the file, without suffix."""
+    title: str
+    caption: str
+    figure: Figure
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches, that is drawn without any window system."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('drawing figures needs matplotlib: pip install "driftmap[plot]"') from error
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def panels(titles: list[str], width: float = 11.0, height: float = 3.9, **kwargs: Any) -> tuple[Figure, list[Axes]]:
+    """A row of panels with headings; ``kwargs`` go to matplotlib's add_subplot."""
+    figure = new_figure(width * max(len(titles), 1) / 3 if len(titles) < 3 else width, height)
+    axes = []
+    for i, title in enumerate(titles, start=1):
+        panel = figure.add_subplot(1, len(titles), i, **kwargs)
+        heading(panel, title)
+        axes.append(panel)
+    return figure, axes
+
+
+def heading(axes: Axes, title: str) -> None:
+    """Set a panel's heading and the look that all panels share."""
+    axes.set_title(title, fontsize=10, loc="left", color=INK)
+    axes.tick_params(labelsize=8, colors=INK)
+    if axes.name != "3d":
+        axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_landmarks(axes: Axes, positions: Array, size: float = 26) -> None:
+    """Black diamonds, as in the paper; the white rim keeps them apart from the points."""
+    shading = {"depthshade": False} if axes.name == "3d" else {}
+    axes.scatter(
+        *positions.T, marker="D", s=size, color="black", edgecolors="white", linewidths=0.6, zorder=5, **shading
+    )
+
+
+def save(plate: Plate, folder: Path, effort: Effort) -> list[Path]:
+    """Write a figure as PNG and SVG; a quick one says so in the picture and in the files' metadata."""
+    from matplotlib import rc_context
+
+    figure = plate.figure
+    if effort.is_quick:
+        engine: Any = figure.get_layout_engine()
+        strip = 0.2 / figure.get_figheight()  # inches at the top
+        engine.set(rect=(0, 0, 1, 1 - strip))
+        figure.text(0.995, 1 - strip / 4, effort.mode, ha="right", va="top", fontsize=7, color=RED)
+    # The same run gives the same files: no date, and identifiers that do not depend on chance.
+    with rc_context({"svg.hashsalt": plate.name}):
+        png, svg = folder / f"{plate.name}.png", folder / f"{plate.name}.svg"
+        figure.savefig(png, dpi=150, metadata={"Title": plate.title, "Description": effort.mode, "Software": None})
+        figure.savefig(svg, metadata={"Title": plate.title, "Description": effort.mode, "Date": None})
+    return [png, svg]

@@ -1,0 +1,119 @@
+"""What the paper derives from the hospital contacts: averages by hour, and whether days resemble each other."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+from scipy.stats import ttest_ind
+
+from driftmap.datasets import Hospital
+from driftmap.paper.scenarios import Stream
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+DAYTIME = (6, 20)
+"""6:00 AM to 8:00 PM: the hours that the paper's sixteen trajectories are taken from."""
+ALL_HOURS = (0, 24)
+
+
+def hospital_of(stream: Stream) -> Hospital:
+    """The contacts behind the stream."""
+    if not isinstance(stream.source, Hospital):
+        raise TypeError(f"the stream {stream.key!r} is not made of hospital contacts")
+    return stream.source
+
+
+class Clock(NamedTuple):
+    """When arrivals happened."""
+
+    day: Ids
+    """0 is Monday."""
+    hour: Array
+    """Hours since midnight, with fractions."""
+
+    @property
+    def full_hour(self) -> Ids:
+        """The hour in which the arrival falls: 14 is from 2:00 PM to 3:00 PM."""
+        return self.hour.astype(np.int64)
+
+    def within(self, hours: tuple[int, int]) -> NDArray[np.bool_]:
+        """Which arrivals fall into these hours of any day."""
+        return (self.hour >= hours[0]) & (self.hour < hours[1])
+
+    def text(self, arrival: int) -> str:
+        """Weekday and time, to the nearest minute, as the paper writes it."""
+        minutes = round(float(self.hour[arrival]) * 60)
+        hour, minute = divmod(minutes, 60)
+        return f"{WEEKDAYS[self.day[arrival]]} {(hour - 1) % 12 + 1}:{minute:02d} {'AM' if hour < 12 else 'PM'}"
+
+
+def clock(stream: Stream) -> Clock:
+    """Weekday and hour of each arrival, by the paper's clock."""
+    moments = hospital_of(stream).clock
+    days = moments.astype("datetime64[D]")
+    seconds = (moments - days).astype("timedelta64[s]").astype(np.float64)
+    return Clock((days - days[0]).astype(np.int64), seconds / 3600)
+
+
+class HourlyMeans(NamedTuple):
+    """Mean position on the map in each hour of each day that has contacts, in order of time."""
+
+    day: Ids
+    hour: Ids
+    positions: Array
+
+
+def hourly_means(positions: Array, when: Clock, hours: tuple[int, int] = ALL_HOURS) -> HourlyMeans:
+    """Average positions by day and hour; only the given hours of each day."""
+    chosen = when.within(hours)
+    slot = when.day[chosen] * 24 + when.full_hour[chosen]
+    slots, which = np.unique(slot, return_inverse=True)
+    means = np.zeros((len(slots), positions.shape[1]))
+    np.add.at(means, which, positions[chosen])
+    return HourlyMeans(slots // 24, slots % 24, means / np.bincount(which)[:, None])
+
+
+class HourTest(NamedTuple):
+    """Are two days alike at the same hour? The t-test of distances at the same against those at different hours."""
+
+    scenario: str
+    hours: tuple[int, int]
+    n_same: int
+    n_different: int
+    mean_same: float
+    mean_different: float
+    p_student: float
+    """Two-sided, equal variances."""
+    p_welch: float
+    """Two-sided, unequal variances."""
+
+
+def hour_test(scenario: str, positions: Array, when: Clock, hours: tuple[int, int]) -> HourTest:
+    """Test the distances between hourly means: same hour on two days against different hours."""
+    means = hourly_means(positions, when, hours)
+    distances = pdist(means.positions)
+    r, s = np.triu_indices(len(means.hour), k=1)
+    same = means.hour[r] == means.hour[s]
+    near, far = distances[same], distances[~same]
+    return HourTest(
+        scenario,
+        hours,
+        len(near),
+        len(far),
+        float(near.mean()),
+        float(far.mean()),
+        float(ttest_ind(near, far).pvalue),
+        float(ttest_ind(near, far, equal_var=False).pvalue),
+    )
+
+
+def map_of_all_points(points: Array, n_components: int = 2) -> Array:
+    """Landmark MDS with every point as a landmark, which for Euclidean points is principal component analysis."""
+    centred = points - points.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    return centred @ axes[:, ::-1][:, :n_components]
