@@ -30,6 +30,7 @@ OTHER = "#C9CDD2"
 INK = "#22262B"
 GREY = "#9AA1A9"
 FAINT = "#E4E7EB"
+LONGEST_NAME = 28
 MANY = 20_000
 """From this many points on, they are drawn as an image in vector files, which would be huge otherwise."""
 
@@ -76,10 +77,12 @@ def map_figure(
     --------
     >>> import numpy as np
     >>> figure = map_figure(np.random.default_rng(0).standard_normal((100, 2)), title="A map")
-    >>> figure.axes[0].get_title()
+    >>> figure.axes[0].get_title(loc="left")
     'A map'
     """
-    panel = Panel(title or "", _positions(coordinates), _landmarks(landmark_coordinates), _numbers(landmark_arrivals))
+    marks = None if landmark_coordinates is None else _positions(landmark_coordinates)
+    arrivals = None if landmark_arrivals is None else np.asarray(landmark_arrivals, dtype=np.float64)
+    panel = Panel(title or "", _positions(coordinates), marks, arrivals)
     return _figure([panel], color, color_label, None, size)
 
 
@@ -105,13 +108,14 @@ def comparison_figure(
     >>> import numpy as np
     >>> points = np.random.default_rng(0).standard_normal((100, 2))
     >>> figure = comparison_figure({"one": (points, points[:5]), "two": (-points, None)})
-    >>> [axes.get_title() for axes in figure.axes[:2]]
+    >>> [axes.get_title(loc="left") for axes in figure.axes[:2]]
     ['one', 'two']
     """
     if not maps:
         raise ValueError("maps is empty: at least one map is needed")
     panels = [
-        Panel(name, _positions(points), _landmarks(landmarks), None) for name, (points, landmarks) in maps.items()
+        Panel(name, _positions(points), None if marks is None else _positions(marks), None)
+        for name, (points, marks) in maps.items()
     ]
     return _figure(panels, color, color_label, title, size)
 
@@ -161,7 +165,7 @@ def _figure(
     spans = _spans(panels)
     figure = Figure(figsize=size or _size(spans, len(panels)), layout="constrained", facecolor="white")
     if title:
-        figure.suptitle(title, fontsize=13, color=INK)
+        figure.suptitle(title, fontsize=13, color=INK, parse_math=False)
     # By default the axes in space order what they show by depth, and points would hide landmarks.
     kind: dict[str, Any] = {"projection": "3d", "computed_zorder": False} if k == 3 else {}
     with rc_context({"grid.color": FAINT, "grid.linewidth": 0.7}):
@@ -179,14 +183,6 @@ def _positions(coordinates: ArrayLike) -> Array:
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"coordinates must be of shape (n, k) with at least one row and column, got {array.shape}")
     return array[:, :3]
-
-
-def _landmarks(coordinates: ArrayLike | None) -> Array | None:
-    return None if coordinates is None else _positions(coordinates)
-
-
-def _numbers(values: ArrayLike | None) -> Array | None:
-    return None if values is None else np.asarray(values, dtype=np.float64)
 
 
 # --- colours ---
@@ -280,7 +276,8 @@ def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> None:
 def _frame(ax: Any, panel: Panel, spans: Array) -> None:
     """Title, grid and limits; all panels show equally long stretches, each around the middle of its own points."""
     k = panel.points.shape[1]
-    ax.set_title(panel.name, fontsize=12, color=INK, loc="left")
+    # A dollar sign in a name is no mathematics, here and below.
+    ax.set_title(panel.name, fontsize=12, color=INK, loc="left", parse_math=False)
     ax.grid(visible=True)
     ax.set_axisbelow(True)
     ax.tick_params(labelsize=9, colors=GREY, labelcolor=INK, length=3)
@@ -290,14 +287,13 @@ def _frame(ax: Any, panel: Panel, spans: Array) -> None:
     if k == 1:
         ax.spines[["top", "right"]].set_visible(False)
         ax.spines[["left", "bottom"]].set_color(GREY)
-        return
     low, high = _box(panel)
-    for axis, middle, span in zip("xyz", (low + high) / 2, spans, strict=False):
+    for axis, middle, span in zip("y" if k == 1 else "xyz", (low + high) / 2, spans, strict=False):
         getattr(ax, f"set_{axis}lim")(middle - 0.54 * span, middle + 0.54 * span)
     if k == 2:
         ax.spines[:].set_color(FAINT)
         ax.set_aspect("equal")
-    else:
+    if k == 3:
         ax.set_box_aspect(tuple(spans), zoom=0.9)
         ax.locator_params(nbins=5)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
@@ -346,28 +342,34 @@ def _explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.lines import Line2D
 
-    dot: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 6, "markeredgewidth": 0}
-    handles = [
-        Line2D([], [], color=c, label=name, **dot) for name, c in zip(coloring.groups, coloring.colors, strict=True)
-    ]
-    if landmarks:
-        diamond: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 5, "markeredgewidth": 0.9}
-        handles.append(Line2D([], [], markerfacecolor="white", markeredgecolor=INK, label="landmark", **diamond))
+    def handle(name: str, marker: str, size: float, face: Any, edge: Any) -> Line2D:
+        name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+        # matplotlib leaves out what starts with an underscore
+        name = f" {name}" if name.startswith("_") else name
+        style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": 0.9}
+        return Line2D([], [], linestyle="none", marker=marker, markersize=size, label=name, **style)
+
+    handles = [handle(name, "o", 5, c, c) for name, c in zip(coloring.groups, coloring.colors, strict=True)]
+    handles += [handle("landmark", "D", 5, "white", INK)] * landmarks
     beside = axes[-1]
+    if handles:
+        place: dict[str, Any]
+        if coloring.groups:
+            place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "title": coloring.label, "borderaxespad": 0.0}
+        else:  # above the axes, across from the title
+            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
+        legend = beside.legend(handles=handles, frameon=False, fontsize=9, labelcolor=INK, handletextpad=0.3, **place)
+        for text in [legend.get_title(), *legend.get_texts()]:
+            text.set_parse_math(False)
     if coloring.groups:
-        legend = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "title": coloring.label, "title_fontsize": 10}
-        beside.legend(handles=handles, frameon=False, fontsize=9, labelcolor=INK, borderaxespad=0.0, **legend)
         return
-    if handles:  # above the axes, across from the title
-        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
-        beside.legend(handles=handles, frameon=False, fontsize=9, labelcolor=INK, handletextpad=0.2, **place)
     scale = ScalarMappable(_norm(coloring), _colormap())
     if hasattr(beside, "zaxis"):
         bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=0.06)
     else:  # as high as the axes, whatever shape the map gives them
         bar = figure.colorbar(scale, cax=beside.inset_axes((1.03, 0.0, 0.03, 1.0)))
     bar.outline.set_visible(False)
-    bar.set_label(coloring.label, fontsize=10, color=INK)
+    bar.set_label(coloring.label, fontsize=10, color=INK, parse_math=False)
     bar.ax.tick_params(labelsize=9, colors=GREY, labelcolor=INK, length=3)
     if coloring.dates:
         locator = AutoDateLocator()  # type: ignore[no-untyped-call]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from driftmap import __version__
 from driftmap.cli.arguments import Parser
-from driftmap.cli.errors import UserError, one_line
+from driftmap.cli.errors import UserError, one_line, warn
 from driftmap.cli.writing import abandon_stdout
 
 COMMANDS = ("driftmap.cli.demo", "driftmap.cli.embed")
@@ -22,8 +24,10 @@ INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
     try:
-        arguments = _parser().parse_args(argv)
-        code: int = arguments.run(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            arguments = _parser().parse_args(argv)
+            code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
     except SystemExit as end:  # --help and --version
@@ -46,6 +50,11 @@ def _parser() -> Parser:
     for module in COMMANDS:
         import_module(module).register(subparsers)
     return parser
+
+
+def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
+    """One line, without the place in our code where the warning came from."""
+    warn(str(message))
 
 
 def _report(message: str, code: int) -> int:

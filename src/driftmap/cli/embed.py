@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from driftmap import DriftMap
 from driftmap.cli import arguments as kinds
 from driftmap.cli.arrays import open_contacts
-from driftmap.cli.errors import UserError, refused_by_library
+from driftmap.cli.errors import UserError, refused_by_library, warn
 from driftmap.cli.outputs import Coordinates, Landmarks, Output, Picture, coordinate_columns, landmark_columns
 from driftmap.cli.passes import Mapped, find_scaling, learn, place, place_online
 from driftmap.cli.tables import Table, Wanted, chunk_rows, open_table
@@ -51,7 +50,11 @@ def register(subparsers: kinds.Subparsers) -> None:
     parser.add_argument("file", metavar="FILE", help='what to map; "-" is standard input')
     what = parser.add_argument_group("what to read")
     what.add_argument("--columns", type=kinds.names, metavar="A,B,C", help="the features; default: all but the label")
-    what.add_argument("--label", metavar="COLUMN", help="colour by this column, and copy it to the output")
+    what.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="colour by this column and copy it to the output; no feature unless listed in --columns",
+    )
     what.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="whether CSV has a header")
     what.add_argument(
         "--contacts", action="store_true", help="FILE is a list of contacts: SocioPatterns or CSV (t,i,j)"
@@ -89,10 +92,9 @@ def run(args: argparse.Namespace) -> int:
         for output in outputs:
             output.finish(mapper)
     if mapper.n_dimensions_ < mapper.n_components:
-        print(
-            f"driftmap: warning: the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
-            "the missing coordinates are 0",
-            file=sys.stderr,
+        warn(
+            f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
+            "the missing coordinates are 0"
         )
     if args.json:  # last, so that whoever reads it can rely on the files
         print(json.dumps(_summary(args, table, mapper), indent=2))

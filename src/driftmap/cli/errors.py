@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 
 
@@ -26,3 +27,8 @@ def one_line(error: BaseException) -> str:
     else:
         text = str(error) or type(error).__name__
     return " ".join(text.split())
+
+
+def warn(message: str) -> None:
+    """Tell the user something on one line of standard error."""
+    print(f"driftmap: warning: {' '.join(message.split())}", file=sys.stderr)

@@ -120,7 +120,8 @@ class TextTable(ABC):
         for line, cells in block:
             where = f"{self.name}, line {line}"
             if len(cells) != len(self._names):
-                return UserError(f"{where} has {len(cells)} cells, where the first line has {len(self._names)}")
+                cells_here = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+                return UserError(f"{where} has {cells_here}, where the first line has {len(self._names)}")
             for place in self._places:
                 wrong = self._wrong(cells[place], f"{where}, column {self._names[place]!r}")
                 if wrong is not None:

@@ -38,9 +38,9 @@ FULL = Effort(
 )
 
 QUICK = Effort(
-    mode="QUICK (10 runs of each random scenario, few numbers of landmarks; not for citation)",
-    n_runs=10,
-    sweep={"s-curve": (3, 10, 30, 60, 100, 200, 300), "spy": (3, 8, 14, 20, 30), "hospital": (3, 8, 14, 20, 30)},
+    mode="QUICK (5 runs of each random scenario, few numbers of landmarks; not for citation)",
+    n_runs=5,
+    sweep={"s-curve": (3, 10, 30, 60, 100, 200), "spy": (3, 10, 20, 30), "hospital": (5, 11, 20, 30)},
     n_sizes=5,
-    literal_seconds=3.0,
+    literal_seconds=1.0,
 )

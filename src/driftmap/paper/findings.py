@@ -18,12 +18,10 @@ from driftmap.paper.hospital import (
     clock,
     hospital_of,
     hour_test,
-    map_of_all_points,
 )
 from driftmap.paper.printed import PRINTED
-from driftmap.paper.scenarios import DATA_SETS, SCENARIOS, Landmarks, Measured, aligned_maps
+from driftmap.paper.scenarios import DATA_SETS, SCENARIOS, Landmarks, Measured, aligned_maps, map_of_all_points
 from driftmap.paper.spy import landmark_years, yearly_distances, years
-from driftmap.paper.stresses import nested_stress
 from driftmap.paper.table import CROSS, SIGMA, TICK
 from driftmap.quality import covering_radius
 
@@ -50,12 +48,14 @@ class Finding(NamedTuple):
 
 
 class Radius(NamedTuple):
-    """Where rho ends under a rule, and how far the farthest point really is from its landmark."""
+    """Where rho ends under a rule, how far the farthest point really is from its landmark, and the stress."""
 
     data: str
     rule: str
     final_radius: float
     covering_radius: float
+    sigma: float
+    """For k = 2."""
     n_replacements: int
 
 
@@ -89,7 +89,8 @@ def _radii(one: Measured, found: Findings) -> None:
         chosen = one.landmarks[rule][0]
         assert chosen.radius is not None  # every online rule has one
         covering = covering_radius(stream.points, stream.points[chosen.indices])
-        found.radii.append(Radius(stream.key, rule, chosen.radius, covering, len(chosen.changes)))
+        sigma = float(one.fits[rule][0].sigma[1])
+        found.radii.append(Radius(stream.key, rule, chosen.radius, covering, sigma, len(chosen.changes)))
     ours = one.landmarks["published"][0].radius or 0.0
     expected = PRINTED[stream.key].final_radius
     found.statements.append(
@@ -204,8 +205,7 @@ def _hospital(one: Measured, found: Findings) -> None:
             round(share, 3) == printed.HOSPITAL_DAYTIME_SHARE,
         )
     )
-    everyone = map_of_all_points(stream.points)
-    sigma = float(nested_stress(stream.points, [everyone])[0, 1])
+    sigma = float(one.sigma_all_points[1])
     say(
         Finding(
             "hospital",
@@ -216,7 +216,7 @@ def _hospital(one: Measured, found: Findings) -> None:
         )
     )
     sets = {key: one.landmarks[key][0].indices for key in ("initial", "published", "paper", "tight", "random")}
-    maps = {**aligned_maps(stream, sets), "all points": everyone}
+    maps = {**aligned_maps(stream, sets), "all points": map_of_all_points(stream.points, 2)}
     found.hour_tests.extend(hour_test(key, maps[key], when, hours) for hours in (DAYTIME, ALL_HOURS) for key in maps)
     for test in found.hour_tests:
         if test.hours == DAYTIME and test.scenario in printed.HOSPITAL_P_VALUES:
@@ -257,10 +257,11 @@ def to_markdown(found: Findings, mode: str) -> str:
         f"| {DATA_SETS[row.data]} | {row.what} | {row.printed} | {row.ours} | {row.mark} | {row.note} |"
         for row in found.statements
     ]
-    lines += ["", "| data | rule | final radius | covering radius | replacements |", "|---|---|---|---|---|"]
+    lines += ["", f"| data | rule | final {RHO} | covering radius | {SIGMA}, k = 2 | replacements |"]
+    lines += ["|---|---|---|---|---|---|"]
     lines += [
         f"| {DATA_SETS[row.data]} | {RULES[row.rule]} | {row.final_radius:.3f} | {row.covering_radius:.3f} "
-        f"| {row.n_replacements} |"
+        f"| {row.sigma:.3f} | {row.n_replacements} |"
         for row in found.radii
     ]
     return "\n".join(lines) + "\n"

@@ -110,10 +110,3 @@ def hour_test(scenario: str, positions: Array, when: Clock, hours: tuple[int, in
         float(ttest_ind(near, far).pvalue),
         float(ttest_ind(near, far, equal_var=False).pvalue),
     )
-
-
-def map_of_all_points(points: Array, n_components: int = 2) -> Array:
-    """Landmark MDS with every point as a landmark, which for Euclidean points is principal component analysis."""
-    centred = points - points.mean(axis=0)
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    return centred @ axes[:, ::-1][:, :n_components]

@@ -91,7 +91,7 @@ def to_html(
 <h2 id="stated">What the paper states outside Table 1</h2>
 {_statements(found)}
 <h2 id="rule">What a better rule changes</h2>
-{_rules(cells, found)}
+{_rules(found)}
 {tests}
 {_dislocations(found)}
 <h2 id="figures">Figures</h2>
@@ -161,13 +161,12 @@ def _statements(found: Findings) -> str:
     )
 
 
-def _rules(cells: Sequence[Cell], found: Findings) -> str:
-    sigma = {(cell.data, cell.scenario): cell.value for cell in cells if (cell.k, cell.measure) == (2, "sigma")}
+def _rules(found: Findings) -> str:
     text = (
         "<p>Algorithm 2 asks about one fixed pair of points until one of the two is redundant, so the radius has to "
         "grow until it is. The tight rule drops the landmark that is cheapest to lose and sets the radius to the true "
-        "covering radius. The covering radius is the largest distance of any point to its nearest landmark, so smaller is "
-        "better; stress is for two dimensions.</p>"
+        "covering radius. The covering radius is the largest distance of any point to its nearest landmark, so "
+        "smaller is better; stress is for two dimensions.</p>"
     )
     return text + _rows(
         ["", "rule", "final radius", "covering radius", "stress", "replacements"],
@@ -175,7 +174,7 @@ def _rules(cells: Sequence[Cell], found: Findings) -> str:
             f'<tr{" class=first" if row.rule == "published" else ""}><td class="stick">{DATA_SETS[row.data]}</td>'
             f"<td>{escape(RULES[row.rule])}</td>"
             f'<td class="number">{row.final_radius:.3f}</td><td class="number">{row.covering_radius:.3f}</td>'
-            f'<td class="number">{sigma[row.data, row.rule]:.3f}</td><td class="number">{row.n_replacements}</td></tr>'
+            f'<td class="number">{row.sigma:.3f}</td><td class="number">{row.n_replacements}</td></tr>'
             for row in found.radii
         ),
     )

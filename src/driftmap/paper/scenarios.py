@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -176,17 +177,33 @@ def aligned_maps(stream: Stream, landmark_sets: dict[str, Ids]) -> dict[str, Arr
 
 
 def measure(
-    points: Array, landmark_sets: list[Ids], n_components: int = 3, progress: Progress = no_progress
+    points: Array,
+    landmark_sets: list[Ids],
+    n_components: int = 3,
+    *,
+    more_maps: Sequence[Array] = (),
+    progress: Progress = no_progress,
 ) -> list[Fit]:
-    """Exact sigma and sigma_L in 1, ..., ``n_components`` dimensions for each set of landmarks."""
+    """Exact sigma and sigma_L in 1, ..., ``n_components`` dimensions for each set of landmarks, then of further maps.
+
+    The further maps have no landmarks; their sigma_L is their sigma.
+    """
     # Threads gain nothing on matrices this small and, on a busy machine, lose a lot by waiting for each other.
     with threadpool_limits(1, user_api="blas"):
         embedded = [embed(points, indices, n_components) for indices in landmark_sets]
-    sigma = nested_stress(points, [positions for positions, _ in embedded], progress)
-    return [
+    sigma = nested_stress(points, [*(positions for positions, _ in embedded), *more_maps], progress)
+    fits = [
         Fit(nested_stress(points[indices], [at_landmarks])[0], row)
-        for indices, (_, at_landmarks), row in zip(landmark_sets, embedded, sigma, strict=True)
+        for indices, (_, at_landmarks), row in zip(landmark_sets, embedded, sigma, strict=False)
     ]
+    return fits + [Fit(row, row) for row in sigma[len(landmark_sets) :]]
+
+
+def map_of_all_points(points: Array, n_components: int) -> Array:
+    """Landmark MDS with every point as a landmark, which for Euclidean points is principal component analysis."""
+    centred = points - points.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    return centred @ axes[:, ::-1][:, :n_components]
 
 
 class Measured(NamedTuple):
@@ -195,6 +212,8 @@ class Measured(NamedTuple):
     stream: Stream
     landmarks: dict[str, list[Landmarks]]
     fits: dict[str, list[Fit]]
+    sigma_all_points: Array
+    """sigma for k = 1, 2, 3 if every point is a landmark, which no stream allows: what is to be had with MDS."""
 
 
 def run_all(stream: Stream, n_runs: int, progress: Progress = no_progress) -> Measured:
@@ -206,5 +225,8 @@ def run_all(stream: Stream, n_runs: int, progress: Progress = no_progress) -> Me
         for scenario in SCENARIOS
     }
     sets = [chosen.indices for runs in landmarks.values() for chosen in runs]
-    fits = iter(measure(stream.points, sets, progress=progress))
-    return Measured(stream, landmarks, {key: [next(fits) for _ in runs] for key, runs in landmarks.items()})
+    everyone = map_of_all_points(stream.points, len(DIMENSIONS))
+    *fits, all_points = measure(stream.points, sets, more_maps=[everyone], progress=progress)
+    each = iter(fits)
+    by_scenario = {key: [next(each) for _ in runs] for key, runs in landmarks.items()}
+    return Measured(stream, landmarks, by_scenario, all_points.sigma)
