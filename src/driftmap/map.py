@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import warnings
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +12,22 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from driftmap import checks
-from driftmap.embedding import Embedding, LandmarkMDS
+from driftmap.embedding import Embedding
+from driftmap.frames import EMBEDDINGS, ROWS, Frame, FrameChange, Frames
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.metrics import Metric
 from driftmap.state import Event
 
 Array = NDArray[np.float64]
 
-EMBEDDINGS = ("lmds",)
-ROWS = 4096
-"""Rows mapped at a time, so that their landmark distances need little memory."""
 
+class Trust(NamedTuple):
+    """How well a map represents points; one entry per row."""
 
-class Frame:
-    """The embedding of the present landmarks; made when coordinates are asked for, not while learning."""
-
-    def __init__(self) -> None:
-        self.embedding: Embedding | None = None
-        self.landmarks: NDArray[np.int64] | None = None
-        self.warned = False
+    reach: Array
+    """Distance to the nearest landmark divided by the radius: above 1, farther out than all points seen."""
+    residual: Array
+    """Root of the weighted mean squared error of the point's landmark distances on the map."""
 
 
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -49,13 +44,17 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         The most landmarks to keep, at least ``n_components + 1``.
     rule : {"tight", "paper"}
         Which landmark leaves when a new one comes; see :class:`~driftmap.landmarks.OnlineLandmarks`.
-    embedding : {"lmds"} or Embedding
-        How landmarks and points are placed; an object with the members of :class:`~driftmap.embedding.Embedding` is
-        copied and used.
+    embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
+        How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses; an
+        object with the members of :class:`~driftmap.embedding.Embedding` is copied and used.
+    n_anchors : int, optional
+        With "stress": fit the map to up to so many weighted stored points instead of the landmarks only.
+    align : bool
+        Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
     metric, metric_params
         The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     random_state : int, RandomState or None
-        For embeddings that need random numbers; "lmds" does not.
+        For embeddings that need random numbers; those above do not.
 
     Examples
     --------
@@ -77,6 +76,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         n_landmarks: int = 100,
         rule: str = "tight",
         embedding: str | Embedding = "lmds",
+        n_anchors: int | None = None,
+        align: bool = True,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         random_state: Any = None,
@@ -85,6 +86,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.n_landmarks = n_landmarks
         self.rule = rule
         self.embedding = embedding
+        self.n_anchors = n_anchors
+        self.align = align
         self.metric = metric
         self.metric_params = metric_params
         self.random_state = random_state
@@ -120,6 +123,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 f"n_landmarks={self.n_landmarks} is too few for n_components={self.n_components}: "
                 f"at least {self.n_components + 1} are needed"
             )
+        if self.n_anchors is not None:
+            checks.integer_at_least(self.n_anchors, "n_anchors", 1)
         if isinstance(self.embedding, str):
             checks.one_of(self.embedding, "embedding", EMBEDDINGS)
         elif not (hasattr(self.embedding, "fit") and hasattr(self.embedding, "place")):
@@ -132,7 +137,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         selector.partial_fit(X)
         if reset:
             self._check_features(X, reset=True)
-            self._selector, self._frame = selector, Frame()
+            self._selector = selector
+            self._frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align)
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         """Feature names and their number, as scikit-learn keeps them; objects and distances have none."""
@@ -166,31 +172,25 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return self._place(X)
 
     def _place(self, X: Any) -> Array:
-        embedding = self._present_embedding()
+        frame = self._present_frame()
+        return np.concatenate([frame.place(distances) for distances in self._landmark_distances_of(X)])
+
+    def trust(self, X: Any) -> Trust:
+        """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
+        self._check_fitted()
+        self._check_features(X, reset=False)
+        frame, radius = self._present_frame(), max(self.radius_, np.finfo(float).tiny)
+        parts = [(d.min(axis=1) / radius, frame.residuals(d)) for d in self._landmark_distances_of(X)]
+        return Trust(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _landmark_distances_of(self, X: Any) -> Iterator[Array]:
+        """Distances of rows to the landmarks, in parts."""
         space, landmarks = self._selector._fitted_space(), self._selector.landmark_indices_
         X = space.check_queries(X)
-        parts = [embedding.place(space.to_stored(X[a : a + ROWS], landmarks)) for a in range(0, len(X), ROWS)]
-        return np.concatenate(parts)
+        return (space.to_stored(X[a : a + ROWS], landmarks) for a in range(0, len(X), ROWS))
 
-    def _present_embedding(self) -> Embedding:
-        frame, landmarks = self._frame, self._selector.landmark_indices_
-        if frame.embedding is None or frame.landmarks is None or not np.array_equal(frame.landmarks, landmarks):
-            embedding: Embedding
-            embedding = (
-                LandmarkMDS(self.n_components) if isinstance(self.embedding, str) else copy.deepcopy(self.embedding)
-            )
-            masses = self._selector.landmark_mass_.astype(np.float64)
-            embedding.fit(self._selector.landmark_distances(), masses)
-            frame.embedding, frame.landmarks = embedding, landmarks
-            if embedding.n_dimensions_ < self.n_components and not frame.warned:
-                frame.warned = True
-                warnings.warn(
-                    f"the landmarks so far span {embedding.n_dimensions_} of n_components={self.n_components} "
-                    "dimensions; the missing coordinates are 0",
-                    UserWarning,
-                    stacklevel=3,
-                )
-        return frame.embedding
+    def _present_frame(self) -> Frame:
+        return self._frames.present(self._selector)
 
     # --- what is known ---
 
@@ -213,7 +213,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def landmark_embedding_(self) -> Array:
         """Positions of the landmarks on the map."""
         self._check_fitted()
-        return self._present_embedding().coordinates_
+        return self._present_frame().landmark_positions()
 
     def landmark_distances(self) -> Array:
         """True distances between the landmarks, (m, m)."""
@@ -223,7 +223,20 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def n_dimensions_(self) -> int:
         """How many coordinates of the map are real; the others are 0."""
         self._check_fitted()
-        return self._present_embedding().n_dimensions_
+        return self._present_frame().embedding.n_dimensions_
+
+    @property
+    def frame_(self) -> int:
+        """Number of the frame in which coordinates are given now, from 1; a new one begins when landmarks change."""
+        self._check_fitted()
+        self._present_frame()
+        return self._frames.count
+
+    @property
+    def frames_(self) -> list[FrameChange]:
+        """How each frame that was given out differs from the one before; the last 1,000."""
+        self._check_fitted()
+        return list(self._frames.changes)
 
     @property
     def radius_(self) -> float:

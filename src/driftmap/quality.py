@@ -17,7 +17,16 @@ from sklearn.utils import check_random_state
 from driftmap import checks
 from driftmap.metrics import Metric, Space, make_space
 
-__all__ = ["Estimate", "covering_radius", "landmark_stress", "stress", "stress_estimate", "trustworthiness"]
+__all__ = [
+    "Displacement",
+    "Estimate",
+    "covering_radius",
+    "displacement",
+    "landmark_stress",
+    "stress",
+    "stress_estimate",
+    "trustworthiness",
+]
 
 Array = NDArray[np.float64]
 ROWS = 512
@@ -28,6 +37,13 @@ class Estimate(NamedTuple):
 
     value: float
     standard_error: float
+
+
+class Displacement(NamedTuple):
+    """How far points moved between two maps, relative to the diameter of the first."""
+
+    median: float
+    max: float
 
 
 class Mapped(Protocol):
@@ -129,6 +145,22 @@ def covering_radius(
     queries, ids = space.check_queries(X), np.arange(len(space))
     blocks = [space.to_stored(queries[a : a + ROWS], ids) for a in range(0, len(queries), ROWS)]
     return float(max(block.min(axis=1).max() for block in blocks))
+
+
+def displacement(before: Any, after: Any) -> Displacement:
+    """How far points moved from one map to the next, relative to the first map's diameter (its largest distance).
+
+    >>> displacement([[0.0], [10.0]], [[0.1], [10.0]])
+    Displacement(median=0.005, max=0.01)
+    """
+    old, new = checks.points(before), checks.points(after)
+    if old.shape != new.shape:
+        raise ValueError(f"the maps must have the same shape, got {old.shape} and {new.shape}")
+    moved = np.linalg.norm(new - old, axis=1)
+    diameter = max(float(cdist(old[a : a + ROWS], old).max()) for a in range(0, len(old), ROWS))
+    if diameter == 0:
+        return Displacement(*(0.0 if not moved.any() else float("inf") for _ in range(2)))
+    return Displacement(float(np.median(moved)) / diameter, float(moved.max()) / diameter)
 
 
 def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:

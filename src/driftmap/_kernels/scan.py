@@ -66,8 +66,8 @@ def centre_rows(X, start, stop, centre, centred, norms):
 
 @jit
 def scan_filtered(
-    X, start, stop, landmarks, slots, products, norms, landmark_norms, error, norm_limit, limit,
-    nearest, nearest_slot, second, second_slot, approximate,
+    X, start, stop, landmarks, slots, products, norms, landmark_norms, approximate, error, norm_limit, limit,
+    nearest, nearest_slot, second, second_slot,
 ):  # fmt: skip
     """As :func:`scan_direct`, with the inner products of centred rows and landmarks as a filter.
 

@@ -106,8 +106,12 @@ class LandmarkSelector(BaseEstimator, ABC):
 
     def landmark_distances(self) -> NDArray[np.float64]:
         """True distances between the landmarks, (m, m)."""
-        space, ids = self._fitted_space(), self.landmark_indices_
-        return space.true_all(space.pairs(ids, ids))
+        return self.stored_distances(self.landmark_indices_, self.landmark_indices_)
+
+    def stored_distances(self, rows: Ids, columns: Ids) -> NDArray[np.float64]:
+        """True distances between points seen, given by their arrival numbers."""
+        space = self._fitted_space()
+        return space.true_all(space.pairs(rows, columns))
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """True distances of the rows of X to the landmarks, (n, m)."""

@@ -120,6 +120,6 @@ class ProductFilter:
         with np.errstate(all="ignore"):  # rows beyond norm_limit may overflow; their products are not used
             np.matmul(room["centred"][:rows], self.columns, out=room["products"][:rows])
         return scan.scan_filtered(
-            X, start, stop, self.landmarks, self.slots, room["products"], room["norms"], self.norms, self.error,
-            self.norm_limit, limit, *found, room["approximate"],
+            X, start, stop, self.landmarks, self.slots, room["products"], room["norms"], self.norms,
+            room["approximate"], self.error, self.norm_limit, limit, *found,
         )  # fmt: skip

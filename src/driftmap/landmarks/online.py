@@ -114,6 +114,13 @@ class OnlineLandmarks(LandmarkSelector):
         """For each landmark, the number of points seen that are nearest to it."""
         return self._fitted_state().masses()
 
+    def cells(self) -> list[Ids]:
+        """For each landmark, the arrival numbers of the points nearest to it, itself included, ascending."""
+        from driftmap._kernels.cells import cell_rows
+
+        state = self._fitted_state()
+        return [np.sort(cell_rows(state.cells, slot, False)) for slot in state.slots()]
+
     @property
     def radius_(self) -> float:
         """The radius (the paper's rho) at which the landmarks dominate all points seen."""

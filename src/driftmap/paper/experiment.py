@@ -12,7 +12,7 @@ from driftmap.datasets import HOSPITAL_FILE, HOSPITAL_URL, STOCKS_FILE, PathLike
 from driftmap.paper import findings, report, table
 from driftmap.paper.curves import SweepPoint, Timing, stress_against_m, time_against_n
 from driftmap.paper.effort import FULL, Effort
-from driftmap.paper.figures import Plate, all_plates, save
+from driftmap.paper.figures import Plate, all_plates, new_figure, save
 from driftmap.paper.scenarios import DATA_SETS, Measured, Stream, load, run_all
 
 Tell = Callable[[str, float], None]
@@ -82,6 +82,7 @@ def reproduce(
         Receives the present step and the fraction of it that is done.
     """
     start = time.monotonic()
+    new_figure(1, 1)  # without matplotlib, say so before any long work begins
     tell("loading data", 0.0)
     streams = load_streams(names, data)
     out = Path(folder)

@@ -107,5 +107,5 @@ HOSPITAL_CONTACTS = 32_424
 HOSPITAL_JUMPS = ("Monday 2:08 PM", "Monday 2:14 PM", "Tuesday 10:16 AM")
 HOSPITAL_LAST_JUMP = 1838
 HOSPITAL_DAYTIME_SHARE = 0.956
-HOSPITAL_SIGMA_ALL_POINTS = 0.09
+SIGMA_ALL_POINTS = {"hospital": 0.09}
 HOSPITAL_P_VALUES = {"initial": 2.46e-9, "published": 8.08e-15, "random": 5.74e-15, "all points": 3.67e-15}

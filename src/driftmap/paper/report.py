@@ -49,6 +49,14 @@ figure { margin: 1.5rem 0; }
 figure img { display: block; max-width: none; width: 100%; min-width: 34rem; height: auto; }
 figcaption { font-size: .9rem; color: var(--soft); margin-top: .5rem; }
 figcaption b { color: var(--ink); }
+@media (max-width: 40rem) {
+  table.cards thead { display: none; }
+  table.cards tr { display: block; padding: .5rem .6rem; border-bottom: 1px solid var(--line); }
+  table.cards td { display: block; border: 0; padding: .1rem 0; position: static; }
+  table.cards td:empty { display: none; }
+  table.cards td:first-child { font-weight: 600; }
+  table.cards td[data-label]:not(:empty)::before { content: attr(data-label) ": "; color: var(--soft); }
+}
 footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); border-top: 1px solid var(--line); }
 """
 
@@ -104,9 +112,12 @@ def to_html(
 """
 
 
-def _rows(head: Sequence[str], rows: Iterable[str]) -> str:
+def _rows(head: Sequence[str], rows: Iterable[str], kind: str = "plain") -> str:
     cells = "".join(f"<th{_stick(i)}>{escape(name)}</th>" for i, name in enumerate(head))
-    return f'<div class="scroll"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    body = "".join(rows)
+    return (
+        f'<div class="scroll"><table class="{kind}"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
 
 
 def _stick(column: int) -> str:
@@ -151,13 +162,14 @@ def _symbol(measure: str) -> str:
 
 def _statements(found: Findings) -> str:
     return _rows(
-        ["", "what", "printed", "ours", "", "note"],
+        ["", "what", "printed", "ours", "note"],
         (
             f'<tr><td class="stick">{DATA_SETS[row.data]}</td><td class="wide">{escape(row.what)}</td>'
-            f"<td>{escape(row.printed)}</td><td>{escape(row.ours)}</td><td>{_mark(row.mark)}</td>"
-            f'<td class="wide soft">{escape(row.note)}</td></tr>'
+            f'<td data-label="printed">{escape(row.printed)}</td><td data-label="ours">{escape(row.ours)} '
+            f'{_mark(row.mark)}</td><td class="wide soft">{escape(row.note)}</td></tr>'
             for row in found.statements
         ),
+        "cards",
     )
 
 
@@ -172,7 +184,7 @@ def _rules(found: Findings) -> str:
         ["", "rule", "final radius", "covering radius", "stress", "replacements"],
         (
             f'<tr{" class=first" if row.rule == "published" else ""}><td class="stick">{DATA_SETS[row.data]}</td>'
-            f"<td>{escape(RULES[row.rule])}</td>"
+            f'<td class="number">{escape(RULES[row.rule])}</td>'
             f'<td class="number">{row.final_radius:.3f}</td><td class="number">{row.covering_radius:.3f}</td>'
             f'<td class="number">{row.sigma:.3f}</td><td class="number">{row.n_replacements}</td></tr>'
             for row in found.radii

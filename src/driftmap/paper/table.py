@@ -122,7 +122,7 @@ def agreement(cells: Iterable[Cell]) -> list[str]:
     rows = list(cells)
     for scenario in SCENARIOS:
         own = [cell for cell in rows if cell.scenario == scenario.key]
-        line = f"{scenario.title}: {sum(cell.agrees for cell in own)} of {len(own)} round to the printed value"
+        line = f"{scenario.title}: {sum(cell.agrees for cell in own)} of {len(own)} values round to the printed one"
         if scenario.is_random:
             line += f", {sum(cell.mark == NEAR for cell in own)} more lie within two printed standard deviations"
         if scenario.is_ours:

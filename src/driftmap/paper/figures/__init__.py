@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from driftmap.paper.curves import SweepPoint, Timing
 from driftmap.paper.dislocation import Dislocation
-from driftmap.paper.figures.base import Plate, save
+from driftmap.paper.figures.base import Plate, new_figure, save
 from driftmap.paper.figures.curves import computation_time, dislocation, radius_growth, stress_against_m
 from driftmap.paper.figures.hospital import hospital_plates
 from driftmap.paper.figures.illustration import dominating_set
@@ -14,7 +14,7 @@ from driftmap.paper.figures.s_curve import s_curve_plates
 from driftmap.paper.figures.spy import spy_plates
 from driftmap.paper.scenarios import Measured
 
-__all__ = ["Plate", "all_plates", "save"]
+__all__ = ["Plate", "all_plates", "new_figure", "save"]
 
 _OF_DATA_SET = {"s-curve": s_curve_plates, "spy": spy_plates, "hospital": hospital_plates}
 
