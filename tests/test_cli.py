@@ -111,6 +111,7 @@ def test_every_format_in_chunks_of_any_size_gives_the_librarys_digits(folder, ca
         (["--components", "3"], lambda: mapped(n_components=3)),
         (["--components", "1"], lambda: mapped(n_components=1)),
         (["--rule", "paper"], lambda: mapped(rule="paper")),
+        (["--embedding", "weighted-lmds"], lambda: mapped(embedding="weighted-lmds")),
         (["--metric", "cityblock"], lambda: mapped(metric="cityblock")),
         (["--normalize", "minmax"], lambda: mapped((X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0)))),
         (["--normalize", "none"], mapped),
@@ -162,7 +163,7 @@ def test_standard_input_is_detected(folder, capfd, monkeypatch, data):
 
 
 def online(data):
-    """Each row placed right after it was learnt, and how often the landmarks had changed."""
+    """A mapper that placed each row right after it was learnt, where, and how often the landmarks had changed."""
     mapper, rows, frames, before = DriftMap(n_landmarks=int(M)), [], [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -171,7 +172,7 @@ def online(data):
             now = mapper.landmark_indices_.tolist()
             frames.append((frames or [0])[-1] + (now != before))
             before = now
-    return np.array(rows), frames
+    return mapper, np.array(rows), frames
 
 
 @pytest.mark.parametrize("source", ["file", "standard input"])
@@ -179,7 +180,7 @@ def test_online_places_each_row_in_the_frame_of_its_moment(folder, capfd, monkey
     standard_input(monkeypatch, folder.joinpath("dated.csv").read_bytes())
     run("embed", "-" if source == "standard input" else "dated.csv", "--label", "date", "--online", "--landmarks", M)
     out, err = capfd.readouterr()
-    rows, frames = online(X)
+    _, rows, frames = online(X)
     assert_coordinates(out, rows, leading=["date", "frame"])
     assert [int(row[1]) for row in parse(out)[1]] == frames
     assert len(set(frames)) > 20
@@ -237,7 +238,7 @@ def test_landmarks_are_written_as_they_stand_in_the_input(folder, monkeypatch, o
     monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
     run("embed", "dated.csv", "--label", "date", "--landmarks", M, "-o", "o.csv", "--landmarks-out", "l.csv", *options)
     data = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0)) if "minmax" in options else X
-    expected = fitted(data)
+    expected = online(data)[0] if "--online" in options else fitted(data)
     header, rows = parse(folder.joinpath("l.csv").read_text())
     assert header == ["arrival", "mass", "x1", "x2", "date", *NAMES]
     assert [int(row[0]) for row in rows] == expected.landmark_indices_.tolist()
@@ -545,13 +546,13 @@ def test_demo_without_matplotlib_still_writes_coordinates(folder, capfd, monkeyp
     assert os.listdir("d") == ["s_curve.csv"]
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["embed", "--help"], ["demo", "--help"]])
+@pytest.mark.parametrize("argv", [["--help"], ["embed", "--help"], ["demo", "--help"], ["reproduce", "--help"]])
 def test_help(capfd, argv):
     run(*argv)
     out, err = capfd.readouterr()
     assert "usage: driftmap" in out
     assert err == ""
-    if len(argv) == 2:
+    if argv[0] in ("demo", "embed"):
         assert "example" in out
     assert max(map(len, out.splitlines())) <= 120
 
@@ -593,6 +594,7 @@ def test_ctrl_c_takes_one_line_and_leaves_no_file(folder):
     process.stdin.write(b"a,b\n1,2\n")
     process.stdin.flush()
     while not any(name.endswith(".tmp") for name in os.listdir(folder)):  # until the output is open
+        assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()

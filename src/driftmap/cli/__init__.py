@@ -14,7 +14,7 @@ from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError, one_line, warn
 from driftmap.cli.writing import abandon_stdout
 
-COMMANDS = ("driftmap.cli.demo", "driftmap.cli.embed")
+COMMANDS = ("driftmap.cli.demo", "driftmap.cli.embed", "driftmap.cli.reproduce")
 """The modules of the subcommands, in the order of ``--help``."""
 
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."

@@ -19,6 +19,7 @@ from driftmap.cli.outputs import Coordinates, Landmarks, Output, Picture, coordi
 from driftmap.cli.passes import Mapped, find_scaling, learn, place, place_online
 from driftmap.cli.tables import Table, Wanted, chunk_rows, open_table
 from driftmap.cli.writing import TABLE_SUFFIXES, StandardOutput, Writer, new_file, new_table
+from driftmap.frames import EMBEDDINGS
 from driftmap.landmarks.online import RULES
 from driftmap.metrics import make_space
 from driftmap.plot import FORMATS, require_matplotlib
@@ -34,7 +35,7 @@ read in pieces. The first line of CSV is a header if any of its cells is not a n
 1, 2, 3, ...
 
 All rows are learnt first; then every row is mapped in the final frame. With --online, each row is mapped as it arrives,
-in the frame of that moment, and the column "frame" counts the changes of the landmarks so far.
+in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.
 
 examples:
   driftmap embed prices.csv --label date --normalize minmax --plot map.png -o map.csv
@@ -64,6 +65,7 @@ def register(subparsers: kinds.Subparsers) -> None:
     how.add_argument("--landmarks", type=kinds.integer_from(1), default=100, metavar="M", help="default: 100")
     how.add_argument("--components", type=kinds.integer_from(1), default=2, metavar="K", help="default: 2")
     how.add_argument("--rule", choices=RULES, default="tight", help="which landmark leaves (default: tight)")
+    how.add_argument("--embedding", choices=EMBEDDINGS, default=DriftMap().embedding, help="default: %(default)s")
     how.add_argument("--metric", default="euclidean", metavar="NAME", help="a metric of scipy's cdist")
     how.add_argument("--normalize", choices=("none", "minmax", "zscore"), default="none", help="over all rows first")
     how.add_argument("--online", action="store_true", help="map each row as it arrives")
@@ -80,7 +82,13 @@ def register(subparsers: kinds.Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Carry out the command."""
     _check(args)
-    mapper = DriftMap(args.components, n_landmarks=args.landmarks, rule=args.rule, metric=args.metric)
+    mapper = DriftMap(
+        args.components,
+        n_landmarks=args.landmarks,
+        rule=args.rule,
+        embedding=args.embedding,
+        metric=args.metric,
+    )
     with contextlib.ExitStack() as stack:
         table = stack.enter_context(_open(args))
         outputs = _outputs(args, table, stack)
@@ -182,6 +190,7 @@ def _summary(args: argparse.Namespace, table: Table, mapper: DriftMap) -> dict[s
         "dimensions": mapper.n_dimensions_,
         "landmarks": len(mapper.landmark_indices_),
         "rule": mapper.rule,
+        "embedding": mapper.embedding,
         "metric": mapper.metric,
         "normalize": args.normalize,
         "online": args.online,

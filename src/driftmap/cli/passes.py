@@ -37,7 +37,7 @@ class Mapped(NamedTuple):
     chunk: Chunk
     coordinates: Array
     frames: NDArray[np.int64] | None = None
-    """For each row, how often the landmarks had changed when it was placed."""
+    """For each row, the number of the frame in which it was placed: one more at each change of the landmarks."""
 
 
 def find_scaling(table: Table, kind: str) -> Scaling | None:
@@ -98,8 +98,7 @@ def place(table: Table, mapper: DriftMap, scaling: Scaling | None, n: int) -> It
 
 def place_online(table: Table, mapper: DriftMap, rows: int) -> Iterator[Mapped]:
     """Learn from each row and map it at once, in the frame of that moment."""
-    first, frame = 0, 0
-    landmarks: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    first = 0
     with Progress("mapping") as progress:
         for chunk in table.chunks(rows):
             n = len(chunk.features)
@@ -108,9 +107,7 @@ def place_online(table: Table, mapper: DriftMap, rows: int) -> Iterator[Mapped]:
                 for i in range(n):
                     row = chunk.features[i : i + 1]
                     coordinates[i] = mapper.partial_fit(row).transform(row)[0]
-                    present = mapper.landmark_indices_
-                    frame += not np.array_equal(present, landmarks)
-                    frames[i], landmarks = frame, present
+                    frames[i] = mapper.frame_
             progress.update(n, chunk.fraction, f"radius {mapper.radius_:.4g}")
             yield Mapped(first, chunk, coordinates, frames)
             first += n

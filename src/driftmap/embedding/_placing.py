@@ -1,8 +1,8 @@
 """Compiled loops of stress placement. Imports numba, so it is loaded by the first fit, not with the package.
 
-The loss of a position y is the sum over fixed points p of ``weight * (distance - |y - p|)^2``. Fixed points are columns,
-(k, a), so that the innermost loops run over them without a branch. Sums may be reordered for that, but always in the
-same way: what becomes of a row depends on nothing but the row.
+The loss of a position y is the sum over fixed points p of ``weight * (distance - |y - p|)^2``. Fixed points come as
+columns, (k, a), so that the innermost loops run over them without a branch. Sums may be reordered for that, but always
+in the same way: what becomes of a row depends on nothing but the row.
 """
 # mypy: disallow-untyped-decorators=False, disallow-untyped-defs=False, disallow-untyped-calls=False
 
@@ -20,18 +20,22 @@ SUSPICION = 1e-3
 
 
 @jit
-def infer(squared, coefficients, offsets, out):
-    """Distances to the anchors from squared distances to the landmarks: root of ``coefficients' squared + offsets``."""
+def targets_of(distances, coefficients, offsets, squared, out):
+    """Distances of one row to the fixed points: given, or root of ``coefficients' distances^2 + offsets``."""
     m, a = coefficients.shape
+    if m == 0:
+        out[:] = distances
+        return
+    for i in range(m):
+        squared[i] = distances[i] * distances[i]
     for j in range(a):
         out[j] = offsets[j]
     whole = m - m % 4
     for i in range(0, whole, 4):  # four at a time: the sums are loaded and stored less often
         w, x, y, z = squared[i], squared[i + 1], squared[i + 2], squared[i + 3]
         for j in range(a):
-            out[j] += (coefficients[i, j] * w + coefficients[i + 1, j] * x) + (
-                coefficients[i + 2, j] * y + coefficients[i + 3, j] * z
-            )
+            first = coefficients[i, j] * w + coefficients[i + 1, j] * x
+            out[j] += first + (coefficients[i + 2, j] * y + coefficients[i + 3, j] * z)
     for i in range(whole, m):
         x = squared[i]
         for j in range(a):
@@ -170,19 +174,14 @@ def settle(y, points, distances, weights, weight, tolerance, max_iter, rows, sma
 
 
 @jit
-def place_rows(distances, coefficients, offsets, points, weights, tolerance, max_iter, coordinates, losses):
+def place_rows(distances, coefficients, offsets, points, weights, coordinates, losses, tolerance, max_iter):
     """Settle each row of ``coordinates``, given its distances to the fixed points, or to landmarks that tell them."""
     k, a = points.shape
     rows, small, target = np.empty((2, a)), np.empty((2 * k + 3, k)), np.empty(a)
     squared = np.empty(distances.shape[1])
     weight = weights.sum()
     for i in range(distances.shape[0]):
-        if coefficients.shape[0] > 0:
-            for j in range(len(squared)):
-                squared[j] = distances[i, j] * distances[i, j]
-            infer(squared, coefficients, offsets, target)
-        else:
-            target[:] = distances[i]
+        targets_of(distances[i], coefficients, offsets, squared, target)
         losses[i] = settle(coordinates[i], points, target, weights, weight, tolerance, max_iter, rows, small)
 
 
@@ -253,18 +252,13 @@ def loss_on_line(y, points, distances, weights):
 
 
 @jit
-def place_rows_on_line(distances, coefficients, offsets, points, weights, order, coordinates, losses):
+def place_rows_on_line(distances, coefficients, offsets, points, weights, coordinates, losses, order):
     """Place each row where its loss is least; as :func:`place_rows`, for one dimension and points in this order."""
     a = len(order)
     target, ascending, weighing, there = np.empty(a), points[0][order], weights[order], np.empty(a)
     squared = np.empty(distances.shape[1])
     for i in range(distances.shape[0]):
-        if coefficients.shape[0] > 0:
-            for j in range(len(squared)):
-                squared[j] = distances[i, j] * distances[i, j]
-            infer(squared, coefficients, offsets, target)
-        else:
-            target[:] = distances[i]
+        targets_of(distances[i], coefficients, offsets, squared, target)
         for j in range(a):
             there[j] = target[order[j]]
         coordinates[i, 0] = best_on_line(ascending, there, weighing)
@@ -272,7 +266,7 @@ def place_rows_on_line(distances, coefficients, offsets, points, weights, order,
 
 
 @jit
-def arrange_on_line(distances, weights, points, order, tolerance, max_iter):
+def arrange_on_line(distances, weights, points, tolerance, max_iter, order):
     """Put one point after the other where its loss is least, until a sweep moves none farther than the tolerance.
 
     As :func:`arrange`, for one dimension. Since points jump over each other, this finds its way out of the many orders

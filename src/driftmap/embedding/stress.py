@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from driftmap import checks
 from driftmap.embedding.anchors import Inference, infer_distances
@@ -20,22 +21,24 @@ Array = NDArray[np.float64]
 
 # A start whose extent in some direction is below this share of its largest one says nothing about that direction.
 FLAT = 1e-6
+# A start is followed only as long as the stress it leads to is at most this much larger than that of a fresh start.
+STRAY = 1.1
 
 
 class LandmarkStress:
     """Landmarks by weighted stress from their masses, points by stress from their distances to the landmarks.
 
-    The landmarks start from mass-weighted classical MDS, or from ``start``, and are moved one at a time by Newton steps
-    until a sweep moves them less than ``tol`` times the map's size (root mean square); the stress never goes up. The
-    minimum is SMACOF's, in a tenth of the time. A point starts from its landmark-MDS position and takes Newton steps
-    until one is shorter than that; its loss never goes up either. In one dimension, where there are many minima, a
-    point goes to the best of all, and each landmark to the best given the others.
+    The landmarks start from mass-weighted classical MDS and move one at a time by Newton steps, until a sweep moves them
+    less than ``tol`` times the map's size (root mean squares); the stress never goes up. It comes to rest where SMACOF
+    does, sooner. A point starts from its place in landmark MDS and takes Newton steps until one is shorter than that;
+    its loss never goes up either. In one dimension, where there are many minima, a point goes to the least of all, and
+    each landmark to the least given the others.
 
     Given ``anchors`` (a sample of the stored points, from :func:`~driftmap.embedding.choose_anchors`) the map is fitted
     to these and points are placed by their distances to them, which follow from their distances to the landmarks
     (:mod:`driftmap.embedding.anchors`): nothing more is measured, and the map comes close to SMACOF on all points.
-    Points can also be placed by measured distances to any weighted set of points: give ``fit`` the distances
-    and masses of that set, as if all of them were landmarks.
+    Points can also be placed by measured distances to any weighted set of points: give ``fit`` the distances and masses
+    of that set, as if all of them were landmarks.
 
     Fewer dimensions than components (one landmark, a line): the missing coordinates are 0 and ``n_dimensions_`` says
     how many are real.
@@ -48,6 +51,9 @@ class LandmarkStress:
         When to stop, relative to the map's size.
     max_iter : int
         The most sweeps of a fit, and the most steps of a point.
+    max_warm_iter : int
+        The most sweeps of a fit that is given a ``start``. Few of them make a map that changes gradually: where the
+        stream bends the map into another shape, it gets there over several fits.
 
     Examples
     --------
@@ -73,10 +79,13 @@ class LandmarkStress:
     n_iter_: int
     """Number of sweeps."""
 
-    def __init__(self, n_components: int = 2, *, tol: float = 1e-5, max_iter: int = 500) -> None:
+    def __init__(
+        self, n_components: int = 2, *, tol: float = 1e-5, max_iter: int = 500, max_warm_iter: int = 3
+    ) -> None:
         self.n_components = n_components
         self.tol = tol
         self.max_iter = max_iter
+        self.max_warm_iter = max_warm_iter
 
     def fit(
         self,
@@ -95,11 +104,11 @@ class LandmarkStress:
             Distances of the anchors to the landmarks, and how many points each anchor stands for.
         start : (m, k), or (a, k) with anchors
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
-            the points are not.
+            the points are not, or where it leads to more than 1.1 times the stress of a fit without it.
         """
-        from driftmap.embedding._placing import arrange, arrange_on_line
-
         checks.positive_number(self.tol, "tol")
+        checks.integer_at_least(self.max_iter, "max_iter", 1)
+        checks.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
         landmarks = np.ascontiguousarray(distances, dtype=np.float64)
         weights = check_masses(masses, len(landmarks))
         targets, self._inference = landmarks, Inference(np.empty((0, len(landmarks))), np.empty(0))
@@ -111,24 +120,33 @@ class LandmarkStress:
         self._weights = weights / weights.sum()
 
         mds = classical_mds(targets, self.n_components, weights)
-        real = self.n_dimensions_ = mds.n_dimensions
-        first = self._usable(start, real, len(targets))
-        positions = mds.coordinates[:, :real] if first is None else first
-        size = float(np.sqrt(self._weights @ (mds.coordinates**2).sum(axis=1)))
-        columns = np.ascontiguousarray(positions.T)
-        if real == 1:
-            self._order = np.argsort(columns[0], kind="stable")
-            what = (targets, self._weights, columns, self._order)
-            self.n_iter_ = arrange_on_line(*what, self.tol * size, self.max_iter)
-        else:
-            self.n_iter_ = arrange(targets, self._weights, columns, self.tol * size, self.max_iter) if real else 0
-        self._columns = columns - (columns @ self._weights)[:, None]
-        self._tolerance = self.tol * size
-        self.anchor_coordinates_ = self._padded(self._columns.T)
-        self.stress_ = weighted_stress(targets, self.anchor_coordinates_, self._weights)
-        self._projection, self._shift = start_map(mds, self._columns.T, self._weights, self._inference)
+        self.n_dimensions_ = mds.n_dimensions
+        self._tolerance = self.tol * float(np.sqrt(self._weights @ (mds.coordinates**2).sum(axis=1)))
+        self._arrange(targets, mds.coordinates[:, : mds.n_dimensions], self.max_iter)
+        fresh = self.anchor_coordinates_, self.stress_, self.n_iter_
+        if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), len(targets)):
+            self._arrange(targets, start, self.max_warm_iter)
+            if self.stress_ > STRAY * fresh[1]:
+                self.anchor_coordinates_, self.stress_, self.n_iter_ = fresh
+        self._projection, self._shift = start_map(mds, self._real(), self._weights, self._inference)
         self.coordinates_ = self.anchor_coordinates_ if anchors is None else self.place(landmarks)
         return self
+
+    def _arrange(self, targets: Array, start: Array, max_iter: int) -> None:
+        """Bring points from a start to rest."""
+        from driftmap.embedding._placing import arrange, arrange_on_line
+
+        columns = np.array(start.T, order="C")
+        what = (targets, self._weights, columns, self._tolerance, max_iter)
+        if self.n_dimensions_ == 1:
+            self.n_iter_ = arrange_on_line(*what, np.argsort(columns[0], kind="stable"))
+        else:
+            self.n_iter_ = arrange(*what) if self.n_dimensions_ else 0
+        self.anchor_coordinates_ = self._padded((columns - (columns @ self._weights)[:, None]).T)
+        self.stress_ = weighted_stress(targets, self.anchor_coordinates_, self._weights)
+
+    def _real(self) -> Array:
+        return self.anchor_coordinates_[:, : self.n_dimensions_]
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
@@ -143,13 +161,15 @@ class LandmarkStress:
         from driftmap.embedding._placing import place_rows, place_rows_on_line
 
         distances = np.ascontiguousarray(distances, dtype=np.float64)
-        losses = np.empty(len(distances))
-        coordinates = self._starts(distances)
-        how = (distances, *self._inference, self._columns, self._weights)
+        if distances.ndim != 2 or distances.shape[1] != self._projection.shape[1]:
+            raise ValueError(f"distances must have shape (n, {self._projection.shape[1]}), got {distances.shape}")
+        coordinates, losses = self._starts(distances), np.empty(len(distances))
+        columns = np.ascontiguousarray(self._real().T)
+        what = (distances, *self._inference, columns, self._weights, coordinates, losses)
         if self.n_dimensions_ == 1:
-            place_rows_on_line(*how, self._order, coordinates, losses)
+            place_rows_on_line(*what, np.argsort(columns[0], kind="stable"))
         else:
-            place_rows(*how, self._tolerance, self.max_iter, coordinates, losses)
+            place_rows(*what, self._tolerance, self.max_iter)
         return self._padded(coordinates), losses
 
     def _starts(self, distances: Array) -> Array:
@@ -163,15 +183,12 @@ class LandmarkStress:
     def _padded(self, coordinates: Array) -> Array:
         return np.pad(coordinates, ((0, 0), (0, self.n_components - coordinates.shape[1])))
 
-    def _usable(self, start: Array | None, real: int, n: int) -> Array | None:
-        """The start if it has a coordinate for every dimension; else from classical MDS, which knows them all."""
-        if start is None:
-            return None
-        start = np.asarray(start, dtype=np.float64)
+    def _is_usable(self, start: Array, n: int) -> bool:
+        """Whether a start has an extent in every dimension; from one that has not, nothing would ever get there."""
         if start.shape != (n, self.n_components):
             raise ValueError(f"start must have shape {(n, self.n_components)}, got {start.shape}")
         extents = np.linalg.svd((start - self._weights @ start) * np.sqrt(self._weights)[:, None], compute_uv=False)
-        return start if real == self.n_components and extents[-1] > FLAT * extents[0] else None
+        return self.n_dimensions_ == self.n_components and bool(extents[-1] > FLAT * extents[0])
 
 
 def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> float:
@@ -181,9 +198,9 @@ def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> flo
     >>> weighted_stress(np.array([[0.0, 2.0], [2.0, 0.0]]), np.array([[0.0], [1.0]]), np.array([1.0, 5.0]))
     0.5
     """
-    lengths = np.linalg.norm(coordinates[:, None] - coordinates, axis=2)
     below = weights @ distances**2 @ weights
-    return float(np.sqrt(weights @ (distances - lengths) ** 2 @ weights / below)) if below > 0 else 0.0
+    above = weights @ (distances - cdist(coordinates, coordinates)) ** 2 @ weights
+    return float(np.sqrt(above / below)) if below > 0 else 0.0
 
 
 def start_map(mds: ClassicalMDS, positions: Array, weights: Array, inference: Inference) -> tuple[Array, Array]:
