@@ -77,9 +77,10 @@ def rates(times: int, scale: int) -> None:
             ours = best(lambda X=X, m=m: OnlineLandmarks(m).partial_fit(X), times)
             tenth = best(lambda X=X, m=m, n=n: OnlineLandmarks(m).partial_fit(X[: n // 10]), times)
             goal = "" if stream is restless else f" {TICK[reference / ours >= 0.5]}"
+            growth = f"{ours / tenth:.1f} {TICK[ours / tenth <= 12]}"
             print(
                 f"| {stream.__name__} | {d} | {m} | {n:,} | {fitted.n_replacements_} | {n / reference / 1e6:.2f} | "
-                f"{n / ours / 1e6:.2f} | {reference / ours:.2f}{goal} | {ours / tenth:.1f} {TICK[ours / tenth <= 12]} |",
+                f"{n / ours / 1e6:.2f} | {reference / ours:.2f}{goal} | {growth} |",
                 flush=True,
             )
 
@@ -112,7 +113,6 @@ def against_naive(n: int) -> None:
     """The paper's algorithm done literally, against ours with the same result."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     import naive
-
     from driftmap.datasets import s_curve_stream
     from driftmap.landmarks import OnlineLandmarks
 

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
 
 from driftmap import checks
 from driftmap.embedding.anchors import Inference, infer_distances
@@ -28,11 +29,11 @@ STRAY = 1.1
 class LandmarkStress:
     """Landmarks by weighted stress from their masses, points by stress from their distances to the landmarks.
 
-    The landmarks start from mass-weighted classical MDS and move one at a time by Newton steps, until a sweep moves them
-    less than ``tol`` times the map's size (root mean squares); the stress never goes up. It comes to rest where SMACOF
-    does, sooner. A point starts from its place in landmark MDS and takes Newton steps until one is shorter than that;
-    its loss never goes up either. In one dimension, where there are many minima, a point goes to the least of all, and
-    each landmark to the least given the others.
+    The landmarks start from mass-weighted classical MDS and move one at a time by Newton steps, until a sweep moves
+    them less than ``tol`` times the map's size (root mean squares); the stress never goes up. It comes to rest where
+    SMACOF does, sooner. A point starts from its place in landmark MDS and takes Newton steps until one is shorter than
+    that; its loss never goes up either. In one dimension, where there are many minima, a point goes to the least of
+    all, and each landmark to the least given the others.
 
     Given ``anchors`` (a sample of the stored points, from :func:`~driftmap.embedding.choose_anchors`) the map is fitted
     to these and points are placed by their distances to them, which follow from their distances to the landmarks
@@ -110,17 +111,24 @@ class LandmarkStress:
         checks.integer_at_least(self.max_iter, "max_iter", 1)
         checks.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
         landmarks = np.ascontiguousarray(distances, dtype=np.float64)
-        weights = check_masses(masses, len(landmarks))
-        targets, self._inference = landmarks, Inference(np.empty((0, len(landmarks))), np.empty(0))
-        if anchors is not None:
-            anchors = np.asarray(anchors, dtype=np.float64)
-            self._inference = infer_distances(landmarks, weights, anchors)
-            weights = check_masses(anchor_masses, len(anchors))
-            targets = self._inference.between_anchors(anchors)
-        self._weights = weights / weights.sum()
+        masses = check_masses(masses, len(landmarks))
+        # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
+        with threadpool_limits(1, user_api="blas"):
+            if anchors is None:
+                self._inference = Inference(np.empty((0, len(landmarks))), np.empty(0))
+                self._fit(landmarks, masses, start)
+                self.coordinates_ = self.anchor_coordinates_
+            else:
+                anchors = np.asarray(anchors, dtype=np.float64)
+                self._inference = infer_distances(landmarks, masses, anchors)
+                self._fit(self._inference.between_anchors(anchors), check_masses(anchor_masses, len(anchors)), start)
+                self.coordinates_ = self.place(landmarks)
+        return self
 
-        mds = classical_mds(targets, self.n_components, weights)
-        self.n_dimensions_ = mds.n_dimensions
+    def _fit(self, targets: Array, masses: Array, start: Array | None) -> None:
+        """Place the points that others are placed by, and keep what is needed to do so."""
+        mds = classical_mds(targets, self.n_components, masses)
+        self.n_dimensions_, self._weights = mds.n_dimensions, masses / masses.sum()
         self._tolerance = self.tol * float(np.sqrt(self._weights @ (mds.coordinates**2).sum(axis=1)))
         self._arrange(targets, mds.coordinates[:, : mds.n_dimensions], self.max_iter)
         fresh = self.anchor_coordinates_, self.stress_, self.n_iter_
@@ -129,8 +137,6 @@ class LandmarkStress:
             if self.stress_ > STRAY * fresh[1]:
                 self.anchor_coordinates_, self.stress_, self.n_iter_ = fresh
         self._projection, self._shift = start_map(mds, self._real(), self._weights, self._inference)
-        self.coordinates_ = self.anchor_coordinates_ if anchors is None else self.place(landmarks)
-        return self
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> None:
         """Bring points from a start to rest."""
