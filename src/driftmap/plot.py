@@ -358,6 +358,10 @@ def _explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks:
             place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "title": coloring.label, "borderaxespad": 0.0}
         else:  # above the axes, across from the title
             place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
+            letters = 10 * (figure.get_figwidth() - 1.6) / len(axes) - 14  # that fit beside it
+            title = beside.get_title(loc="left")
+            if len(title) > letters:
+                beside.set_title(title, loc="left", pad=22)
         legend = beside.legend(handles=handles, frameon=False, fontsize=9, labelcolor=INK, handletextpad=0.3, **place)
         for text in [legend.get_title(), *legend.get_texts()]:
             text.set_parse_math(False)

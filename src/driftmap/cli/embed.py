@@ -56,7 +56,7 @@ def register(subparsers: kinds.Subparsers) -> None:
         metavar="COLUMN",
         help="colour by this column and copy it to the output; no feature unless listed in --columns",
     )
-    what.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="whether CSV has a header")
+    what.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="of CSV (default: auto)")
     what.add_argument(
         "--contacts", action="store_true", help="FILE is a list of contacts: SocioPatterns or CSV (t,i,j)"
     )
@@ -66,8 +66,15 @@ def register(subparsers: kinds.Subparsers) -> None:
     how.add_argument("--components", type=kinds.integer_from(1), default=2, metavar="K", help="default: 2")
     how.add_argument("--rule", choices=RULES, default="tight", help="which landmark leaves (default: tight)")
     how.add_argument("--embedding", choices=EMBEDDINGS, default=DriftMap().embedding, help="default: %(default)s")
-    how.add_argument("--metric", default="euclidean", metavar="NAME", help="a metric of scipy's cdist")
-    how.add_argument("--normalize", choices=("none", "minmax", "zscore"), default="none", help="over all rows first")
+    how.add_argument(
+        "--metric", default="euclidean", metavar="NAME", help="one that scipy's cdist knows (default: euclidean)"
+    )
+    how.add_argument(
+        "--normalize",
+        choices=("none", "minmax", "zscore"),
+        default="none",
+        help="by a first pass over all rows (default: none)",
+    )
     how.add_argument("--online", action="store_true", help="map each row as it arrives")
     out = parser.add_argument_group("what to write (a file appears only when it is complete)")
     table, figure = kinds.file_with_suffix(*TABLE_SUFFIXES), kinds.file_with_suffix(*FORMATS)
@@ -75,7 +82,9 @@ def register(subparsers: kinds.Subparsers) -> None:
         "-o", "--output", type=table, metavar="OUT", help="coordinates: .csv, .parquet or .npy; default: CSV on stdout"
     )
     out.add_argument("--plot", type=figure, metavar="FIGURE", help="the map as .png, .svg or .pdf")
-    out.add_argument("--landmarks-out", type=table, metavar="OUT", help="the landmarks: arrival, mass, where, what")
+    out.add_argument(
+        "--landmarks-out", type=table, metavar="OUT", help="the landmarks: arrival, mass, coordinates, row"
+    )
     out.add_argument("--json", action="store_true", help="a summary on stdout; coordinates go only to -o")
 
 

@@ -107,7 +107,7 @@ class Picture:
 
     def __init__(self, file: BinaryIO, path: Path, table: Table, *, online: bool) -> None:
         self._file, self._kind = file, path.suffix[1:].lower()
-        self._title = Path(table.name).name + (", each row in the frame of its arrival" if online else "")
+        self._title = Path(table.name).name + (" (each row when it came)" if online else "")
         self._label = table.label
         self._coordinates: list[Array] = []
         self._labels: list[Any] = []

@@ -26,6 +26,7 @@ from driftmap.paper.table import CROSS, SIGMA, TICK
 from driftmap.quality import covering_radius
 
 RHO = "\N{GREEK SMALL LETTER RHO}"
+TITLES = {scenario.key: scenario.title.lower() for scenario in SCENARIOS}
 RULES = {scenario.key: scenario.title for scenario in SCENARIOS if scenario.key in ("published", "paper", "tight")}
 
 
@@ -236,7 +237,7 @@ def _hospital(one: Measured, found: Findings) -> None:
         say(
             Finding(
                 "hospital",
-                f"t-test, same hour against different hours ({scenario})",
+                f"t-test, same hour against different hours ({TITLES.get(scenario, scenario)})",
                 f"p = {expected_p:.2e}",
                 f"p = {test.p_student:.2e}",
                 f"{test.p_student:.2e}" == f"{expected_p:.2e}",

@@ -46,7 +46,7 @@ th.stick { background: var(--fill); }
 .bad { color: var(--bad); font-weight: 700; }
 .soft { color: var(--soft); }
 figure { margin: 1.5rem 0; }
-figure img { display: block; max-width: none; width: 100%; min-width: 34rem; height: auto; }
+figure img { display: block; width: 100%; height: auto; }
 figcaption { font-size: .9rem; color: var(--soft); margin-top: .5rem; }
 figcaption b { color: var(--ink); }
 @media (max-width: 40rem) {
@@ -236,8 +236,11 @@ def _dislocations(found: Findings) -> str:
 
 def _picture(plate: Plate, figures: Path) -> str:
     data = base64.b64encode((figures / f"{plate.name}.png").read_bytes()).decode()
+    # As wide as the page, but not blown up; on a phone not so small that nothing can be read, hence to be scrolled.
+    inches = plate.figure.get_figwidth()
+    size = f"max-width: {6.5 * inches:.0f}rem; min-width: {3.1 * inches:.0f}rem"
     return (
-        f'<figure id="{plate.name}"><div class="scroll"><img alt="{escape(plate.title)}" '
+        f'<figure id="{plate.name}"><div class="scroll"><img alt="{escape(plate.title)}" style="{size}" '
         f'src="data:image/png;base64,{data}"></div>'
         f"<figcaption><b>{escape(plate.title)}.</b> {escape(plate.caption)}</figcaption></figure>"
     )

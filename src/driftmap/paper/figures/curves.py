@@ -48,13 +48,13 @@ def computation_time(timings: Sequence[Timing]) -> Plate:
     row[0].set_ylabel("seconds")
     handles, labels = row[-1].get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=5 if len(keys) > 1 else 2, fontsize=8, frameon=False
+        handles, labels, loc="outside lower center", ncols=4 if len(keys) > 1 else 2, fontsize=8, frameon=False
     )
     return Plate(
         "fig8-computation-time",
         "Figure 8: computation time",
         "Seconds to choose the landmarks of the first n points and to place these n points, k = 2, on the machine that "
-        "made this report. The dotted lines are guides, proportional to n^2 and n^3. The literal algorithm keeps all "
+        "made this report. The grey lines are guides, proportional to n^2 and n^3. The literal algorithm keeps all "
         "edges and a sorted list of pairs and is stopped early. For the hospital the dashed line is the total "
         "with the spectra of the networks, which any rule needs once.",
         figure,
@@ -64,12 +64,9 @@ def computation_time(timings: Sequence[Timing]) -> Plate:
 def _guides(axes: Axes, literal: dict[int, float]) -> None:
     """Lines of slope 2 and 3 through the literal algorithm's last point."""
     n = np.array([min(literal), max(literal)], dtype=float)
-    for power in (2, 3):
+    for power, style in ((2, "dotted"), (3, "dashdot")):
         seconds = literal[max(literal)] * (n / n[-1]) ** power
-        axes.loglog(n, seconds, color=GREY, linewidth=0.9, linestyle="dotted")
-        # Above its line, at a third of the way, where no curve runs.
-        x, y = n[0] ** 0.67 * n[-1] ** 0.33, seconds[0] ** 0.67 * seconds[-1] ** 0.33
-        axes.annotate(f"$n^{power}$", (x, y), (-4, 4), textcoords="offset points", ha="right", fontsize=8, color=GREY)
+        axes.loglog(n, seconds, color=GREY, linewidth=1.0, linestyle=style, label=f"proportional to $n^{power}$")
 
 
 def stress_against_m(points: Sequence[SweepPoint]) -> Plate:
