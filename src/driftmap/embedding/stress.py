@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 FLAT = 1e-6
 # A start is followed only as long as the stress it leads to is at most this much larger than that of a fresh start.
 STRAY = 1.1
+# On the line there are many minima: further starts are the views of the two-dimensional map from these directions.
+DIRECTIONS = [np.array([np.cos(angle), np.sin(angle)]) for angle in np.arange(1, 8) * np.pi / 8]
 
 
 class LandmarkStress:
@@ -33,7 +35,7 @@ class LandmarkStress:
     them less than ``tol`` times the map's size (root mean squares); the stress never goes up. It comes to rest where
     SMACOF does, sooner. A point starts from its place in landmark MDS and takes Newton steps until one is shorter than
     that; its loss never goes up either. In one dimension, where there are many minima, a point goes to the least of
-    all, and each landmark to the least given the others.
+    all, each landmark to the least given the others, and the best of eight starts is taken.
 
     Given ``anchors`` (a sample of the stored points, from :func:`~driftmap.embedding.choose_anchors`) the map is fitted
     to these and points are placed by their distances to them, which follow from their distances to the landmarks
@@ -127,29 +129,35 @@ class LandmarkStress:
 
     def _fit(self, targets: Array, masses: Array, start: Array | None) -> None:
         """Place the points that others are placed by, and keep what is needed to do so."""
-        mds = classical_mds(targets, self.n_components, masses)
-        self.n_dimensions_, self._weights = mds.n_dimensions, masses / masses.sum()
-        self._tolerance = self.tol * float(np.sqrt(self._weights @ (mds.coordinates**2).sum(axis=1)))
-        self._arrange(targets, mds.coordinates[:, : mds.n_dimensions], self.max_iter)
-        fresh = self.anchor_coordinates_, self.stress_, self.n_iter_
+        mds = classical_mds(targets, max(self.n_components, 2), masses)
+        real = self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
+        self._weights = masses / masses.sum()
+        self._tolerance = self.tol * float(np.sqrt(self._weights @ (mds.coordinates[:, :real] ** 2).sum(axis=1)))
+        flat = self.n_components == 1 and mds.n_dimensions > 1
+        result = self._arrange(targets, mds.coordinates[:, :real], self.max_iter)
+        for direction in DIRECTIONS if flat else ():
+            other = self._arrange(targets, (mds.coordinates @ direction)[:, None], self.max_iter)
+            if other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
+                result = other
         if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), len(targets)):
-            self._arrange(targets, start, self.max_warm_iter)
-            if self.stress_ > STRAY * fresh[1]:
-                self.anchor_coordinates_, self.stress_, self.n_iter_ = fresh
+            followed = self._arrange(targets, start, self.max_warm_iter)
+            if followed[1] <= STRAY * result[1]:
+                result = followed
+        self.anchor_coordinates_, self.stress_, self.n_iter_ = result
         self._projection, self._shift = start_map(mds, self._real(), self._weights, self._inference)
 
-    def _arrange(self, targets: Array, start: Array, max_iter: int) -> None:
-        """Bring points from a start to rest."""
+    def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
+        """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
         from driftmap.embedding._placing import arrange, arrange_on_line
 
         columns = np.array(start.T, order="C")
         what = (targets, self._weights, columns, self._tolerance, max_iter)
         if self.n_dimensions_ == 1:
-            self.n_iter_ = arrange_on_line(*what, np.argsort(columns[0], kind="stable"))
+            sweeps = arrange_on_line(*what, np.argsort(columns[0], kind="stable"))
         else:
-            self.n_iter_ = arrange(*what) if self.n_dimensions_ else 0
-        self.anchor_coordinates_ = self._padded((columns - (columns @ self._weights)[:, None]).T)
-        self.stress_ = weighted_stress(targets, self.anchor_coordinates_, self._weights)
+            sweeps = arrange(*what) if self.n_dimensions_ else 0
+        coordinates = self._padded((columns - (columns @ self._weights)[:, None]).T)
+        return coordinates, weighted_stress(targets, coordinates, self._weights), sweeps
 
     def _real(self) -> Array:
         return self.anchor_coordinates_[:, : self.n_dimensions_]

@@ -126,18 +126,22 @@ def _stored(X: Any, metric: Metric, metric_params: dict[str, Any] | None) -> Spa
     return space
 
 
-def _comparable(space: Space, radius: float) -> float:
+def _within(space: Space, rows: Ids, columns: Ids, radius: float) -> NDArray[np.bool_]:
+    """Which stored points are within the radius of each other.
+
+    Compared as true distances: a radius that is some pair's distance then reaches that pair, as its square may not.
+    """
     if not radius >= 0:
         raise ValueError(f"radius must be a number and not negative, got {radius}")
-    return space.comparable(float(radius))
+    return space.true_all(space.pairs(rows, columns)) <= radius
 
 
 def _neighbourhoods(space: Space, radius: float) -> list[Ids]:
     """For each point, the points within the radius of it, itself included."""
-    limit, everyone = _comparable(space, radius), np.arange(len(space))
+    everyone = np.arange(len(space))
     found: list[Ids] = []
     for first in range(0, len(space), ROWS):
-        found += [np.flatnonzero(row <= limit) for row in space.pairs(everyone[first : first + ROWS], everyone)]
+        found += [np.flatnonzero(row) for row in _within(space, everyone[first : first + ROWS], everyone, radius)]
     return found
 
 
@@ -148,4 +152,4 @@ def _covered_by(
     ids = np.array(list(landmarks), dtype=np.int64)
     if len(ids) and not (ids.min() >= 0 and ids.max() < len(space)):
         raise ValueError(f"landmarks must be numbers of points, 0 to {len(space) - 1}; got {ids.tolist()}")
-    return space.pairs(np.arange(len(space)), ids) <= _comparable(space, radius)
+    return _within(space, np.arange(len(space)), ids, radius)
