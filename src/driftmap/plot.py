@@ -161,8 +161,8 @@ def _figure(
             raise ValueError(f"the maps have different shapes: {(n, k)} and {panel.points.shape}")
         if panel.landmarks is not None and panel.landmarks.shape[1] != k:
             raise ValueError(f"landmark_coordinates has {panel.landmarks.shape[1]} columns, but coordinates has {k}")
-    coloring = _coloring(color, color_label, n)
-    spans = _spans(panels)
+    coloring = coloring_of(color, color_label, n)
+    spans = spans_of(panels)
     figure = Figure(figsize=size or _size(spans, len(panels)), layout="constrained", facecolor="white")
     if title:
         figure.suptitle(title, fontsize=13, color=INK, parse_math=False)
@@ -172,8 +172,8 @@ def _figure(
         axes = [figure.add_subplot(1, len(panels), i + 1, **kind) for i in range(len(panels))]
     for ax, panel in zip(axes, panels, strict=True):
         _draw(ax, panel, coloring, scale=1.0 if len(panels) == 1 else 0.7)
-        _frame(ax, panel, spans)
-    _explain(figure, axes, coloring, any(panel.landmarks is not None for panel in panels))
+        set_up(ax, panel, spans)
+    explain(figure, axes, coloring, any(panel.landmarks is not None for panel in panels))
     return figure
 
 
@@ -205,7 +205,8 @@ class Coloring(NamedTuple):
         return np.asarray(self.colors)[self.values.astype(int)] if self.groups else self.values
 
 
-def _coloring(color: Any, label: str | None, n: int) -> Coloring:
+def coloring_of(color: Any, label: str | None, n: int) -> Coloring:
+    """How n points are coloured by what the user gave, as :func:`map_figure` describes it."""
     if color is None:
         return Coloring(np.arange(n, dtype=np.float64), label or "arrival")
     values = np.asarray(color)
@@ -256,24 +257,37 @@ def _sampled(n: int) -> list[Any]:
 
 def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> None:
     n, k = panel.points.shape
+    points = [np.arange(n), panel.points[:, 0]] if k == 1 else list(panel.points.T)
+    ax.scatter(*points, c=coloring.of_points(), **point_style(coloring, n, k, scale))
+    if panel.landmarks is not None:
+        m = len(panel.landmarks)
+        arrivals = panel.arrivals if panel.arrivals is not None else np.full(m, 1.03 * n)
+        marks = [arrivals, panel.landmarks[:, 0]] if k == 1 else list(panel.landmarks.T)
+        ax.scatter(*marks, **landmark_style(m, k, scale))
+
+
+def point_style(coloring: Coloring, n: int, k: int, scale: float = 1.0) -> dict[str, Any]:
+    """How scatter draws n points in k dimensions, but for their colours."""
     size = scale * float(np.clip(330 / np.sqrt(n), 1.5, 24.0))
-    style: dict[str, Any] = {"c": coloring.of_points(), "s": size, "linewidths": 0, "rasterized": n > MANY}
+    style: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": n > MANY}
     if not coloring.groups:
         style |= {"cmap": _colormap(), "norm": _norm(coloring), "plotnonfinite": True}
-    if k == 3:  # otherwise the axes fade what is far away, landmarks and colours alike
-        style["depthshade"] = False
-    points = [np.arange(n), panel.points[:, 0]] if k == 1 else list(panel.points.T)
-    ax.scatter(*points, **style)
-    if panel.landmarks is not None:
-        size = scale * float(np.clip(160 / np.sqrt(len(panel.landmarks)), 10.0, 24.0))
-        marks = {"marker": "D", "s": size, "facecolors": "white", "edgecolors": INK, "linewidths": 0.8, "zorder": 3}
-        if k == 3:
-            marks["depthshade"] = False
-        arrivals = panel.arrivals if panel.arrivals is not None else np.full(len(panel.landmarks), 1.03 * n)
-        ax.scatter(*([arrivals, panel.landmarks[:, 0]] if k == 1 else panel.landmarks.T), **marks)
+    return style | _in_space(k)
 
 
-def _frame(ax: Any, panel: Panel, spans: Array) -> None:
+def landmark_style(m: int, k: int, scale: float = 1.0) -> dict[str, Any]:
+    """How scatter draws m landmarks in k dimensions."""
+    size = scale * float(np.clip(160 / np.sqrt(m), 10.0, 24.0))
+    style = {"marker": "D", "s": size, "facecolors": "white", "edgecolors": INK, "linewidths": 0.8, "zorder": 3}
+    return style | _in_space(k)
+
+
+def _in_space(k: int) -> dict[str, Any]:
+    """Axes in space would otherwise fade what is far away, landmarks and colours alike."""
+    return {"depthshade": False} if k == 3 else {}
+
+
+def set_up(ax: Any, panel: Panel, spans: Array) -> None:
     """Title, grid and limits; all panels show equally long stretches, each around the middle of its own points."""
     k = panel.points.shape[1]
     # A dollar sign in a name is no mathematics, here and below.
@@ -306,7 +320,7 @@ def _box(panel: Panel) -> tuple[Array, Array]:
     return everything.min(axis=0), everything.max(axis=0)
 
 
-def _spans(panels: Sequence[Panel]) -> Array:
+def spans_of(panels: Sequence[Panel]) -> Array:
     """Length of each axis: the longest that any panel needs, and no axis too short to be read."""
     needed = np.max([high - low for low, high in map(_box, panels)], axis=0)
     longest = needed.max() if needed.max() > 0 else 1.0
@@ -336,7 +350,7 @@ def _norm(coloring: Coloring) -> Any:
     return Normalize(known.min(), known.max()) if len(known) else Normalize(0.0, 1.0)
 
 
-def _explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: bool) -> None:
+def explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: bool) -> None:
     """Colour bar and legend, outside the axes so that they hide no point."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter

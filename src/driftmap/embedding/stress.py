@@ -133,9 +133,9 @@ class LandmarkStress:
         real = self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
         self._weights = masses / masses.sum()
         self._tolerance = self.tol * float(np.sqrt(self._weights @ (mds.coordinates[:, :real] ** 2).sum(axis=1)))
-        flat = self.n_components == 1 and mds.n_dimensions > 1
+        bent = self.n_components == 1 and mds.n_dimensions > 1
         result = self._arrange(targets, mds.coordinates[:, :real], self.max_iter)
-        for direction in DIRECTIONS if flat else ():
+        for direction in DIRECTIONS if bent else ():
             other = self._arrange(targets, (mds.coordinates @ direction)[:, None], self.max_iter)
             if other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
                 result = other

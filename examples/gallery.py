@@ -1,0 +1,103 @@
+"""The paper's three data sets, each mapped in three ways: python examples/gallery.py [FOLDER]
+
+Side by side: the paper's map (its rule, landmark MDS), ours (the tight rule, stress), and batch SMACOF, which sees all
+points and all their distances. Sigma, the normalised stress over all pairs of points, is in the titles. The recorded
+data come from DRIFTMAP_DATA, or are downloaded.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.manifold import smacof
+
+from driftmap import DriftMap
+from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
+from driftmap.embedding import LandmarkMDS, align, move
+from driftmap.metrics import make_space
+from driftmap.plot import comparison_figure
+from driftmap.quality import stress
+
+Array = NDArray[np.float64]
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+SAMPLE = 2000
+"""Points given to batch SMACOF, whose time and memory grow with their square; evenly spread if there are more."""
+
+
+class Stream(NamedTuple):
+    """A data set in order of arrival, with the number of landmarks that the paper takes for it."""
+
+    name: str
+    points: Array
+    m: int
+    color: Any = None
+    color_label: str | None = None
+
+
+def load_streams() -> list[Stream]:
+    """The paper's three data sets."""
+    stocks, hospital = load_stocks(), load_hospital()
+    return [
+        Stream("S-curve", s_curve_stream(), 100),
+        Stream("SPY", stocks.normalized, 10, stocks.dates, "date"),
+        Stream("Hospital", hospital.spectra(), 20, hospital.clock, "time"),
+    ]
+
+
+def papers_map(m: int) -> DriftMap:
+    """The map as the paper makes it."""
+    return DriftMap(n_landmarks=m, rule="paper", embedding="lmds", align=False)
+
+
+def our_map(m: int) -> DriftMap:
+    """The map as Driftmap makes it."""
+    return DriftMap(n_landmarks=m, embedding="stress")
+
+
+def batch_map(points: Array) -> tuple[Array, float]:
+    """SMACOF on all pairs, from classical MDS; the coordinates and their sigma."""
+    space = make_space("euclidean", None, points)
+    everyone = np.arange(len(points))
+    distances = space.true_all(space.pairs(everyone, everyone))
+    distances = (distances + distances.T) / 2
+    start = LandmarkMDS(2).fit(distances).coordinates_
+    options: dict[str, Any] = {"n_init": 1, "max_iter": 1000, "eps": 1e-7, "normalized_stress": False}
+    coordinates, _ = smacof(distances, n_components=2, init=start, **options)
+    return coordinates, stress(points, coordinates)
+
+
+def draw(stream: Stream, folder: Path) -> None:
+    """Map a stream in the three ways and write the figure."""
+    points, m = stream.points, stream.m
+    shown = np.linspace(0, len(points) - 1, min(len(points), SAMPLE)).astype(np.int64)
+    batch, floor = batch_map(points[shown])
+    maps, numbers = {}, []
+    for name, mapper in (("the paper's map", papers_map(m)), ("ours", our_map(m))):
+        coordinates = mapper.fit(points).transform(points)
+        sigma = stress(points, coordinates)
+        # Turned onto the batch map, so that the eye compares shapes and not directions.
+        turn = align(coordinates[shown], batch)
+        maps[f"{name}: σ = {sigma:.3f}"] = (move(coordinates[shown], *turn), move(mapper.landmark_embedding_, *turn))
+        numbers.append(f"{name} {sigma:.4f}")
+    sampled = f" on {SAMPLE:,} points" if len(shown) < len(points) else ""
+    maps[f"batch SMACOF{sampled}: σ = {floor:.3f}"] = (batch, None)
+    title = f"{stream.name}: {len(points):,} points, {m} landmarks"
+    color = None if stream.color is None else stream.color[shown]
+    figure = comparison_figure(maps, color=color, color_label=stream.color_label, title=title)
+    file = folder / f"gallery-{stream.name.lower()}.png"
+    figure.savefig(file, dpi=100, bbox_inches="tight")
+    print(f"{stream.name}: {', '.join(numbers)}, batch SMACOF{sampled} {floor:.4f}; {file.name}")
+
+
+def main() -> None:
+    """Write the three figures to the folder that is named, by default the documentation's."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    for stream in load_streams():
+        draw(stream, folder)
+
+
+if __name__ == "__main__":
+    main()
