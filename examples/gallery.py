@@ -11,20 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import smacof
 
 from driftmap import DriftMap
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding import LandmarkMDS, align, move
-from driftmap.metrics import make_space
 from driftmap.plot import comparison_figure
 from driftmap.quality import stress
 
 Array = NDArray[np.float64]
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
-SAMPLE = 2000
-"""Points given to batch SMACOF, whose time and memory grow with their square; evenly spread if there are more."""
 
 
 class Stream(NamedTuple):
@@ -33,6 +31,8 @@ class Stream(NamedTuple):
     name: str
     points: Array
     m: int
+    sample: int
+    """Points that are drawn and given to batch SMACOF, whose time and memory grow with their square; evenly spread."""
     color: Any = None
     color_label: str | None = None
 
@@ -41,9 +41,9 @@ def load_streams() -> list[Stream]:
     """The paper's three data sets."""
     stocks, hospital = load_stocks(), load_hospital()
     return [
-        Stream("S-curve", s_curve_stream(), 100),
-        Stream("SPY", stocks.normalized, 10, stocks.dates, "date"),
-        Stream("Hospital", hospital.spectra(), 20, hospital.clock, "time"),
+        Stream("S-curve", s_curve_stream(), 100, 1000),
+        Stream("SPY", stocks.normalized, 10, len(stocks.dates), stocks.dates, "date"),
+        Stream("Hospital", hospital.spectra(), 20, 2000, (hospital.times - hospital.times[0]) / 86_400, "days"),
     ]
 
 
@@ -59,10 +59,7 @@ def our_map(m: int) -> DriftMap:
 
 def batch_map(points: Array) -> tuple[Array, float]:
     """SMACOF on all pairs, from classical MDS; the coordinates and their sigma."""
-    space = make_space("euclidean", None, points)
-    everyone = np.arange(len(points))
-    distances = space.true_all(space.pairs(everyone, everyone))
-    distances = (distances + distances.T) / 2
+    distances = squareform(pdist(points))
     start = LandmarkMDS(2).fit(distances).coordinates_
     options: dict[str, Any] = {"n_init": 1, "max_iter": 1000, "eps": 1e-7, "normalized_stress": False}
     coordinates, _ = smacof(distances, n_components=2, init=start, **options)
@@ -72,7 +69,7 @@ def batch_map(points: Array) -> tuple[Array, float]:
 def draw(stream: Stream, folder: Path) -> None:
     """Map a stream in the three ways and write the figure."""
     points, m = stream.points, stream.m
-    shown = np.linspace(0, len(points) - 1, min(len(points), SAMPLE)).astype(np.int64)
+    shown = np.linspace(0, len(points) - 1, stream.sample).astype(np.int64)
     batch, floor = batch_map(points[shown])
     maps, numbers = {}, []
     for name, mapper in (("the paper's map", papers_map(m)), ("ours", our_map(m))):
@@ -80,10 +77,13 @@ def draw(stream: Stream, folder: Path) -> None:
         sigma = stress(points, coordinates)
         # Turned onto the batch map, so that the eye compares shapes and not directions.
         turn = align(coordinates[shown], batch)
-        maps[f"{name}: σ = {sigma:.3f}"] = (move(coordinates[shown], *turn), move(mapper.landmark_embedding_, *turn))
+        maps[f"{name}: sigma = {sigma:.3f}"] = (
+            move(coordinates[shown], *turn),
+            move(mapper.landmark_embedding_, *turn),
+        )
         numbers.append(f"{name} {sigma:.4f}")
-    sampled = f" on {SAMPLE:,} points" if len(shown) < len(points) else ""
-    maps[f"batch SMACOF{sampled}: σ = {floor:.3f}"] = (batch, None)
+    sampled = f" on {stream.sample:,} points" if len(shown) < len(points) else ""
+    maps[f"batch SMACOF{sampled}: sigma = {floor:.3f}"] = (batch, None)
     title = f"{stream.name}: {len(points):,} points, {m} landmarks"
     color = None if stream.color is None else stream.color[shown]
     figure = comparison_figure(maps, color=color, color_label=stream.color_label, title=title)

@@ -54,7 +54,7 @@ def main() -> None:
         axes.plot(moments, ours, color="#0072B2", marker="D", markersize=3, label="ours")
         axes.set_title(f"{stream.name}, {stream.m} landmarks", loc="left", fontsize=11)
         axes.set_xlabel("points seen")
-        axes.set_ylabel("σ of the points seen")
+        axes.set_ylabel("sigma of the points seen")
         axes.set_ylim(0, 1.08 * max(paper.max(), ours.max()))
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=9)

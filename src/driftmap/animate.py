@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -44,6 +44,8 @@ FORMATS = (".gif", ".mp4")
 POINTS = 5000
 """Points drawn at most, evenly spread over the stream."""
 DPI = 100
+MAP, LEFT, BELOW = 5.6, 0.8, 2.6
+"""Inches: the side of the map, and the room to its left and below it, where the radius is."""
 SECONDS = 0.08
 """How long a picture is shown."""
 HELD = 25
@@ -202,23 +204,29 @@ class Screen:
     """A figure on which scenes are shown one after the other."""
 
     def __init__(self, scenes: list[Scene], arrivals: Ids, coloring: Coloring, title: str) -> None:
+        from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         self.scenes, self._arrivals, self._coloring = scenes, arrivals, coloring
         self._colors, self._k = coloring.of_points(), scenes[-1].points.shape[1]
-        # Names of groups need more room than a colour bar. Both sides are even numbers of pixels, as mp4 wants them.
-        width, height, right = (8.4, 7.2, 2.1) if coloring.groups else (7.4, 7.2, 1.2)
+        everything = np.concatenate([part for scene in scenes for part in (scene.points, scene.landmarks)])
+        panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None, None)
+        spans = spans_of([panel])
+        # Inches. A map in the plane gets axes of its own shape; names of groups need more room than a colour bar.
+        across, right = MAP, 2.1 if coloring.groups else 1.2
+        high = {1: 0.6 * MAP, 2: MAP * min(1.0, float(spans[1] / spans[0])) if self._k == 2 else MAP, 3: MAP}[self._k]
+        width, height = LEFT + across + right, BELOW + high + 0.6
+        # Both sides are even numbers of pixels, as mp4 wants them.
+        width, height = (2 * round(side * DPI / 2) / DPI for side in (width, height))
         figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white")
-        self._canvas = FigureCanvasAgg(figure)
-        left, across = 0.8 / width, (width - 0.8 - right) / width
+        self._canvas: Any = FigureCanvasAgg(figure)
         space: dict[str, Any] = {"projection": "3d", "computed_zorder": False} if self._k == 3 else {}
-        self._map = figure.add_axes((left, 0.3, across, 0.62), **space)
-        self._curve = figure.add_axes((left, 0.08, across, 0.12))
-        boxes = [part for scene in scenes for part in (scene.points, scene.landmarks)]
-        corners = np.array([np.min([b.min(axis=0) for b in boxes], axis=0), np.max([b.max(axis=0) for b in boxes], axis=0)])
-        panel = Panel(title, corners, None, None)
-        set_up(self._map, panel, spans_of([panel]))
+        left, across = LEFT / width, across / width
+        with rc_context({"grid.color": FAINT, "grid.linewidth": 0.7}):
+            self._map: Any = figure.add_axes((left, BELOW / height, across, high / height), **space)
+            self._curve: Any = figure.add_axes((left, 0.6 / height, across, 0.9 / height))
+        set_up(self._map, panel, spans)
         self._set_up_curve()
         explain(figure, [self._map], coloring, landmarks=True)
         self._drawn: list[Any] = []
@@ -235,12 +243,64 @@ class Screen:
         ax.tick_params(labelsize=9, colors=GREY, labelcolor=INK, length=3)
         ax.spines[["top", "right"]].set_visible(False)
         ax.spines[["left", "bottom"]].set_color(GREY)
-        ax.grid(visible=True, color=FAINT, linewidth=0.7)
+        ax.grid(visible=True)
         ax.set_axisbelow(True)
 
     def picture(self, number: int) -> Image:
         """One of the scenes as an image, (height, width, 3)."""
+        scene, k = self.scenes[number], self._k
         for artist in self._drawn:
             artist.remove()
-        scene, k, n = self.scenes[number], self._k, len(scene := self.scenes[number].points) * 0 + len(self._arrivals)
-        raise NotImplementedError
+        shown, m = len(scene.points), len(scene.landmarks)
+        points, marks = list(scene.points.T), list(scene.landmarks.T)
+        if k == 1:
+            points, marks = [self._arrivals[:shown], *points], [scene.landmark_arrivals, *marks]
+        style = point_style(self._coloring, len(self._arrivals), k)
+        so_far = self.scenes[: number + 1]
+        self._drawn = [
+            self._map.scatter(*points, c=self._colors[:shown], **style),
+            self._map.scatter(*marks, **landmark_style(m, k)),
+            *self._curve.plot([s.seen for s in so_far], [s.radius for s in so_far], color=INK, linewidth=1.2),
+            *self._curve.plot([scene.seen], [scene.radius], "D", color=INK, markersize=4, clip_on=False),
+        ]
+        self._curve.set_title(
+            f"{scene.seen:,} points seen, {m} landmarks, radius {scene.radius:.4g}", loc="left", fontsize=10, color=INK
+        )
+        self._canvas.draw()
+        return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
+
+    def pictures(self) -> Iterator[Image]:
+        """All scenes in order."""
+        return map(self.picture, range(len(self.scenes)))
+
+
+def _write_gif(screen: Screen, file: BinaryIO) -> None:
+    from PIL import Image as Pillow
+
+    # One palette for all pictures, from the one that shows everything: others would flicker.
+    palette = Pillow.fromarray(screen.picture(-1)).quantize(256)
+    plain = Pillow.Dither.NONE
+    first, *others = (Pillow.fromarray(p).quantize(palette=palette, dither=plain) for p in screen.pictures())
+    milliseconds = [round(1000 * SECONDS)] * len(others) + [round(1000 * SECONDS * HELD)]
+    first.save(file, format="GIF", save_all=True, append_images=others, duration=milliseconds, loop=0)
+
+
+def _write_mp4(screen: Screen, path: Path, program: str) -> None:
+    height, width, _ = screen.picture(0).shape
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{1 / SECONDS}", "-i", "-"]
+    # Nothing in the file that depends on the time or the version; a pixel format that all players know.
+    wanted = ["-pix_fmt", "yuv420p", "-fflags", "+bitexact", "-flags:v", "+bitexact", "-f", "mp4", "-y", str(path)]
+    command = [program, "-loglevel", "error", *given, *wanted]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        try:
+            for picture in screen.pictures():
+                process.stdin.write(picture.tobytes())
+            for _ in range(HELD - 1):
+                process.stdin.write(picture.tobytes())
+        except BrokenPipeError:
+            pass  # it ended early, and says below why
+        _, errors = process.communicate()
+    if process.returncode != 0:
+        lines = errors.decode(errors="replace").strip().splitlines()
+        raise OSError(f"ffmpeg failed: {lines[-1] if lines else f'exit code {process.returncode}'}")

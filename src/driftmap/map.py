@@ -47,8 +47,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
         How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses; an
         object with the members of :class:`~driftmap.embedding.Embedding` is copied and used.
-    n_anchors : int, optional
-        With "stress": fit the map to up to so many weighted stored points instead of the landmarks only.
+    n_anchors : int or None
+        With "stress": fit the map to up to so many weighted stored points, whose distances follow from those to the
+        landmarks; None: to the landmarks only.
     align : bool
         Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
     metric, metric_params
@@ -75,8 +76,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         *,
         n_landmarks: int = 100,
         rule: str = "tight",
-        embedding: str | Embedding = "lmds",
-        n_anchors: int | None = None,
+        embedding: str | Embedding = "stress",
+        n_anchors: int | None = 200,
         align: bool = True,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,

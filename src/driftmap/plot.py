@@ -383,7 +383,9 @@ def explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: 
         return
     scale = ScalarMappable(_norm(coloring), _colormap())
     if hasattr(beside, "zaxis"):
-        bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=0.06)
+        # Without a layout engine nothing keeps the bar clear of the third axis' name.
+        pad = 0.06 if figure.get_layout_engine() is not None else 0.14
+        bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=pad)
     else:  # as high as the axes, whatever shape the map gives them
         bar = figure.colorbar(scale, cax=beside.inset_axes((1.03, 0.0, 0.03, 1.0)))
     bar.outline.set_visible(False)

@@ -12,20 +12,32 @@ from typing import Any
 import numpy as np
 
 from driftmap import DriftMap
+from driftmap.animate import FORMATS as ANIMATIONS
+from driftmap.animate import Film, require_ffmpeg
 from driftmap.cli import arguments as kinds
 from driftmap.cli.arrays import open_contacts
 from driftmap.cli.errors import UserError, refused_by_library, warn
-from driftmap.cli.outputs import Coordinates, Landmarks, Output, Picture, coordinate_columns, landmark_columns
+from driftmap.cli.outputs import (
+    Animation,
+    Coordinates,
+    Landmarks,
+    Output,
+    Picture,
+    coordinate_columns,
+    landmark_columns,
+)
 from driftmap.cli.passes import Mapped, find_scaling, learn, place, place_online
 from driftmap.cli.tables import Table, Wanted, chunk_rows, open_table
 from driftmap.cli.writing import TABLE_SUFFIXES, StandardOutput, Writer, new_file, new_table
 from driftmap.frames import EMBEDDINGS
 from driftmap.landmarks.online import RULES
+from driftmap.map import Trust
 from driftmap.metrics import make_space
 from driftmap.plot import FORMATS, require_matplotlib
 from driftmap.quality import landmark_stress
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
+N_PICTURES = 100
 
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
@@ -37,11 +49,16 @@ read in pieces. The first line of CSV is a header if any of its cells is not a n
 All rows are learnt first; then every row is mapped in the final frame. With --online, each row is mapped as it arrives,
 in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.
 
+--trust adds two columns that say which rows the map does not represent: "reach", the distance to the nearest landmark
+divided by the radius (above 1: farther out than all rows learnt), and "residual", by how much the row's distances to
+the landmarks are off on the map (root mean square, in the units of the data).
+
 examples:
   driftmap embed prices.csv --label date --normalize minmax --plot map.png -o map.csv
   driftmap embed sensors.parquet --columns temp,load --landmarks 200 --landmarks-out landmarks.csv
   tail -f sensors.csv | driftmap embed - --online
   driftmap embed --contacts contacts.dat.gz --decay 0.01 -o days.parquet
+  driftmap embed prices.csv --label date --animate map.gif --trust -o map.csv
 """
 
 
@@ -81,7 +98,21 @@ def register(subparsers: kinds.Subparsers) -> None:
     out.add_argument(
         "-o", "--output", type=table, metavar="OUT", help="coordinates: .csv, .parquet or .npy; default: CSV on stdout"
     )
+    out.add_argument("--trust", action="store_true", help="two more columns, reach and residual: see above")
     out.add_argument("--plot", type=figure, metavar="FIGURE", help="the map as .png, .svg or .pdf")
+    out.add_argument("--shade", choices=Trust._fields, help="colour the plot by this instead of by label or arrival")
+    out.add_argument(
+        "--animate",
+        type=kinds.file_with_suffix(*ANIMATIONS),
+        metavar="FILM",
+        help="the map growing, as .gif or .mp4 (which needs ffmpeg)",
+    )
+    out.add_argument(
+        "--animate-frames",
+        type=kinds.integer_from(2, 1000),
+        metavar="N",
+        help="about how many pictures --animate shows (default: 100)",
+    )
     out.add_argument(
         "--landmarks-out", type=table, metavar="OUT", help="the landmarks: arrival, mass, coordinates, row"
     )
@@ -100,8 +131,9 @@ def run(args: argparse.Namespace) -> int:
     )
     with contextlib.ExitStack() as stack:
         table = stack.enter_context(_open(args))
-        outputs = _outputs(args, table, stack)
-        for mapped in _mapped(args, table, mapper):
+        film = None if args.animate is None else Film(mapper, args.animate_frames or N_PICTURES)
+        outputs = _outputs(args, table, film, stack)
+        for mapped in _mapped(args, table, mapper, film):
             for output in outputs:
                 output.take(mapped, mapper)
             if outputs and all(output.closed for output in outputs):
@@ -138,11 +170,19 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError("--label is for tables; contacts are coloured by their time")
     if args.metric == "precomputed":
         raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
+    if args.trust and args.json and args.output is None:
+        raise UserError("--trust adds columns to the coordinates, which --json writes only to -o")
+    if args.shade is not None and args.plot is None:
+        raise UserError("--shade is for figures: add --plot")
+    if args.animate_frames is not None and args.animate is None:
+        raise UserError("--animate-frames is for animations: add --animate")
     with refused_by_library():
         make_space(args.metric, None, np.zeros((1, 2)))
-        if args.plot is not None:
+        if args.plot is not None or args.animate is not None:
             require_matplotlib()
-    paths = [path.resolve() for path in (args.output, args.plot, args.landmarks_out) if path is not None]
+    if args.animate is not None and args.animate.suffix.lower() == ".mp4":
+        require_ffmpeg()
+    paths = [path.resolve() for path in _files(args).values()]
     if len(set(paths)) < len(paths):
         raise UserError("two outputs have the same name")
 
@@ -153,35 +193,48 @@ def _open(args: argparse.Namespace) -> contextlib.AbstractContextManager[Table]:
     return open_table(args.file, Wanted(args.columns, args.label, args.header), once=args.online)
 
 
-def _outputs(args: argparse.Namespace, table: Table, stack: contextlib.ExitStack) -> list[Output]:
+def _files(args: argparse.Namespace) -> dict[str, Path]:
+    """The files that are to be written, by the names they have in the summary."""
+    names = ("output", "plot", "landmarks_out", "animate")
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
+def _outputs(args: argparse.Namespace, table: Table, film: Film | None, stack: contextlib.ExitStack) -> list[Output]:
     """Open everything that is to be written, so that a bad path fails before the work is done."""
     outputs: list[Output] = []
     # An NPY file has room for numbers only: times, but no labels.
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
-    names = coordinate_columns(table, args.components, online=args.online, with_label=with_label)
+    chosen = {"with_label": with_label, "with_trust": args.trust}
+    names = coordinate_columns(table, args.components, online=args.online, **chosen)
     if args.output is not None:
         writer: Writer = stack.enter_context(new_table(args.output, names))
-        outputs.append(Coordinates(writer, with_label=with_label))
+        outputs.append(Coordinates(writer, **chosen))
     elif not args.json:
         writer = StandardOutput(names, at_once=_is_live(args))
         stack.callback(writer.close)
-        outputs.append(Coordinates(writer, with_label=with_label))
+        outputs.append(Coordinates(writer, **chosen))
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
         names = landmark_columns(table, args.components, with_label=with_label)
         outputs.append(Landmarks(stack.enter_context(new_table(args.landmarks_out, names)), with_label=with_label))
     if args.plot is not None:
-        outputs.append(Picture(stack.enter_context(new_file(args.plot)), args.plot, table, online=args.online))
+        file = stack.enter_context(new_file(args.plot))
+        outputs.append(Picture(file, args.plot, table, online=args.online, shade=args.shade))
+    if film is not None:
+        outputs.append(Animation(stack.enter_context(new_file(args.animate)), args.animate, table, film))
     return outputs
 
 
-def _mapped(args: argparse.Namespace, table: Table, mapper: DriftMap) -> Iterator[Mapped]:
+def _mapped(args: argparse.Namespace, table: Table, mapper: DriftMap, film: Film | None) -> Iterator[Mapped]:
+    with_trust = args.trust or args.shade is not None
+    feed = None if film is None else film.feed
     if args.online:
-        yield from place_online(table, mapper, 1 if _is_live(args) else min(ONLINE_ROWS, chunk_rows(table)))
+        rows = 1 if _is_live(args) else min(ONLINE_ROWS, chunk_rows(table))
+        yield from place_online(table, mapper, rows, feed, with_trust=with_trust)
         return
     scaling = find_scaling(table, args.normalize)
-    n = learn(table, mapper, scaling)
-    yield from place(table, mapper, scaling, n)
+    n = learn(table, mapper, scaling, feed)
+    yield from place(table, mapper, scaling, n, with_trust=with_trust)
 
 
 def _is_live(args: argparse.Namespace) -> bool:
@@ -190,7 +243,6 @@ def _is_live(args: argparse.Namespace) -> bool:
 
 
 def _summary(args: argparse.Namespace, table: Table, mapper: DriftMap) -> dict[str, Any]:
-    files = {"output": args.output, "plot": args.plot, "landmarks_out": args.landmarks_out}
     return {
         "input": table.name,
         "rows": mapper.n_samples_seen_,
@@ -207,5 +259,5 @@ def _summary(args: argparse.Namespace, table: Table, mapper: DriftMap) -> dict[s
         "covering_radius": mapper.covering_radius_,
         "replacements": mapper.n_replacements_,
         "landmark_stress": landmark_stress(mapper),
-        **{name: str(path) for name, path in files.items() if path is not None},
+        **{name: str(path) for name, path in _files(args).items()},
     }

@@ -1,4 +1,4 @@
-"""What becomes of mapped rows: coordinates, a table of the landmarks, a figure. Each output watches the rows go by."""
+"""What becomes of mapped rows: tables of coordinates and landmarks, a figure, an animation. Each watches them go by."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import DriftMap
+from driftmap.animate import Film, save_animation, stride
 from driftmap.cli.labels import as_color
 from driftmap.cli.passes import Mapped
 from driftmap.cli.tables import Array, Table
 from driftmap.cli.writing import Column, StandardOutput, Writer
+from driftmap.map import Trust
 from driftmap.plot import map_figure, save_figure
 
 
@@ -35,17 +37,17 @@ def axis_names(k: int) -> list[str]:
     return [f"x{i}" for i in range(1, k + 1)]
 
 
-def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool) -> list[str]:
+def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool, with_trust: bool) -> list[str]:
     """Names of the columns that :class:`Coordinates` writes."""
     label = [table.label] if with_label and table.label is not None else []
-    return label + ["frame"] * online + axis_names(k)
+    return label + ["frame"] * online + axis_names(k) + list(Trust._fields) * with_trust
 
 
 class Coordinates:
-    """The coordinates of every row, after its label and its frame where there are any."""
+    """The coordinates of every row, after its label and its frame where there are any, before its trust."""
 
-    def __init__(self, writer: Writer, *, with_label: bool) -> None:
-        self._writer, self._with_label = writer, with_label
+    def __init__(self, writer: Writer, *, with_label: bool, with_trust: bool) -> None:
+        self._writer, self._with_label, self._with_trust = writer, with_label, with_trust
 
     @property
     def closed(self) -> bool:
@@ -57,7 +59,8 @@ class Coordinates:
         columns: list[Column] = [mapped.chunk.labels] if self._with_label and mapped.chunk.labels is not None else []
         if mapped.frames is not None:
             columns.append(mapped.frames)
-        self._writer.write([*columns, *mapped.coordinates.T])
+        trust = mapped.trust if self._with_trust and mapped.trust is not None else ()
+        self._writer.write([*columns, *mapped.coordinates.T, *trust])
 
     def finish(self, mapper: DriftMap) -> None:
         """Nothing is left to do; whoever opened the writer closes it."""
@@ -101,34 +104,68 @@ class Landmarks:
 
 
 class Picture:
-    """The map as a figure, coloured by label or else by arrival."""
+    """The map as a figure, coloured by trust if it is to be shaded, by label if there is one, or else by arrival."""
 
     closed = False
 
-    def __init__(self, file: BinaryIO, path: Path, table: Table, *, online: bool) -> None:
+    def __init__(self, file: BinaryIO, path: Path, table: Table, *, online: bool, shade: str | None) -> None:
         self._file, self._kind = file, path.suffix[1:].lower()
         self._title = Path(table.name).name + (" (each row when it came)" if online else "")
-        self._label = table.label
+        self._label, self._shade = table.label, shade
         self._coordinates: list[Array] = []
+        self._shades: list[Array] = []
         self._labels: list[Any] = []
 
     def take(self, mapped: Mapped, mapper: DriftMap) -> None:
-        """Keep the coordinates and labels."""
+        """Keep the coordinates, and what colours them."""
         self._coordinates.append(mapped.coordinates)
-        if mapped.chunk.labels is not None:
+        if self._shade is not None:
+            self._shades.append(getattr(mapped.trust, self._shade))
+        elif mapped.chunk.labels is not None:
             self._labels.extend(mapped.chunk.labels)
 
     def finish(self, mapper: DriftMap) -> None:
         """Draw."""
-        labels, color = self._labels, None
-        if labels:
-            color = as_color(labels) if any(isinstance(label, str) for label in labels) else np.array(labels)
         figure = map_figure(
             np.concatenate(self._coordinates),
             mapper.landmark_embedding_,
-            color=color,
-            color_label=self._label,
+            color=_color(self._labels) if self._shade is None else np.concatenate(self._shades),
+            color_label=self._label if self._shade is None else self._shade,
             title=self._title,
             landmark_arrivals=mapper.landmark_indices_,
         )
         save_figure(figure, self._file, self._kind)
+
+
+class Animation:
+    """The map growing as the stream arrives, coloured by label or else by arrival."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, path: Path, table: Table, film: Film) -> None:
+        self._file, self._kind = file, path.suffix[1:].lower()
+        self._title, self._label, self._film = Path(table.name).name, table.label, film
+        self._labels: list[Any] = []
+        self._stride = 1
+
+    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+        """Keep the labels of the points that may be drawn."""
+        labels = mapped.chunk.labels
+        if labels is None:
+            return
+        self._labels.extend(labels[-mapped.first % self._stride :: self._stride])
+        needed = stride(mapped.first + len(labels))
+        if needed > self._stride:
+            self._labels = self._labels[:: needed // self._stride]
+            self._stride = needed
+
+    def finish(self, mapper: DriftMap) -> None:
+        """Draw."""
+        color = _color(self._labels)
+        save_animation(self._film, self._file, self._kind, color=color, color_label=self._label, title=self._title)
+
+
+def _color(labels: list[Any]) -> NDArray[Any] | None:
+    if not labels:
+        return None
+    return as_color(labels) if any(isinstance(label, str) for label in labels) else np.array(labels)

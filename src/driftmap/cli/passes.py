@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from driftmap import DriftMap
 from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.cli.progress import Progress
 from driftmap.cli.tables import Array, Chunk, Table, chunk_rows
+from driftmap.map import Trust
 
 Labels = list[str] | Array | None
+Feed = Callable[[Array], Any]
 
 
 class Scaling(NamedTuple):
@@ -38,6 +40,8 @@ class Mapped(NamedTuple):
     coordinates: Array
     frames: NDArray[np.int64] | None = None
     """For each row, the number of the frame in which it was placed: one more at each change of the landmarks."""
+    trust: Trust | None = None
+    """How well the map represents each row, where that is wanted; in the frame in which the row was placed."""
 
 
 def find_scaling(table: Table, kind: str) -> Scaling | None:
@@ -69,47 +73,57 @@ def _running_sum(start: Array, rows: Array) -> Array:
     return np.asarray(np.add.accumulate(np.vstack([start, rows]), axis=0)[-1])
 
 
-def learn(table: Table, mapper: DriftMap, scaling: Scaling | None) -> int:
-    """Learn from all rows and return their number."""
+def learn(table: Table, mapper: DriftMap, scaling: Scaling | None, feed: Feed | None = None) -> int:
+    """Learn from all rows and return their number; ``feed`` hands them to the mapper in its own way."""
     n = 0
     with Progress("learning") as progress:
         for chunk in table.chunks(chunk_rows(table)):
             with refused_by_library():
-                mapper.partial_fit(chunk.features if scaling is None else scaling(chunk.features))
+                (feed or mapper.partial_fit)(chunk.features if scaling is None else scaling(chunk.features))
             n += len(chunk.features)
             progress.update(len(chunk.features), chunk.fraction, f"radius {mapper.radius_:.4g}")
     _check_any(n, table)
     return n
 
 
-def place(table: Table, mapper: DriftMap, scaling: Scaling | None, n: int) -> Iterator[Mapped]:
+def place(
+    table: Table, mapper: DriftMap, scaling: Scaling | None, n: int, *, with_trust: bool = False
+) -> Iterator[Mapped]:
     """Map all rows in the frame of the landmarks that learning ended with."""
     first = 0
     with Progress("mapping") as progress:
         for chunk in table.chunks(chunk_rows(table)):
             with refused_by_library(), _dimensions_told_later():
-                coordinates = mapper.transform(chunk.features if scaling is None else scaling(chunk.features))
+                features = chunk.features if scaling is None else scaling(chunk.features)
+                coordinates = mapper.transform(features)
+                trust = mapper.trust(features) if with_trust else None
             progress.update(len(coordinates), chunk.fraction)
-            yield Mapped(first, chunk, coordinates)
+            yield Mapped(first, chunk, coordinates, trust=trust)
             first += len(coordinates)
     if first != n:
         raise UserError(f"{table.name} changed while it was read: it had {n} rows, then {first}")
 
 
-def place_online(table: Table, mapper: DriftMap, rows: int) -> Iterator[Mapped]:
-    """Learn from each row and map it at once, in the frame of that moment."""
+def place_online(
+    table: Table, mapper: DriftMap, rows: int, feed: Feed | None = None, *, with_trust: bool = False
+) -> Iterator[Mapped]:
+    """Learn from each row and map it at once, in the frame of that moment; ``feed`` as in :func:`learn`."""
     first = 0
     with Progress("mapping") as progress:
         for chunk in table.chunks(rows):
             n = len(chunk.features)
             coordinates, frames = np.empty((n, mapper.n_components)), np.empty(n, dtype=np.int64)
+            trust = Trust(np.empty(n), np.empty(n)) if with_trust else None
             with refused_by_library(), _dimensions_told_later():
                 for i in range(n):
                     row = chunk.features[i : i + 1]
-                    coordinates[i] = mapper.partial_fit(row).transform(row)[0]
+                    (feed or mapper.partial_fit)(row)
+                    coordinates[i] = mapper.transform(row)[0]
                     frames[i] = mapper.frame_
+                    if trust is not None:
+                        (trust.reach[i],), (trust.residual[i],) = mapper.trust(row)
             progress.update(n, chunk.fraction, f"radius {mapper.radius_:.4g}")
-            yield Mapped(first, chunk, coordinates, frames)
+            yield Mapped(first, chunk, coordinates, frames, trust)
             first += n
     _check_any(first, table)
 

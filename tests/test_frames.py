@@ -1,0 +1,157 @@
+"""Steadiness: frames are laid on the one given out before."""
+
+import os
+import warnings
+
+import numpy as np
+import pytest
+from streams import make
+
+from driftmap import DriftMap, quality
+
+EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
+
+
+def watched(mapper, X, first):
+    """Ask for coordinates after every arrival; the displacements of stored points at replacements from ``first`` on."""
+    seen, frame = [], 0
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the landmarks so far span")  # true of the first few points
+        for n, x in enumerate(X):
+            before, frame = frame, mapper.partial_fit(x[None]).frame_
+            if frame > before > 0 and n >= first:
+                seen.append(mapper.frames_[-1].displacement)
+    return seen
+
+
+def test_frames_are_counted_when_landmarks_have_changed_and_coordinates_are_asked_for():
+    X = make("walk", 120, 3, seed=0)
+    mapper = DriftMap(n_landmarks=8)
+    mapper.partial_fit(X[:60]).partial_fit(X[60:90])
+    assert mapper.frame_ == 1
+    assert mapper.frames_ == []
+    mapper.partial_fit(mapper.landmarks_)  # covered
+    mapper.transform(X)
+    assert mapper.frame_ == 1
+    mapper.partial_fit(X[90:])
+    assert mapper.n_replacements_ > 0
+    mapper.transform(X)
+    assert mapper.frame_ == 2
+    (change,) = mapper.frames_
+    assert change.frame == 2
+    np.testing.assert_allclose(change.rotation @ change.rotation.T, np.eye(2), atol=1e-12)
+    assert 0 <= change.displacement.median <= change.displacement.max
+
+
+@pytest.mark.parametrize("embedding", EMBEDDINGS)
+def test_the_displacement_told_is_that_of_the_points(embedding):
+    X = make("walk", 200, 4, seed=1)
+    mapper = DriftMap(n_landmarks=10, embedding=embedding).fit(X[:150])
+    mapper.transform(X[:1])
+    landmarks = mapper.landmark_indices_
+    for n in range(150, 200):  # up to the first change
+        before = mapper.transform(X[: n + 1])
+        mapper.partial_fit(X[n : n + 1])
+        if not np.array_equal(landmarks, mapper.landmark_indices_):
+            break
+    after = mapper.transform(X[: n + 1])
+    assert mapper.frames_[-1].displacement == pytest.approx(quality.displacement(before, after))
+
+
+@pytest.mark.parametrize("embedding", EMBEDDINGS)
+def test_alignment_changes_no_distances_on_the_map(embedding):
+    X = make("walk", 300, 4, seed=2)
+    maps = []
+    for align in (True, False):
+        mapper = DriftMap(n_landmarks=12, embedding=embedding, align=align)
+        for part in np.split(X, 10):
+            mapper.partial_fit(part)
+            Y = mapper.transform(X)
+        maps.append(quality.stress(X, Y))
+    # stress also starts from the last frame where it is aligned, and may end in another minimum
+    assert maps[0] == pytest.approx(maps[1], rel=1e-9 if embedding != "stress" else 0.05)
+
+
+def crossing(n=400):
+    """A cloud whose longest direction changes from the first to the second axis: eigenvectors swap on the way."""
+    rng = np.random.default_rng(0)
+    growth = np.linspace(1, 3, n)[:, None]
+    return rng.uniform(-1, 1, (n, 3)) * np.hstack([np.full((n, 1), 2.0), growth, np.full((n, 1), 0.1)])
+
+
+@pytest.mark.parametrize("embedding", EMBEDDINGS)
+def test_no_jump_where_eigenvalues_cross(embedding):
+    X = crossing()
+    still = watched(DriftMap(n_landmarks=15, embedding=embedding), X, first=40)
+    assert len(still) > 20
+    assert max(change.median for change in still) < 0.03
+
+
+def test_without_alignment_the_map_does_jump_there():
+    """Else the test above could not fail."""
+    jumping = watched(DriftMap(n_landmarks=15, embedding="lmds", align=False), crossing(), first=40)
+    assert max(change.median for change in jumping) > 0.3
+
+
+@pytest.mark.parametrize("name", ["s_curve", "spy", "hospital"])
+def test_the_map_of_the_papers_data_stays_in_place(name):
+    """At replacements: half of the stored points move by less than these shares of the map's diameter."""
+    from driftmap import datasets
+
+    if name != "s_curve" and not os.environ.get("DRIFTMAP_DATA"):
+        pytest.skip("the paper's data are not here: set DRIFTMAP_DATA")
+    X, m = {
+        "s_curve": lambda: (datasets.s_curve_stream(), 100),
+        "spy": lambda: (datasets.load_stocks().normalized, 10),
+        "hospital": lambda: (datasets.load_hospital().spectra(), 20),
+    }[name]()
+    medians = [change.median for change in watched(DriftMap(2, n_landmarks=m), X, first=2 * m)]
+    assert len(medians) > 80
+    assert np.median(medians) < 0.002
+    assert np.quantile(medians, 0.9) < 0.01
+    assert max(medians) < 0.04
+
+
+def test_missing_dimensions_stay_zero():
+    X = make("collinear", 80, 3, seed=0)
+    mapper = DriftMap(2, n_landmarks=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for part in np.split(X, 8):
+            assert not mapper.partial_fit(part).transform(X)[:, 1].any()
+    assert mapper.frame_ > 1
+
+
+def test_a_line_that_does_not_flip():
+    X = np.cumsum(np.abs(make("stationary", 200, 1, seed=0)), axis=0)
+    mapper = DriftMap(1, n_landmarks=5)
+    directions = set()
+    for part in np.split(X, 40):
+        positions = mapper.partial_fit(part).transform(X[:5])[:, 0]
+        directions.add(bool(positions[-1] > positions[0]))
+    assert len(directions) == 1
+
+
+@pytest.mark.parametrize("embedding", EMBEDDINGS)
+def test_trust_tells_which_points_the_map_does_not_represent(embedding):
+    X = make("walk", 300, 5, seed=4)
+    mapper = DriftMap(2, n_landmarks=20, embedding=embedding).fit(X)
+    seen = mapper.trust(X)
+    assert seen.reach.max() == pytest.approx(1.0)  # some point lies at the covering radius
+    assert (seen.residual >= 0).all()
+    far = mapper.trust(X[:1] + 1000.0)
+    assert far.reach[0] > 1
+    assert far.residual[0] > seen.residual.max()
+    distances = np.linalg.norm(X[7] - mapper.landmarks_, axis=1)
+    on_map = np.linalg.norm(mapper.transform(X[7:8]) - mapper.landmark_embedding_, axis=1)
+    masses = mapper.landmark_mass_ / mapper.landmark_mass_.sum()
+    assert seen.residual[7] == pytest.approx(np.sqrt(np.sum(masses * (distances - on_map) ** 2)))
+
+
+def test_displacement_by_hand():
+    before, after = np.array([[0.0, 0.0], [0.0, 10.0], [5.0, 5.0]]), np.array([[0.0, 1.0], [0.0, 10.0], [5.0, 7.0]])
+    assert quality.displacement(before, after) == (0.1, 0.2)
+    assert quality.displacement(np.zeros((2, 2)), np.zeros((2, 2))) == (0.0, 0.0)
+    assert quality.displacement(np.zeros((2, 2)), np.ones((2, 2))) == (np.inf, np.inf)
+    with pytest.raises(ValueError, match="same shape"):
+        quality.displacement(before, after[:2])
