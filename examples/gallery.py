@@ -71,7 +71,8 @@ def draw(stream: Stream, folder: Path) -> None:
     points, m = stream.points, stream.m
     shown = np.linspace(0, len(points) - 1, stream.sample).astype(np.int64)
     batch, floor = batch_map(points[shown])
-    maps, numbers = {}, []
+    maps: dict[str, tuple[Array, Array | None]] = {}
+    numbers = []
     for name, mapper in (("the paper's map", papers_map(m)), ("ours", our_map(m))):
         coordinates = mapper.fit(points).transform(points)
         sigma = stress(points, coordinates)

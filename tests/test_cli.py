@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from driftmap import DriftMap, __version__
+from driftmap import DriftMap, __version__, animate
 from driftmap.cli import main, tables
 from driftmap.cli.progress import Progress
 from driftmap.datasets import s_curve_stream
@@ -305,6 +305,148 @@ def test_plots_of_all_kinds_of_labels(folder, options):
     assert folder.joinpath("m.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_trust_is_written_after_the_coordinates_in_every_format(folder, capfd, monkeypatch):
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
+    for suffix in ("csv", "parquet", "npy"):
+        run("embed", "dated.csv", "--label", "date", "--landmarks", M, "--trust", "-o", f"o.{suffix}")
+    mapper = fitted()
+    expected = np.column_stack([mapper.transform(X), *mapper.trust(X)])
+    header, rows = parse(folder.joinpath("o.csv").read_text())
+    assert header == ["date", "x1", "x2", "reach", "residual"]
+    np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), expected)
+    table = pq.read_table("o.parquet")
+    assert table.column_names == header
+    np.testing.assert_array_equal(np.column_stack(table.columns[1:]), expected)
+    np.testing.assert_array_equal(np.load("o.npy"), expected)
+    assert expected[:, 2].max() == 1.0  # no row is farther out than the radius
+    assert capfd.readouterr() == ("", "")
+
+
+def test_online_trust_is_that_of_the_frame_in_which_the_row_is_mapped(folder, capfd):
+    run("embed", "t.csv", "--landmarks", M, "--online", "--trust")
+    header, rows = parse(capfd.readouterr().out)
+    assert header == ["frame", "x1", "x2", "reach", "residual"]
+    mapper, expected = DriftMap(n_landmarks=int(M)), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for row in X:
+            mapper.partial_fit([row])
+            expected.append([*mapper.transform([row])[0], *np.concatenate(mapper.trust([row]))])
+    np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), expected)
+
+
+@pytest.mark.parametrize("options", [[], ["--online"]])
+@pytest.mark.parametrize("shade", ["reach", "residual"])
+def test_a_plot_can_be_shaded_by_trust_without_its_columns(folder, monkeypatch, options, shade):
+    from driftmap.cli import outputs
+
+    drawn = {}
+
+    def map_figure(*args, original=outputs.map_figure, **options):
+        drawn.update(options)
+        return original(*args, **options)
+
+    monkeypatch.setattr(outputs, "map_figure", map_figure)
+    command = ["embed", "dated.csv", "--label", "date", "--landmarks", M, *options]
+    run(*command, "--plot", "m.png", "--shade", shade, "-o", "o.csv")
+    run(*command, "--trust", "-o", "trust.csv")
+    header, rows = parse(folder.joinpath("trust.csv").read_text())
+    np.testing.assert_array_equal(drawn["color"], [float(row[header.index(shade)]) for row in rows])
+    assert drawn["color_label"] == shade
+    assert shade not in parse(folder.joinpath("o.csv").read_text())[0]
+
+
+# --- animations ---
+
+
+def pictures(file):
+    """The pictures of an animated GIF, as arrays."""
+    from PIL import Image, ImageSequence
+
+    with Image.open(file) as image:
+        return [np.asarray(picture.convert("RGB")) for picture in ImageSequence.Iterator(image)]
+
+
+@pytest.mark.parametrize("options", [[], ["--online"], ["--components", "1"], ["--components", "3"]])
+def test_an_animation_shows_the_map_growing_and_changes_no_coordinate(folder, monkeypatch, options):
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
+    command = ["embed", "dated.csv", "--label", "date", "--landmarks", M, *options]
+    run(*command, "--animate", "m.gif", "--animate-frames", "8", "-o", "filmed.csv")
+    run(*command, "-o", "o.csv")
+    assert folder.joinpath("filmed.csv").read_bytes() == folder.joinpath("o.csv").read_bytes()
+    shown = pictures("m.gif")
+    assert 6 <= len(shown) <= 13  # from 3/4 to 3/2, and the end
+    ink = [int((picture < 250).any(axis=2).sum()) for picture in shown]
+    assert ink[0] < ink[len(ink) // 2] < ink[-1]
+
+
+def test_an_animation_is_the_same_every_time_and_for_every_size_of_chunk(folder, monkeypatch):
+    written = []
+    for rows in (7, 4096):
+        monkeypatch.setattr(tables, "CHUNK_ROWS", rows)
+        run("embed", "dated.csv", "--label", "date", "--animate", "m.gif", "--animate-frames", "4", "-o", "o.csv")
+        written.append(folder.joinpath("m.gif").read_bytes())
+    assert written[0] == written[1]
+
+
+def test_a_film_draws_a_bounded_number_of_points_where_the_map_puts_them(monkeypatch):
+    monkeypatch.setattr(animate, "POINTS", 50)
+    film = animate.Film(DriftMap(n_landmarks=int(M), embedding="stress"), n_frames=10)
+    for first in range(0, len(X), 40):
+        film.feed(X[first : first + 40])
+    scenes = film.scenes()
+    assert film.arrivals.tolist() == list(range(0, 150, 4))
+    assert [scene.seen for scene in scenes] == [*range(16, 150, 16), 150]
+    assert [len(scene.points) for scene in scenes] == [-(-scene.seen // 4) for scene in scenes]
+    assert [scene.radius for scene in scenes] == sorted(scene.radius for scene in scenes)
+    given = film.mapper.transform(X[film.arrivals])
+    assert np.linalg.norm(scenes[-1].points - given, axis=1).max() < 0.05 * np.ptp(given)
+
+
+@pytest.mark.parametrize("label", [[], ["--label", "kind"]])
+def test_labels_of_a_film_are_those_of_the_points_drawn(folder, monkeypatch, label):
+    from driftmap.cli import outputs
+
+    monkeypatch.setattr(animate, "POINTS", 50)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 7)
+    folder.joinpath("l.csv").write_text(
+        csv_text([[*r[:2], f"n{i}"] for i, r in enumerate(X.tolist())], ["a", "b", "kind"])
+    )
+    seen = {}
+    monkeypatch.setattr(outputs, "save_animation", lambda film, *args, **options: seen.update(options, film=film))
+    run("embed", "l.csv", "--columns", "a,b", *label, "--animate", "m.gif", "-o", "o.csv")
+    assert (seen["color"] is None) == (not label)
+    if label:
+        assert seen["color"].tolist() == [f"n{i}" for i in seen["film"].arrivals]
+
+
+FFMPEG = """#!/bin/sh
+for last; do :; done
+wc -c > "$last"
+"""
+
+
+def test_mp4_goes_through_ffmpeg(folder, capfd, monkeypatch):
+    program = folder / "bin" / "ffmpeg"
+    program.parent.mkdir()
+    command = ["embed", "t.csv", "--landmarks", M, "--animate", "m.mp4", "--animate-frames", 4, "-o", "o.csv"]
+    monkeypatch.setattr(animate.shutil, "which", lambda name: None)
+    assert "mp4 needs the program ffmpeg" in mistake(capfd, *command)
+    monkeypatch.setattr(animate.shutil, "which", lambda name: str(program))
+    program.write_text("#!/bin/sh\necho no such codec >&2\nexit 1\n")
+    program.chmod(0o755)
+    assert "ffmpeg failed: no such codec" in mistake(capfd, *command)
+    assert not folder.joinpath("m.mp4").exists()
+    assert not folder.joinpath("o.csv").exists()
+    program.write_text(FFMPEG)
+    run(*command)
+    n_bytes = int(folder.joinpath("m.mp4").read_text())
+    run(*command[:4], "--animate", "m.gif", "--animate-frames", 4, "-o", "o.csv")
+    shown = pictures("m.gif")
+    assert n_bytes == shown[0].size * (len(shown) + animate.HELD - 1)
+    assert shown[0].shape[0] % 2 == shown[0].shape[1] % 2 == 0
+
+
 def test_the_input_may_be_replaced_by_the_output(folder):
     run("embed", "t.csv", "--landmarks", M, "-o", "t.csv")
     assert_coordinates(folder.joinpath("t.csv").read_text(), mapped())
@@ -451,6 +593,13 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["embed", "t.csv", "-o", "folder.csv"], "folder.csv is a folder"),
         (["embed", "t.csv", "--plot", "o.gif"], "'o.gif' must end in .png, .svg or .pdf"),
         (["embed", "t.csv", "--plot", "no/o.png"], "there is no folder 'no'"),
+        (["embed", "t.csv", "--animate", "o.avi"], "'o.avi' must end in .gif or .mp4"),
+        (["embed", "t.csv", "--animate", "no/o.gif"], "there is no folder 'no'"),
+        (["embed", "t.csv", "--animate", "o.gif", "--animate-frames", "1"], "must be at least 2"),
+        (["embed", "t.csv", "--animate-frames", "9"], "add --animate"),
+        (["embed", "t.csv", "--shade", "reach"], "add --plot"),
+        (["embed", "t.csv", "--shade", "trust", "--plot", "o.png"], "invalid choice: 'trust'"),
+        (["embed", "t.csv", "--trust", "--json"], "--trust adds columns"),
         (["embed", "t.csv", "--landmarks-out", "o.csv", "-o", "./o.csv"], "two outputs have the same name"),
         (["demo", "--landmarks", "2"], "must be at least 3"),
         (["demo", "--seed", "-1"], "must be at least 0"),

@@ -214,17 +214,16 @@ class Screen:
         panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None, None)
         spans = spans_of([panel])
         # Inches. A map in the plane gets axes of its own shape; names of groups need more room than a colour bar.
-        across, right = MAP, 2.1 if coloring.groups else 1.2
-        high = {1: 0.6 * MAP, 2: MAP * min(1.0, float(spans[1] / spans[0])) if self._k == 2 else MAP, 3: MAP}[self._k]
-        width, height = LEFT + across + right, BELOW + high + 0.6
+        shape = {1: 0.6, 2: min(1.0, float(spans[-1] / spans[0])), 3: 1.0}[self._k]
+        width, height = LEFT + MAP + (2.1 if coloring.groups else 1.2), BELOW + shape * MAP + 0.6
         # Both sides are even numbers of pixels, as mp4 wants them.
         width, height = (2 * round(side * DPI / 2) / DPI for side in (width, height))
         figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white")
         self._canvas: Any = FigureCanvasAgg(figure)
         space: dict[str, Any] = {"projection": "3d", "computed_zorder": False} if self._k == 3 else {}
-        left, across = LEFT / width, across / width
+        left, across = LEFT / width, MAP / width
         with rc_context({"grid.color": FAINT, "grid.linewidth": 0.7}):
-            self._map: Any = figure.add_axes((left, BELOW / height, across, high / height), **space)
+            self._map: Any = figure.add_axes((left, BELOW / height, across, shape * MAP / height), **space)
             self._curve: Any = figure.add_axes((left, 0.6 / height, across, 0.9 / height))
         set_up(self._map, panel, spans)
         self._set_up_curve()
@@ -278,7 +277,9 @@ def _write_gif(screen: Screen, file: BinaryIO) -> None:
     from PIL import Image as Pillow
 
     # One palette for all pictures, from the one that shows everything: others would flicker.
-    palette = Pillow.fromarray(screen.picture(-1)).quantize(256)
+    palette = Pillow.fromarray(screen.picture(-1)).quantize(255)
+    # Averaging makes white a little grey, so it is added.
+    palette.putpalette([*(palette.getpalette() or []), 255, 255, 255])
     plain = Pillow.Dither.NONE
     first, *others = (Pillow.fromarray(p).quantize(palette=palette, dither=plain) for p in screen.pictures())
     milliseconds = [round(1000 * SECONDS)] * len(others) + [round(1000 * SECONDS * HELD)]

@@ -148,7 +148,7 @@ class LandmarkStress:
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
         """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
-        from driftmap.embedding._placing import arrange, arrange_on_line
+        from driftmap._kernels.placing import arrange, arrange_on_line
 
         columns = np.array(start.T, order="C")
         what = (targets, self._weights, columns, self._tolerance, max_iter)
@@ -172,7 +172,7 @@ class LandmarkStress:
 
     def _settle(self, distances: Array) -> tuple[Array, Array]:
         """Positions of points and their losses."""
-        from driftmap.embedding._placing import place_rows, place_rows_on_line
+        from driftmap._kernels.placing import place_rows, place_rows_on_line
 
         distances = np.ascontiguousarray(distances, dtype=np.float64)
         if distances.ndim != 2 or distances.shape[1] != self._projection.shape[1]:

@@ -51,7 +51,8 @@ def load_streams(names: Sequence[str], data: PathLike | None = None) -> list[Str
         try:
             streams.append(load(name, data))
         except (OSError, ImportError, ValueError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
+            # The remedies follow below, in the words of the command line.
+            reason = " ".join(str(error).split()).split(": pip install")[0].split(". ")[0]
             raise MissingDataError(
                 f"no usable {DATA_SETS[name]} data ({reason}); {HOW_TO_GET[name]}. "
                 "`driftmap reproduce s-curve` needs no data"

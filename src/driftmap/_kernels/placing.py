@@ -1,10 +1,9 @@
-"""Compiled loops of stress placement. Imports numba, so it is loaded by the first fit, not with the package.
+"""Stress placement: fixed points arranged among themselves, and other points placed by their distances to them.
 
 The loss of a position y is the sum over fixed points p of ``weight * (distance - |y - p|)^2``. Fixed points come as
 columns, (k, a), so that the innermost loops run over them without a branch. Sums may be reordered for that, but always
 in the same way: what becomes of a row depends on nothing but the row.
 """
-# mypy: disallow-untyped-decorators=False, disallow-untyped-defs=False, disallow-untyped-calls=False
 
 import numba
 import numpy as np
