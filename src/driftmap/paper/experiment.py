@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftmap.datasets import HOSPITAL_FILE, HOSPITAL_URL, STOCKS_FILE, PathLike
-from driftmap.paper import findings, report, table
+from driftmap.paper import fidelity, findings, report, table
 from driftmap.paper.curves import SweepPoint, Timing, stress_against_m, time_against_n
 from driftmap.paper.effort import FULL, Effort
 from driftmap.paper.figures import Plate, all_plates, new_figure, save
@@ -39,6 +39,7 @@ class Reproduction(NamedTuple):
     found: findings.Findings
     timings: list[Timing]
     sweep: list[SweepPoint]
+    fidelities: list[fidelity.Fidelity]
     plates: list[Plate]
     files: list[Path]
     seconds: float
@@ -101,8 +102,11 @@ def reproduce(
     tell("what the paper states outside Table 1", 0.0)
     found = findings.find(measured)
     cells = table.table_cells(measured)
+    fidelities = fidelity.fidelity(measured, effort, partial(tell, "a truer map from the same landmarks"))
 
     files = _write_tables(out, effort, cells, found, timings, sweep)
+    files.append(_write(out / "fidelity.md", fidelity.to_markdown(fidelities, effort.mode)))
+    files.append(_write(out / "fidelity.csv", _csv(fidelities, effort.mode)))
     plates = []
     for plate in all_plates(measured, timings, sweep, found.dislocations):
         tell("figures", 0.0)
@@ -110,10 +114,13 @@ def reproduce(
         plates.append(plate)
     tell("report", 0.0)
     result = Reproduction(
-        effort, measured, cells, found, timings, sweep, plates, files, seconds=time.monotonic() - start
+        effort, measured, cells, found, timings, sweep, fidelities, plates, files, seconds=time.monotonic() - start
     )
     files.append(
-        _write(out / "report.html", report.to_html(cells, found, plates, out / "figures", effort, result.seconds))
+        _write(
+            out / "report.html",
+            report.to_html(cells, found, fidelities, plates, out / "figures", effort, result.seconds),
+        )
     )
     return result
 
@@ -165,6 +172,10 @@ def summary(result: Reproduction) -> list[str]:
         ]
     lines += ["", "Table 1:"]
     lines += [f"  {line}" for line in table.agreement(result.cells)]
+    lines += ["", "Stress of maps from the landmarks of one pass (all columns: fidelity.md):"]
+    heading, *body = fidelity.as_table(result.fidelities)
+    widths = [max(map(len, column)) for column in zip(heading, *body, strict=True)]
+    lines += ["  " + "  ".join(map(str.ljust, line, widths)).rstrip() for line in (heading, *body)]
     lines += ["", "Stated in the paper outside Table 1 (printed | ours):"]
     lines += [
         f"  {row.mark or ' '} {DATA_SETS[row.data]}, {row.what}: {row.printed or 'nothing'} | {row.ours}"

@@ -17,9 +17,8 @@ from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.paper.effort import Effort
-from driftmap.paper.scenarios import DIMENSIONS, Measured, Stream, map_of_all_points
-from driftmap.paper.stresses import nested_stress
-from driftmap.quality import stress
+from driftmap.paper.scenarios import DIMENSIONS, Measured, Stream
+from driftmap.paper.stresses import Progress, nested_stress, no_progress
 
 Array = NDArray[np.float64]
 
@@ -35,8 +34,10 @@ METHODS = {
 """How maps are made, from the paper's to the best there is."""
 ANCHORS = 128
 SEEDS = 20
-FLOOR_POINTS = 2600
-"""Batch stress needs all distances at once; longer streams are represented by this many points, evenly spread."""
+FLOOR_POINTS, QUICK_POINTS = 2600, 600
+"""Batch stress needs all distances at once; longer streams are represented by so many points, evenly spread."""
+MEAN = "s-curve-mean"
+TITLES = {"s-curve": "S-curve", MEAN: "S-curve (mean)", "spy": "SPY", "hospital": "Hospital"}
 
 
 class Fidelity(NamedTuple):
@@ -49,12 +50,15 @@ class Fidelity(NamedTuple):
     note: str = ""
 
 
-def fidelity(measured: Sequence[Measured], effort: Effort) -> list[Fidelity]:
+def fidelity(measured: Sequence[Measured], effort: Effort, progress: Progress = no_progress) -> list[Fidelity]:
     """All methods on the data sets, and the S-curve averaged over other random points."""
     rows: list[Fidelity] = []
-    for one in measured:
-        rows += _of_stream(one.stream, effort)
-        if one.stream.key == "s-curve":
+    for done, one in enumerate(measured):
+        progress(done / len(measured))
+        key, sigma = one.stream.key, {"published": one.fits["published"][0].sigma, "all": one.sigma_all_points}
+        rows += [Fidelity(key, k, method, float(of[k - 1])) for method, of in sigma.items() for k in _dimensions(key)]
+        rows += _of_stream(one.stream, QUICK_POINTS if effort.is_quick else FLOOR_POINTS, effort.is_quick)
+        if key == "s-curve":
             rows += _over_seeds(one.stream.m, 3 if effort.is_quick else SEEDS)
     return rows
 
@@ -75,21 +79,19 @@ def maps(points: Array, m: int, k: int) -> dict[str, Array]:
     }
 
 
-def _of_stream(stream: Stream, effort: Effort) -> list[Fidelity]:
-    points, rows = stream.points, []
-    some = np.unique(np.linspace(0, len(points) - 1, FLOOR_POINTS).astype(np.int64))
-    note = "" if len(some) == len(points) else f"{len(some):,} of {len(points):,} points"
-    for k in _dimensions(stream.key):
-        rows += [Fidelity(stream.key, k, method, stress(points, Y)) for method, Y in maps(points, stream.m, k).items()]
-    everything = map_of_all_points(points, max(DIMENSIONS))
-    classical = nested_stress(points, [everything])[0]
-    rows += [Fidelity(stream.key, k, "all", float(classical[k - 1])) for k in _dimensions(stream.key)]
-    if not (effort.is_quick and len(points) > 2000):  # minutes of work
+def _of_stream(stream: Stream, most: int, quick: bool) -> list[Fidelity]:
+    points, key = stream.points, stream.key
+    some = np.unique(np.linspace(0, len(points) - 1, most).astype(np.int64))
+    sample = "" if len(some) == len(points) else f"on {len(some):,} of {len(points):,} points"
+    rows = []
+    for k in _dimensions(key):
+        placed = maps(points, stream.m, k)
+        seen = some if quick else np.arange(len(points))
+        sigma = nested_stress(points[seen], [Y[seen] for Y in placed.values()])[:, -1]
+        note = sample if quick else ""
+        rows += [Fidelity(key, k, method, float(s), note) for method, s in zip(placed, sigma, strict=True)]
         between = squareform(pdist(points[some]))
-        rows += [
-            Fidelity(stream.key, k, "floor", LandmarkStress(k).fit(between).stress_, note)
-            for k in _dimensions(stream.key)
-        ]
+        rows.append(Fidelity(key, k, "floor", LandmarkStress(k).fit(between).stress_, sample))
     return rows
 
 
@@ -99,10 +101,12 @@ def _over_seeds(m: int, seeds: int) -> list[Fidelity]:
     for seed in range(seeds):
         points = s_curve_stream(random_state=seed)
         for k in _dimensions("s-curve"):
-            for method, Y in maps(points, m, k).items():
-                found.setdefault((k, method), []).append(stress(points, Y))
+            placed = maps(points, m, k)
+            for method, sigma in zip(placed, nested_stress(points, list(placed.values()))[:, -1], strict=True):
+                found.setdefault((k, method), []).append(float(sigma))
+    note = f"S-curve, mean of {seeds} seeds, sd"
     return [
-        Fidelity("s-curve", k, f"{method} (mean of {seeds} seeds)", float(np.mean(values)), f"sd {np.std(values):.4f}")
+        Fidelity(MEAN, k, method, float(np.mean(values)), f"{note} {np.std(values):.4f}")
         for (k, method), values in found.items()
     ]
 
@@ -110,3 +114,32 @@ def _over_seeds(m: int, seeds: int) -> list[Fidelity]:
 def _dimensions(key: str) -> Sequence[int]:
     """The S-curve is three-dimensional: with k = 3 every method is exact."""
     return (1, 2) if key == "s-curve" else DIMENSIONS
+
+
+def columns(rows: Sequence[Fidelity]) -> list[tuple[str, int]]:
+    """The data sets and dimensions there are, in the order of the table."""
+    return list(dict.fromkeys((row.data, row.k) for row in sorted(rows, key=lambda row: list(TITLES).index(row.data))))
+
+
+def as_table(rows: Sequence[Fidelity]) -> list[list[str]]:
+    """A row per method and a column per data set and dimension, the first row being the heading."""
+    value = {(row.method, row.data, row.k): row.sigma for row in rows}
+    heading = ["", *(f"{TITLES[data]}, k={k}" for data, k in columns(rows))]
+    body = [
+        [title, *(f"{s:.4f}" if (s := value.get((method, *column))) is not None else "" for column in columns(rows))]
+        for method, title in METHODS.items()
+    ]
+    return [heading, *body]
+
+
+def notes(rows: Sequence[Fidelity]) -> list[str]:
+    """What has to be known about some of the numbers."""
+    return list(dict.fromkeys(f"{TITLES[row.data]}, {METHODS[row.method]}: {row.note}" for row in rows if row.note))
+
+
+def to_markdown(rows: Sequence[Fidelity], mode: str) -> str:
+    """The table, with its notes."""
+    heading, *body = as_table(rows)
+    lines = ["# Stress of maps from the landmarks of one pass", "", f"Mode: {mode}.", ""]
+    lines += [f"| {' | '.join(line)} |" for line in (heading, ["---"] * len(heading), *body)]
+    return "\n".join([*lines, "", *(f"- {note}" for note in notes(rows)), ""])

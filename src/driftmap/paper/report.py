@@ -13,6 +13,7 @@ import numpy as np
 from driftmap import __version__
 from driftmap.paper import table
 from driftmap.paper.effort import Effort
+from driftmap.paper.fidelity import Fidelity, as_table, notes
 from driftmap.paper.figures import Plate
 from driftmap.paper.findings import RULES, Findings
 from driftmap.paper.scenarios import DATA_SETS, SCENARIOS
@@ -64,7 +65,13 @@ MARKS = {TICK: "good", NEAR: "good", CROSS: "bad"}
 
 
 def to_html(
-    cells: Sequence[Cell], found: Findings, plates: Iterable[Plate], figures: Path, effort: Effort, seconds: float
+    cells: Sequence[Cell],
+    found: Findings,
+    fidelities: Sequence[Fidelity],
+    plates: Iterable[Plate],
+    figures: Path,
+    effort: Effort,
+    seconds: float,
 ) -> str:
     """The report; the pictures are read from the folder ``figures`` and put into the page."""
     names = ", ".join(dict.fromkeys(DATA_SETS[cell.data] for cell in cells))
@@ -88,7 +95,7 @@ def to_html(
 (C. Thongprayoon and N. Masuda), computed anew with Driftmap {escape(__version__)} beside the printed values. Data sets:
 {escape(names)}. Mode: {escape(effort.mode)}.</p>
 <nav><a href="#short">In short</a> <a href="#table1">Table 1</a> <a href="#stated">Statements</a>
-<a href="#rule">The better rule</a> <a href="#figures">Figures</a></nav>
+<a href="#rule">The better rule</a> <a href="#truer">A truer map</a> <a href="#figures">Figures</a></nav>
 </header>
 <main>
 <h2 id="short">In short</h2>
@@ -100,6 +107,8 @@ def to_html(
 {_statements(found)}
 <h2 id="rule">What a better rule changes</h2>
 {_rules(found)}
+<h2 id="truer">A truer map from the same landmarks</h2>
+{_fidelity(fidelities)}
 {tests}
 {_dislocations(found)}
 <h2 id="figures">Figures</h2>
@@ -188,6 +197,24 @@ def _rules(found: Findings) -> str:
             f'<td class="number">{row.final_radius:.3f}</td><td class="number">{row.covering_radius:.3f}</td>'
             f'<td class="number">{row.sigma:.3f}</td><td class="number">{row.n_replacements}</td></tr>'
             for row in found.radii
+        ),
+    )
+
+
+def _fidelity(rows: Sequence[Fidelity]) -> str:
+    text = (
+        "<p>Normalised stress &sigma; over all points; smaller is better. All but the methods on all points see the "
+        "landmarks of one pass (tight rule) and place each point by its distances to these alone. "
+        f"{escape('; '.join(notes(rows)))}.</p>"
+    )
+    heading, *body = as_table(rows)
+    return text + _rows(
+        heading,
+        (
+            f'<tr><td class="stick">{escape(line[0])}</td>'
+            + "".join(f'<td class="number">{value}</td>' for value in line[1:])
+            + "</tr>"
+            for line in body
         ),
     )
 
