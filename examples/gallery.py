@@ -1,9 +1,9 @@
 """The paper's three data sets, each mapped in three ways: python examples/gallery.py [FOLDER]
 
 Side by side: the paper's map (its rule, landmark MDS), ours (the tight rule, stress with 200 anchors), and batch SMACOF
-from one start, classical MDS, which sees all points and all their distances. Sigma, the normalised stress over all pairs
-of the points drawn, is in the titles; where those are a sample, sigma over all points is printed too, as is that of our
-map without anchors. The recorded data come from DRIFTMAP_DATA, or are downloaded.
+from one start, classical MDS, which sees all points and all their distances. Sigma, the normalised stress over all
+pairs of the points drawn, is in the titles; where those are a sample, sigma over all points is printed too, as is that
+of our map without anchors. The recorded data come from DRIFTMAP_DATA, or are downloaded.
 """
 
 import sys

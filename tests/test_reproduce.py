@@ -275,7 +275,7 @@ def test_reproduce_s_curve_quick_end_to_end(command, tmp_path, monkeypatch):
     assert code == 0, err
     folder = tmp_path / "new" / "folder"
     tables = {"table1.json", "table1.md", "table1.csv", "findings.json", "findings.md"}
-    tables |= {"computation_time.csv", "stress_against_m.csv", "dislocation.csv"}
+    tables |= {"computation_time.csv", "stress_against_m.csv", "dislocation.csv", "fidelity.md", "fidelity.csv"}
     names = {path.name for path in folder.iterdir()}
     assert names == tables | {"figures", "report.html"}
     figures = {"fig1-dominating-set", "fig2-s-curve", "fig3-s-curve-maps", "fig8-computation-time"}
@@ -294,6 +294,13 @@ def test_reproduce_s_curve_quick_end_to_end(command, tmp_path, monkeypatch):
     assert "Initial: 6 of 6" in out
     assert "ratio" in out
     assert "S-curve: Table 1" in err
+
+    fidelity = list(csv.DictReader((folder / "fidelity.csv").read_text().splitlines()))
+    sigma = {(row["data"], row["k"], row["method"]): float(row["sigma"]) for row in fidelity}
+    for k in "12":  # one pass, truer than classical MDS on all points, and close to the floor
+        floor = sigma["s-curve", k, "floor"]
+        assert floor - 1e-3 < sigma["s-curve", k, "anchors"] < 1.01 * floor < sigma["s-curve", k, "all"]
+    assert "stress, 128 anchors" in out
 
     page = (folder / "report.html").read_text()
     assert page.count("data:image/png;base64,") == len(figures)
