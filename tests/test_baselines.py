@@ -1,11 +1,10 @@
 """The paper's other scenarios and the offline yardstick."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
-from streams import make, many, streams
 
+import naive
 from driftmap.landmarks import (
     FarthestFirstLandmarks,
     InitialLandmarks,
@@ -13,6 +12,7 @@ from driftmap.landmarks import (
     RandomLandmarks,
     RandomOnlineLandmarks,
 )
+from streams import make, many, streams
 
 ALL = [InitialLandmarks, RandomLandmarks, RandomOnlineLandmarks, FarthestFirstLandmarks]
 

@@ -1,12 +1,11 @@
 """Algorithm 1, the bounds on its result, and the notions of domination."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streams import many, streams
 
+import naive
 from driftmap.landmarks import (
     greedy_dominating_set,
     greedy_size_bound,
@@ -14,6 +13,7 @@ from driftmap.landmarks import (
     private_points,
     radius_for_budget,
 )
+from streams import many, streams
 
 
 @given(stream=streams(), radius=st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0, 5.0]))

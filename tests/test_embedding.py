@@ -1,11 +1,11 @@
 """Landmark MDS against its formulas."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from driftmap.embedding import Embedding, LandmarkMDS, classical_mds
 
 

@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from streams import make
 
 from driftmap import DriftMap, quality
+from streams import make
 
 EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
 

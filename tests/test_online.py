@@ -1,14 +1,14 @@
 """OnlineLandmarks against the literal oracle, after every arrival."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from streams import make, many, streams
 
+import naive
 from driftmap.landmarks import OnlineLandmarks
+from streams import make, many, streams
 
 RULES = ("tight", "paper")
 
@@ -313,7 +313,7 @@ def test_a_metric_that_fails_in_the_middle_of_a_batch_changes_nothing(rule, fail
     landmarks = OnlineLandmarks(5, rule=rule, metric=fragile).fit(first)
     before = state_of(landmarks)
     countdown[0] = calls
-    with pytest.raises((RuntimeError, ValueError), match="the metric broke|must be a finite number"):
+    with pytest.raises((RuntimeError, ValueError), match=r"the metric broke|must be a finite number"):
         landmarks.partial_fit(rest)
     assert state_of(landmarks) == before
     countdown[0] = 10**9
@@ -343,7 +343,7 @@ def test_bad_parameters_are_named(parameters, error, message):
 
 def test_precomputed_rows_of_the_wrong_width_are_refused():
     landmarks = OnlineLandmarks(2, metric="precomputed").fit(np.zeros((3, 3)))
-    with pytest.raises(ValueError, match="1 new rows after 3 arrivals need 4 columns"):
+    with pytest.raises(ValueError, match=r"1 new rows after 3 arrivals need 4 columns"):
         landmarks.partial_fit(np.zeros((1, 7)))
     with pytest.raises(ValueError, match="distance between arrival 3 and arrival 1 is nan"):
         landmarks.partial_fit([[0.0, np.nan, 0.0]])

@@ -1,12 +1,12 @@
 """Measures of a map against their formulas."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
-from streams import make, many, streams
 
+import naive
 from driftmap import DriftMap, quality
+from streams import make, many, streams
 
 
 @given(stream=streams(longest=60))

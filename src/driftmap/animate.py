@@ -214,7 +214,7 @@ class Screen:
         panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None, None)
         spans = spans_of([panel])
         # Inches. A map in the plane gets axes of its own shape; names of groups need more room than a colour bar.
-        shape = {1: 0.6, 2: min(1.0, float(spans[-1] / spans[0])), 3: 1.0}[self._k]
+        shape = {1: 0.6, 2: min(1.0, float(spans[-1] / spans[0])), 3: 0.8}[self._k]
         width, height = LEFT + MAP + (2.1 if coloring.groups else 1.2), BELOW + shape * MAP + 0.6
         # Both sides are even numbers of pixels, as mp4 wants them.
         width, height = (2 * round(side * DPI / 2) / DPI for side in (width, height))
@@ -277,9 +277,10 @@ def _write_gif(screen: Screen, file: BinaryIO) -> None:
     from PIL import Image as Pillow
 
     # One palette for all pictures, from the one that shows everything: others would flicker.
-    palette = Pillow.fromarray(screen.picture(-1)).quantize(255)
-    # Averaging makes white a little grey, so it is added.
-    palette.putpalette([*(palette.getpalette() or []), 255, 255, 255])
+    palette = Pillow.fromarray(screen.picture(-1)).quantize(256)
+    colors = np.array(palette.getpalette()).reshape(-1, 3)
+    colors[colors.min(axis=1) >= 248] = 255  # averaging makes the white of the paper a little grey
+    palette.putpalette(colors.ravel().tolist())
     plain = Pillow.Dither.NONE
     first, *others = (Pillow.fromarray(p).quantize(palette=palette, dither=plain) for p in screen.pictures())
     milliseconds = [round(1000 * SECONDS)] * len(others) + [round(1000 * SECONDS * HELD)]
