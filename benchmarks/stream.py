@@ -1,9 +1,9 @@
 """Learning speed and memory: python -m benchmarks.stream [--quick]
 
 Rates are compared with "blocked X @ L.T plus row minimum" in numpy on the same data in the same run, one thread: the
-least that any method must do which looks at all landmarks. The seasonal stream drifts round a closed path (a daily
-cycle of 10,000 points, and a slow one of seven days); the restless one never comes back to where it was, so landmarks
-keep being replaced while the stored points grow.
+least that any method must do which looks at all landmarks. The seasonal stream drifts round a closed path (a point a
+minute: a day of 1,440 points, and a slow cycle of seven days); the restless one never comes back to where it was, so
+landmarks keep being replaced while the stored points grow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TICK = {True: "ok", False: "MISSED"}
 def seasonal(n: int, d: int) -> np.ndarray:
     """A cloud that goes round and round."""
     rng = np.random.default_rng(0)
-    t = np.arange(n)[:, None] * (2 * np.pi / 10_000)
+    t = np.arange(n)[:, None] * (2 * np.pi / 1440)
     ways = rng.standard_normal((4, d)) / np.sqrt(d)
     path = 6 * np.cos(t) * ways[0] + 6 * np.sin(t) * ways[1] + 3 * np.sin(2 * t) * ways[2] + 2 * np.sin(t / 7) * ways[3]
     return path + 0.3 * rng.uniform(-1, 1, (n, d)) / np.sqrt(d)

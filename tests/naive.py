@@ -20,6 +20,16 @@ def squared_euclidean(x, y):
     return total
 
 
+def squared_radius(radius):
+    """The largest square of a distance that is at most the radius."""
+    square = radius * radius
+    while math.sqrt(square) > radius:
+        square = math.nextafter(square, 0)
+    while math.sqrt(math.nextafter(square, math.inf)) <= radius:
+        square = math.nextafter(square, math.inf)
+    return square
+
+
 def manhattan(x, y):
     total = 0.0
     for a, b in zip(x, y, strict=True):

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from driftmap import DriftMap, OnlineLandmarks
+from driftmap.embedding import LandmarkMDS
 from streams import make, many, streams
 
 
@@ -187,6 +188,25 @@ def test_points_come_one_by_one_as_dicts():
     assert mapper.n_samples_seen_ == 60
 
 
+def test_names_of_dicts_belong_to_the_last_fit():
+    table = pd.DataFrame(walk(60, 2), columns=["a", "b"])
+    mapper = DriftMap(1, n_landmarks=5).learn_one({"b": 100.0, "a": 1.0}).fit(table)
+    row = table.iloc[3].to_dict()
+    assert list(mapper.transform_one(row).values()) == mapper.transform(table[3:4])[0].tolist()
+    with pytest.raises(ValueError, match="NaN"):
+        (fresh := DriftMap(1, n_landmarks=5)).learn_one({"u": np.nan})
+    assert fresh.fit(table).transform_one(row) == mapper.transform_one(row)
+    nameless = DriftMap(1, n_landmarks=5).fit(table.to_numpy())
+    assert nameless.transform_one(row) == nameless.transform_one(dict(reversed(row.items())))
+
+
+def test_parameters_set_later_count_from_the_next_fit_on():
+    mapper = DriftMap(2, n_landmarks=10).fit(walk())
+    mapper.set_params(n_components=3)
+    assert mapper.transform(walk()).shape[1] == len(mapper.get_feature_names_out()) == 2
+    assert mapper.fit(walk()).transform(walk()).shape[1] == len(mapper.get_feature_names_out()) == 3
+
+
 def test_before_any_data():
     for ask in (lambda m: m.transform([[1.0]]), lambda m: m.landmarks_, lambda m: m.transform_one({"a": 1.0})):
         with pytest.raises(NotFittedError):
@@ -224,6 +244,9 @@ def test_precomputed_distances_are_mapped():
     np.testing.assert_allclose(by_distance.transform(D), by_rows.transform(X), atol=1e-9)
     with pytest.raises(ValueError, match=r"distances to all 80 arrivals"):
         by_distance.transform(D[:, :10])
+    assert by_distance.n_features_in_ == 80
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        by_distance.transform(D + 1j)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +258,8 @@ def test_precomputed_distances_are_mapped():
         ({"embedding": "tsne"}, ValueError, "embedding must be one of"),
         ({"embedding": 7}, TypeError, "embedding must be a name or an object"),
         ({"rule": "x"}, ValueError, "rule must be one of"),
+        ({"embedding": LandmarkMDS(3)}, ValueError, "embedding has n_components=3, but the map has 2"),
+        ({"embedding": LandmarkMDS}, TypeError, "embedding must be a name or an object"),
     ],
 )
 def test_bad_parameters_are_named(parameters, error, message):

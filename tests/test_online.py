@@ -37,6 +37,11 @@ METRICS = {
 }
 
 
+def initial(metric, radius):
+    """The initial radius in the package's comparison scale."""
+    return naive.squared_radius(radius) if metric == "euclidean" else radius
+
+
 def state_of(landmarks):
     """Everything a landmark selector knows, in a form that compares to the bit."""
     state = landmarks._state
@@ -81,7 +86,7 @@ def test_equals_the_oracle_after_every_arrival(rule, metric, stream):
     X, m = stream
     ours, theirs = METRICS[metric]
     landmarks = OnlineLandmarks(m, rule=rule, metric=ours)
-    oracle = naive.Online(m, rule, theirs, 1e-40 if metric == "euclidean" else 1e-20)
+    oracle = naive.Online(m, rule, theirs, initial(metric, 1e-20))
     for x in X:
         landmarks.partial_fit(x[None])
         oracle.add(x)
@@ -135,7 +140,7 @@ def test_lines_3_to_5_of_algorithm_2_equal_the_oracle(metric):
         arms = int(rng.integers(6, 16))
         X = star(arms, 16, rng)
         landmarks = OnlineLandmarks(arms, rule="paper", metric=ours, initial_radius=1.0)
-        oracle = naive.Online(arms, "paper", theirs, 1.0)
+        oracle = naive.Online(arms, "paper", theirs, initial(metric, 1.0))
         for x in X:
             landmarks.partial_fit(x[None])
             oracle.add(x)
@@ -177,8 +182,10 @@ def long_stream(kind, n, d):
 def test_long_streams_equal_the_oracle(kind, d, m):
     """Long enough for the matrix product, the short lists and cells of many blocks."""
     X = long_stream(kind, 1500, d)
-    indices, masses, rho = naive.tight_by_matrix(naive.squared_distance_matrix(X), m, 1e-40)
-    landmarks = OnlineLandmarks(m).fit(X)
+    radius = 1e-200 if kind == "tiny" else 1e-20
+    D = naive.squared_distance_matrix(X)
+    indices, masses, rho = naive.tight_by_matrix(D, m, initial("euclidean", radius))
+    landmarks = OnlineLandmarks(m, initial_radius=radius).fit(X)
     assert landmarks.landmark_indices_.tolist() == indices
     assert landmarks.landmark_mass_.tolist() == masses
     assert landmarks._state.radius == rho
@@ -225,7 +232,7 @@ def test_every_named_metric_equals_the_oracle(name, rule):
     params = SCIPY_NAMES[name]
     landmarks = OnlineLandmarks(5, rule=rule, metric=name, metric_params=params)
     if name == "euclidean":
-        oracle = naive.Online(5, rule, naive.squared_euclidean, 1e-40)
+        oracle = naive.Online(5, rule, naive.squared_euclidean, initial("euclidean", 1e-20))
     else:
         oracle = naive.Online(
             5, rule, lambda x, y: max(0.0, float(cdist(x[None], y[None], name, **(params or {}))[0, 0])), 1e-20
@@ -332,6 +339,9 @@ def test_a_metric_that_fails_in_the_middle_of_a_batch_changes_nothing(rule, fail
         ({"metric": "euclidian"}, ValueError, "unknown metric 'euclidian'"),
         ({"metric": 3}, TypeError, "metric must be a name or a callable"),
         ({"metric": "mahalanobis"}, ValueError, "needs metric_params={'VI'"),
+        ({"initial_radius": 1e200}, ValueError, "initial_radius=1e\\+200 is too large"),
+        ({"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}}, ValueError, "must have shape \\(2, 2\\)"),
+        ({"metric": "cosine", "metric_params": {"p": 3}}, ValueError, "does not take metric_params"),
         ({"initial_radius": -1.0}, ValueError, "initial_radius must be positive"),
         ({"initial_radius": "small"}, TypeError, "initial_radius must be a number"),
     ],
@@ -406,3 +416,33 @@ def test_threads_may_learn_side_by_side():
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda x: state_of(OnlineLandmarks(30).fit(x)), X))
     assert together == [state_of(OnlineLandmarks(30).fit(x)) for x in X]
+
+
+def test_objects_that_look_like_sequences_stay_objects():
+    import networkx as nx
+    import pandas as pd
+
+    graphs = [nx.path_graph(4), nx.complete_graph(4), nx.star_graph(9)]
+    landmarks = OnlineLandmarks(2, metric=lambda g, h: abs(g.number_of_edges() - h.number_of_edges())).fit(graphs)
+    assert all(graph in graphs for graph in landmarks.landmarks_)
+    assert OnlineLandmarks(2, metric=mismatches).fit(pd.Series(["ab", "b", "abc"])).n_samples_seen_ == 3
+
+
+def test_a_pair_at_just_the_initial_radius_is_covered():
+    X = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    assert OnlineLandmarks(3, initial_radius=float(np.sqrt(3.0))).fit(X).landmark_indices_.tolist() == [0]
+
+
+def test_rows_that_differ_by_rounding_have_a_distance():
+    """scipy's Jensen-Shannon distance is then the root of a tiny negative number."""
+    p = np.random.default_rng(0).random((1, 20))
+    q = p * (1 + 1e-9 * np.random.default_rng(1).standard_normal((200, 20)))
+    assert OnlineLandmarks(300, metric="jensenshannon").fit(np.vstack([p, q])).n_samples_seen_ == 201
+    assert OnlineLandmarks(3, metric="braycurtis").fit(np.zeros((4, 2))).landmark_indices_.tolist() == [0]
+
+
+def test_masked_entries_and_dates_are_refused():
+    with pytest.raises(ValueError, match="masked entries"):
+        OnlineLandmarks(2).fit(np.ma.array([[1.0, 2.0]], mask=[[False, True]]))
+    with pytest.raises(ValueError, match="dates or time spans"):
+        OnlineLandmarks(2).fit(np.array([["2020-01-01"]], dtype="datetime64[D]"))

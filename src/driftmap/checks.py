@@ -41,6 +41,10 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
 
 def points(X: Any, columns: Sequence[str] | None = None) -> Array:
     """Return X as a C-contiguous float64 matrix of finite numbers, or say which row and column is wrong."""
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked entries: fill or drop such rows first")
+    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
+        raise ValueError("X holds dates or time spans: map them to numbers first")
     try:
         array: Array = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
     except ValueError as error:

@@ -46,7 +46,6 @@ class Frame(NamedTuple):
 
     embedding: Embedding
     landmarks: Ids
-    masses: Array
     rotation: Array
     translation: Array
 
@@ -58,10 +57,10 @@ class Frame(NamedTuple):
         """Positions of the landmarks."""
         return move(self.embedding.coordinates_, self.rotation, self.translation)
 
-    def residuals(self, distances: Array) -> Array:
-        """Per row, the root of the weighted mean squared error of its landmark distances on the map."""
+    def residuals(self, distances: Array, masses: Array) -> Array:
+        """Per row, the root of the mean squared error of its landmark distances on the map, weighted by mass."""
         gaps = distances - np.linalg.norm(self.place(distances)[:, None] - self.landmark_positions(), axis=2)
-        return np.sqrt((gaps**2 * (self.masses / self.masses.sum())).sum(axis=1))
+        return np.sqrt((gaps**2 * (masses / masses.sum())).sum(axis=1))
 
 
 class Frames:
@@ -86,7 +85,7 @@ class Frames:
         old, masses = self.current, selector.landmark_mass_.astype(np.float64)
         embedding = self._embed(selector, landmarks, masses)
         k = self.n_components
-        frame = Frame(embedding, landmarks, masses, np.eye(k), np.zeros(k))
+        frame = Frame(embedding, landmarks, np.eye(k), np.zeros(k))
         if old is not None:
             sample = np.unique(np.linspace(0, selector.n_samples_seen_ - 1, SAMPLE).astype(np.int64))
             before, after = (f.place(selector.stored_distances(sample, f.landmarks)) for f in (old, frame))
@@ -95,7 +94,8 @@ class Frames:
                 rotation, translation = align(after[:, :real], before[:, :real])
                 frame.rotation[:real, :real], frame.translation[:real] = rotation, translation
                 after = move(after, frame.rotation, frame.translation)
-            self.changes.append(FrameChange(self.count + 1, frame.rotation, displacement(before, after)))
+            if old.embedding.n_dimensions_:  # a map that was one place has no diameter to compare with
+                self.changes.append(FrameChange(self.count + 1, frame.rotation, displacement(before, after)))
         self.current = frame
         self.count += 1
         if embedding.n_dimensions_ < k and not self.warned:

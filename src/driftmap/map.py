@@ -108,13 +108,28 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def learn_one(self, x: Mapping[str, float]) -> Self:
         """Learn from one point given as a dict of features, as river's users write it."""
-        return self.partial_fit(self._row(x))
+        names = self._names_of(x)
+        self.partial_fit(_as_row(x, names))
+        self._dict_names = names
+        return self
 
     def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
         """Place one point given as a dict of features."""
         self._check_fitted()
-        names = map(str, self.get_feature_names_out())
-        return dict(zip(names, map(float, self._place(self._row(x))[0]), strict=True))
+        self._dict_names = self._names_of(x)
+        place = self._place(_as_row(x, self._dict_names))[0]
+        return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
+
+    def _names_of(self, x: Mapping[str, float]) -> tuple[str, ...]:
+        """The features in the order in which they were learnt; the first dict names them if nothing else has."""
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, got {type(x).__name__}")
+        known = (getattr(self, "feature_names_in_", ()), getattr(self, "_dict_names", ()))
+        names = next((tuple(names) for names in known if len(names)), tuple(x))
+        if self.__sklearn_is_fitted__() and set(names) != set(x):
+            missing, new = sorted(set(names) - set(x)), sorted(set(x) - set(names))
+            raise ValueError(f"x must have the features seen first; missing: {missing}, new: {new}")
+        return names if self.__sklearn_is_fitted__() else tuple(x)
 
     def _new_selector(self) -> OnlineLandmarks:
         checks.integer_at_least(self.n_components, "n_components", 1)
@@ -128,41 +143,31 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             checks.integer_at_least(self.n_anchors, "n_anchors", 1)
         if isinstance(self.embedding, str):
             checks.one_of(self.embedding, "embedding", EMBEDDINGS)
-        elif not (hasattr(self.embedding, "fit") and hasattr(self.embedding, "place")):
+        elif isinstance(self.embedding, type) or not all(hasattr(self.embedding, name) for name in ("fit", "place")):
             raise TypeError(f"embedding must be a name or an object with fit and place, got {self.embedding!r}")
+        elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
+            raise ValueError(f"embedding has n_components={own}, but the map has {self.n_components}")
         return OnlineLandmarks(self.n_landmarks, rule=self.rule, metric=self.metric, metric_params=self.metric_params)
 
     def _learn(self, X: Any, selector: OnlineLandmarks, *, reset: bool) -> None:
         if not reset:
             self._check_features(X, reset=False)
         selector.partial_fit(X)
+        if self.metric == "precomputed":
+            self.n_features_in_ = selector.n_samples_seen_
         if reset:
             self._check_features(X, reset=True)
-            self._selector = selector
+            self._selector, self._dict_names = selector, ()
             self._frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align)
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         """Feature names and their number, as scikit-learn keeps them; objects and distances have none."""
-        if hasattr(X, "shape") and len(X.shape) != 2:
+        if self.metric == "precomputed" or (hasattr(X, "shape") and len(X.shape) != 2):
             return  # told to the user where the rows are checked
         if hasattr(X, "shape"):
-            if self.metric == "precomputed":
-                self.n_features_in_ = X.shape[1]
-            else:
-                validate_data(self, X, reset=reset, skip_check_array=True)
+            validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset and not callable(self.metric):
             validate_data(self, np.asarray(X), reset=True, skip_check_array=True)
-
-    def _row(self, x: Mapping[str, float]) -> Array:
-        if not isinstance(x, Mapping):
-            raise TypeError(f"x must be a dict of features, got {type(x).__name__}")
-        if not self.__sklearn_is_fitted__():
-            self._one_names = tuple(x)
-        names = getattr(self, "_one_names", None) or tuple(getattr(self, "feature_names_in_", ())) or tuple(x)
-        if set(names) != set(x):
-            missing, new = sorted(set(names) - set(x)), sorted(set(x) - set(names))
-            raise ValueError(f"x must have the features seen first; missing: {missing}, new: {new}")
-        return np.array([[x[name] for name in names]], dtype=object)
 
     # --- mapping ---
 
@@ -181,7 +186,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self._check_fitted()
         self._check_features(X, reset=False)
         frame, radius = self._present_frame(), max(self.radius_, np.finfo(float).tiny)
-        parts = [(d.min(axis=1) / radius, frame.residuals(d)) for d in self._landmark_distances_of(X)]
+        masses = self.landmark_mass_.astype(np.float64)
+        parts = [(d.min(axis=1) / radius, frame.residuals(d, masses)) for d in self._landmark_distances_of(X)]
         return Trust(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def _landmark_distances_of(self, X: Any) -> Iterator[Array]:
@@ -212,7 +218,11 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     @property
     def landmark_embedding_(self) -> Array:
-        """Positions of the landmarks on the map."""
+        """Positions of the landmarks on the map.
+
+        With stress these fit the landmarks' distances to each other; ``transform`` fits a point's distances to all of
+        them by mass, so a landmark given to it may come to lie a little beside its position.
+        """
         self._check_fitted()
         return self._present_frame().landmark_positions()
 
@@ -266,7 +276,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_components
+        return self._frames.n_components if self.__sklearn_is_fitted__() else self.n_components
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_selector")
@@ -275,3 +285,11 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if not self.__sklearn_is_fitted__():
             raise NotFittedError("This DriftMap has seen no points yet: call partial_fit or fit first")
         return self._selector
+
+
+def _as_row(x: Mapping[str, float], names: tuple[str, ...]) -> NDArray[Any]:
+    values = [x[name] for name in names]
+    try:
+        return np.array([values], dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array([values], dtype=object)  # told to the user where the rows are checked

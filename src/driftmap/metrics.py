@@ -8,6 +8,7 @@ always has one value to the bit), the distance itself elsewhere. A dissimilarity
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -84,8 +85,13 @@ def make_space(metric: Metric, metric_params: dict[str, Any] | None, X: Any) -> 
 
 
 def _is_matrix(X: Any) -> bool:
-    if hasattr(X, "columns") or hasattr(X, "dtypes"):  # data frames
+    """Whether X is a table of numbers: a data frame, a numeric matrix, or rows of numbers of one length."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.dtype.kind in "biuf"
+    if hasattr(X, "columns"):  # data frames
         return True
+    if not isinstance(X, list | tuple) or not all(isinstance(row, list | tuple | np.ndarray) for row in X):
+        return False  # other objects may look like sequences, for example graphs
     try:
         array = np.asarray(X)
     except ValueError:
@@ -171,8 +177,14 @@ class EuclideanSpace(Table):
         return out
 
     def comparable(self, distance: float) -> float:
-        """The square."""
-        return distance * distance
+        """The largest number whose root is at most the distance; its square may miss a pair at just this distance."""
+        square = distance * distance
+        if square < math.inf:
+            while math.sqrt(square) > distance:
+                square = math.nextafter(square, 0.0)
+            while math.sqrt(above := math.nextafter(square, math.inf)) <= distance:
+                square = above
+        return square
 
     def true(self, comparable: float) -> float:
         """The root."""
@@ -218,10 +230,29 @@ class NamedSpace(Table):
         """True distances of checked points that are not stored to stored ones."""
         return _usable(self._distances(queries, self.rows[ids]), None, ids)
 
+    def check(self, X: Any) -> Array:
+        """Return X as a matrix of the stored width that the metric's parameters fit, or raise."""
+        array = super().check(X)
+        d = array.shape[1]
+        for name, shape in (("VI", (d, d)), ("V", (d,)), ("w", (d,))):
+            given = np.shape(self.params.get(name, np.empty(shape)))
+            if given != shape:
+                raise ValueError(f"metric_params[{name!r}] must have shape {shape} for {d} features, got {given}")
+        return array
+
     def _distances(self, X: Array, Y: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
-            # rounding may leave a tiny negative value, for example in the cosine distance
-            return np.maximum(cdist(X, Y, self.name, **self.params), 0.0)
+            try:
+                distances = cdist(X, Y, self.name, **self.params)
+            except TypeError as error:
+                raise ValueError(f"metric {self.name!r} does not take metric_params={self.params}") from error
+        # Rounding may leave a tiny negative value, for example in the cosine distance, or the root of one.
+        for i, j in np.argwhere(np.isnan(distances)):
+            x, y = X[i], Y[j]
+            shares = self.name == "jensenshannon" and min(x.min(), y.min()) >= 0 < min(x.sum(), y.sum())
+            if shares or np.array_equal(x, y):
+                distances[i, j] = 0.0
+        return np.maximum(distances, 0.0)
 
 
 class CallableMixin:
@@ -307,7 +338,7 @@ class PrecomputedSpace(PlainScale):
 
     def check(self, X: Any) -> list[Array]:
         """The distances that count: for the i-th new row, those to all earlier arrivals."""
-        array = np.asarray(X, dtype=np.float64)
+        array = _distances_given(X)
         if array.ndim != 2:
             raise ValueError(f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival")
         new = len(array)
@@ -355,7 +386,9 @@ class PrecomputedSpace(PlainScale):
 
     def check_queries(self, X: Any) -> Array:
         """Rows of distances to all arrivals."""
-        array = np.asarray(X, dtype=np.float64)
+        array = _distances_given(X)
+        if len(array) == 0:
+            raise ValueError("Found array with 0 sample(s): at least one row of distances is needed")
         if array.ndim != 2 or array.shape[1] != self.n:
             raise ValueError(
                 f"X must hold the distances to all {self.n} arrivals: shape (n, {self.n}), got {array.shape}"
@@ -365,6 +398,15 @@ class PrecomputedSpace(PlainScale):
     def to_stored(self, queries: Array, ids: Ids) -> Array:
         """The distances to some of the arrivals."""
         return _usable(queries[:, ids], None, ids)
+
+
+def _distances_given(X: Any) -> Array:
+    if hasattr(X, "toarray"):
+        raise TypeError("Sparse data was passed for X, but dense distances are needed: use X.toarray()")
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: distances are real numbers")
+    return array.astype(np.float64)
 
 
 def _usable(distances: Array, rows: Ids | None, columns: Ids) -> Array:

@@ -101,8 +101,8 @@ def stress_estimate(
     checks.integer_at_least(n_pairs, "n_pairs", 2)
     space, Y = _points(X, coordinates, metric, metric_params)
     n = len(space)
-    if n < 2:
-        return Estimate(0.0, 0.0)
+    if n * (n - 1) // 2 <= n_pairs:
+        return Estimate(stress(X, coordinates, metric=metric, metric_params=metric_params), 0.0)
     random = check_random_state(random_state)
     above, below = np.empty(n_pairs), np.empty(n_pairs)
     # Pairs are drawn in small squares, so that the metric is evaluated on blocks, not one pair at a time.
@@ -118,8 +118,8 @@ def stress_estimate(
         above[first : first + size] = (gap**2).ravel()[:size]
         below[first : first + size] = (d**2).ravel()[:size]
     value = _root(float(above.sum()), float(below.sum()))
-    if value == 0.0:
-        return Estimate(0.0, 0.0)
+    if value in (0.0, float("inf")):
+        return Estimate(value, 0.0)
     # Delta method for the root of a ratio; the squares are independent of each other, the pairs within one are not.
     residual = above - value**2 * below
     sums = np.add.reduceat(residual, np.arange(0, n_pairs, per_square))

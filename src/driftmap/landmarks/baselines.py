@@ -35,6 +35,7 @@ class Baseline(LandmarkSelector):
 
     def _start(self, X: Any) -> None:
         super()._start(X)
+        self._m = self.n_landmarks  # a parameter set later counts from the next fit on
         self._ids, self._events = [], []
 
     def _learn(self, prepared: Any) -> None:
@@ -89,7 +90,7 @@ class Baseline(LandmarkSelector):
 
     @property
     def events_(self) -> list[Event]:
-        """What happened to the landmarks; there is no radius, so it is NaN."""
+        """What happened to the landmarks, all of it; there is no radius, so it is NaN."""
         self._fitted_space()
         return list(self._events)
 
@@ -111,7 +112,7 @@ class InitialLandmarks(Baseline):
     """
 
     def _consider(self, arrival: int) -> int | None:
-        return self._take_in(arrival) if arrival < self.n_landmarks else None
+        return self._take_in(arrival) if arrival < self._m else None
 
 
 class RandomBaseline(Baseline):
@@ -141,10 +142,10 @@ class RandomLandmarks(RandomBaseline):
     """
 
     def _consider(self, arrival: int) -> int | None:
-        if arrival < self.n_landmarks:
+        if arrival < self._m:
             return self._take_in(arrival)
         place = int(self._random.randint(arrival + 1))
-        return self._take_in(arrival, place) if place < self.n_landmarks else None
+        return self._take_in(arrival, place) if place < self._m else None
 
 
 class RandomOnlineLandmarks(RandomBaseline):
@@ -156,11 +157,11 @@ class RandomOnlineLandmarks(RandomBaseline):
     """
 
     def _consider(self, arrival: int) -> int | None:
-        if arrival < self.n_landmarks:
+        if arrival < self._m:
             return self._take_in(arrival)
         if self._random.random_sample() >= 0.5:
             return None
-        return self._take_in(arrival, int(self._random.randint(self.n_landmarks)))
+        return self._take_in(arrival, int(self._random.randint(self._m)))
 
 
 class FarthestFirstLandmarks(Baseline):
@@ -184,8 +185,9 @@ class FarthestFirstLandmarks(Baseline):
         if not self._ids:
             everyone = np.arange(len(space))
             reach = np.full(len(space), np.inf)
-            taken, farthest = self._ids, 0
-            while len(taken) < self.n_landmarks and reach[farthest] > 0:
+            taken: list[int] = []
+            farthest = 0
+            while len(taken) < self._m and reach[farthest] > 0:
                 taken.append(farthest)
                 column = np.concatenate(
                     [
@@ -195,4 +197,5 @@ class FarthestFirstLandmarks(Baseline):
                 )
                 reach = np.minimum(reach, column)
                 farthest = int(np.argmax(reach))
+            self._ids = taken
         return super().landmark_indices_

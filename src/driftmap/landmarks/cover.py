@@ -41,15 +41,18 @@ class Cover:
         self.space, self.state = space, state
         self.n_landmarks, self.rule = n_landmarks, rule
         self.found = Found(LONGEST_LOOK)
+        self.undo: Undo | None = None
 
     def learn(self) -> None:
         """Take in all arrivals that are stored but not known yet."""
         self.undo = Undo(self.state)
         self.state.record(list(self._events()))
+        self.undo = None
 
     def restore(self) -> None:
         """Go back to where the batch began."""
-        self.undo.restore()
+        if self.undo is not None:
+            self.undo.restore()
 
     def _events(self) -> Iterator[Event]:
         state, stop = self.state, len(self.space)
@@ -90,7 +93,8 @@ class Cover:
 
     def insert(self, arrival: int) -> None:
         """Make a stored point a landmark."""
-        self.undo.remember()
+        if self.undo is not None:
+            self.undo.remember()
         state, there = self.state, np.array([arrival])
         newcomer = int(np.argmin(state.marks.arrival))  # a free slot holds -1
         others = state.slots()

@@ -17,7 +17,8 @@ Array = NDArray[np.float64]
 
 ROWS = 1024
 """Arrivals whose products with the landmarks are computed at a time."""
-CALM = (8, 64)
+FIRST_LOOK = 128
+CALM = (16, 64)
 """After so many covered arrivals (fewer, the larger they are) the next change of landmarks is probably far away: from
 there on they are scanned in blocks, which costs some preparation."""
 CALM_WORK = 100_000
@@ -73,8 +74,10 @@ class EuclideanLearner:
         if landmarks.size >= PRODUCT_FROM and len(slots) >= 3:
             product = ProductFilter(landmarks, slots, state.radius, self.room)
         columns = np.ascontiguousarray(landmarks.T)
+        look = FIRST_LOOK  # what is computed beyond the next change is lost
         while state.n < stop:
-            start, last = state.n, min(state.n + ROWS, stop)
+            start, last = state.n, min(state.n + look, stop)
+            look = min(4 * look, ROWS)
             if product is not None and product.usable:
                 covered = product.scan(X, start, last, state.radius, self.found)
             else:

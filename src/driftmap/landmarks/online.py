@@ -76,7 +76,10 @@ class OnlineLandmarks(LandmarkSelector):
         super()._start(X)
         checks.one_of(self.rule, "rule", RULES)
         radius = checks.positive_number(self.initial_radius, "initial_radius")
-        self._state = StreamState(self.n_landmarks, self._space.comparable(radius))
+        comparable = self._space.comparable(radius)
+        if not comparable < np.inf:
+            raise ValueError(f"initial_radius={radius:g} is too large: its square overflows")
+        self._state = StreamState(self.n_landmarks, comparable)
         self._learner = self._make_learner()
 
     def _make_learner(self) -> EuclideanLearner | Cover:
@@ -91,9 +94,9 @@ class OnlineLandmarks(LandmarkSelector):
         return Cover(self._space, self._state, self.n_landmarks, getattr(rules, self.rule))
 
     def _learn(self, prepared: Any) -> None:
-        self._space.extend(prepared)
-        self._state.reserve(len(self._space))
+        self._state.reserve(self._state.n + len(prepared))
         try:
+            self._space.extend(prepared)
             self._learner.learn()
         except BaseException:
             self._learner.restore()
