@@ -6,7 +6,7 @@ import numba
 
 jit = numba.njit(cache=True, nogil=True)
 # Called from other kernels only: without the door to Python, which takes longer to compile than many a kernel.
-_WITHOUT_DOOR: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-jit_inner = numba.njit(cache=True, nogil=True, **_WITHOUT_DOOR)
+WITHOUT_DOOR: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+jit_inner = numba.njit(cache=True, nogil=True, **WITHOUT_DOOR)
 # Sums may be reordered where they only feed a bound with room to spare.
 jit_reordered = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -5,11 +5,17 @@ columns, (k, a), so that the innermost loops run over them without a branch. Sum
 for speed (twice as fast) they came out differently in the process that compiled the code and in those that loaded it.
 """
 
+from typing import Any
+
 import numba
 import numpy as np
 
+from driftmap._kernels.compiler import WITHOUT_DOOR
+
 # error_model: a check for division by zero would keep the loops from being vectorised
-jit = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nsz"})
+_HOW: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"nsz"}}
+jit = numba.njit(**_HOW)
+jit_inner = numba.njit(**_HOW, **WITHOUT_DOOR)
 
 # A curvature that is not positive is replaced by a positive one with at least this share of the majoriser's.
 FLOOR = 1e-3
@@ -18,12 +24,13 @@ HALVINGS = 2
 SUSPICION = 1e-3
 
 
-@jit
+@jit_inner
 def targets_of(distances, coefficients, offsets, squared, out):
     """Distances of one row to the fixed points: given, or root of ``coefficients' distances^2 + offsets``."""
     m, a = coefficients.shape
     if m == 0:
-        out[:] = distances
+        for j in range(a):
+            out[j] = distances[j]
         return
     for i in range(m):
         squared[i] = distances[i] * distances[i]
@@ -46,7 +53,7 @@ def targets_of(distances, coefficients, offsets, squared, out):
 # --- two and more dimensions: Newton's method ------------------------------------------------------------------------
 
 
-@jit
+@jit_inner
 def loss_at(y, points, distances, weights, lengths):
     """The loss at y; the lengths |y - p| are left in ``lengths``."""
     k, a = points.shape
@@ -66,7 +73,7 @@ def loss_at(y, points, distances, weights, lengths):
     return total
 
 
-@jit
+@jit_inner
 def derivatives(y, points, distances, weights, lengths, pull, gradient, curvature):
     """Half the gradient and half the second derivatives of the loss at y, without their part s I; returns s.
 
@@ -98,7 +105,7 @@ def derivatives(y, points, distances, weights, lengths, pull, gradient, curvatur
     return slack
 
 
-@jit
+@jit_inner
 def solve(matrix, shift, vector, lower, out):
     """Solve (matrix + shift I) out = vector by Cholesky; False if that matrix is not positive definite."""
     k = len(vector)
@@ -128,7 +135,7 @@ def solve(matrix, shift, vector, lower, out):
     return True
 
 
-@jit
+@jit_inner
 def settle(y, points, distances, weights, weight, tolerance, max_iter, rows, small):
     """Move y downhill until a step is shorter than the tolerance; returns its loss.
 
@@ -178,7 +185,9 @@ def place_rows(distances, coefficients, offsets, points, weights, coordinates, l
     k, a = points.shape
     rows, small, target = np.empty((2, a)), np.empty((2 * k + 3, k)), np.empty(a)
     squared = np.empty(distances.shape[1])
-    weight = weights.sum()
+    weight = 0.0
+    for j in range(weights.shape[0]):
+        weight += weights[j]
     for i in range(distances.shape[0]):
         targets_of(distances[i], coefficients, offsets, squared, target)
         losses[i] = settle(coordinates[i], points, target, weights, weight, tolerance, max_iter, rows, small)
@@ -212,7 +221,7 @@ def arrange(distances, weights, points, tolerance, max_iter):
 # --- one dimension: the least loss of all ----------------------------------------------------------------------------
 
 
-@jit
+@jit_inner
 def best_on_line(points, distances, weights):
     """The position on the line with the least loss; the fixed points ascend.
 
@@ -240,7 +249,7 @@ def best_on_line(points, distances, weights):
     return best
 
 
-@jit
+@jit_inner
 def loss_on_line(y, points, distances, weights):
     """The loss at y."""
     total = 0.0

@@ -76,7 +76,9 @@ def scan_filtered(
     squared norm beyond ``norm_limit`` could overflow in the precision of the products: there all landmarks remain.
     """
     m = landmarks.shape[0]
-    largest = landmark_norms.max()
+    largest = landmark_norms[0]
+    for j in range(1, m):
+        largest = max(largest, landmark_norms[j])
     two = products.dtype.type(2)
     infinite = products.dtype.type(np.inf)
     q1, q2, q3 = 0, 1, 2
