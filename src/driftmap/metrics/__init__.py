@@ -1,0 +1,13 @@
+"""Distances: where the points of a stream are stored and how far apart they are.
+
+A *space* stores the arrivals and answers how far apart any two of them are. Distances between stored points are given
+in a *comparison scale* that orders pairs as their distances do: the square for Euclidean points (no root, so one pair
+always has one value to the bit), the distance itself elsewhere. A dissimilarity is taken as symmetric and evaluated as
+``metric(later, earlier)``.
+"""
+
+from driftmap.metrics.choose import Metric, make_space
+from driftmap.metrics.points import EuclideanSpace
+from driftmap.metrics.space import Space
+
+__all__ = ["EuclideanSpace", "Metric", "Space", "make_space"]

@@ -1,0 +1,121 @@
+"""What a space is, and what most of them share."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap import checks
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+class Space(Protocol):
+    """Stored points and the distances between them."""
+
+    triangle: bool
+    """Whether the triangle inequality is known to hold."""
+
+    def __len__(self) -> int: ...
+    def check(self, X: Any) -> Any:
+        """Return X in the form :meth:`extend` takes, or raise; changes nothing."""
+
+    def extend(self, prepared: Any) -> None:
+        """Store checked points as the next arrivals."""
+
+    def truncate(self, n: int) -> None:
+        """Forget all arrivals from number n on."""
+
+    def take(self, ids: Ids) -> Any:
+        """The stored points with these arrival numbers."""
+
+    def pairs(self, rows: Ids, columns: Ids) -> Array:
+        """Distances between stored points, in the comparison scale."""
+
+    def check_queries(self, X: Any) -> Any:
+        """Return points that are to be measured but not stored in the form :meth:`to_stored` takes, or raise."""
+
+    def to_stored(self, queries: Any, ids: Ids) -> Array:
+        """True distances of checked points that are not stored to stored ones."""
+
+    def comparable(self, distance: float) -> float:
+        """A distance in the comparison scale."""
+
+    def true(self, comparable: float) -> float:
+        """A value of the comparison scale as a distance."""
+
+    def true_all(self, comparable: Array) -> Array:
+        """Values of the comparison scale as distances."""
+
+
+class PlainScale:
+    """The comparison scale is the distance itself."""
+
+    def comparable(self, distance: float) -> float:
+        """A distance in the comparison scale."""
+        return distance
+
+    def true(self, comparable: float) -> float:
+        """A value of the comparison scale as a distance."""
+        return comparable
+
+    def true_all(self, comparable: Array) -> Array:
+        """Values of the comparison scale as distances."""
+        return comparable
+
+    def check_queries(self, X: Any) -> Any:
+        """Queries look like the points themselves."""
+        return self.check(X)  # type: ignore[attr-defined]
+
+
+class Table(PlainScale):
+    """Rows of one width in an array that grows; unused capacity is never touched, so it takes no memory."""
+
+    def __init__(self) -> None:
+        self.rows: Array = np.empty((0, 0))
+        self.n = 0
+
+    def __len__(self) -> int:
+        return self.n
+
+    def extend(self, X: Array) -> None:
+        """Store checked rows as the next arrivals."""
+        n = self.n + len(X)
+        if n > len(self.rows):
+            grown = np.empty((max(n, 2 * len(self.rows)), X.shape[1]))
+            grown[: self.n] = self.rows[: self.n] if self.n else 0.0
+            self.rows = grown
+        self.rows[self.n : n] = X
+        self.n = n
+
+    def truncate(self, n: int) -> None:
+        """Forget all arrivals from number n on."""
+        self.n = n
+
+    def check(self, X: Any) -> Array:
+        """Return X as a matrix of the stored width, or raise."""
+        columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
+        array = checks.points(X, columns)
+        if self.n and array.shape[1] != self.rows.shape[1]:
+            raise ValueError(f"X has {array.shape[1]} features, but the points seen so far have {self.rows.shape[1]}")
+        return array
+
+    def take(self, ids: Ids) -> Array:
+        """The stored points with these arrival numbers."""
+        return self.rows[ids]
+
+
+def usable(distances: Array, rows: Ids | None, columns: Ids) -> Array:
+    """The distances, or an error that names the first pair whose distance is no finite number >= 0."""
+    good = (distances >= 0) & (distances < np.inf)
+    if good.all():
+        return distances + 0.0  # no negative zeros: the kernels order distances by their bits
+    i, j = (int(k) for k in np.argwhere(~good)[0])
+    who = f"row {i}" if rows is None else f"arrival {rows[i]}"
+    raise ValueError(
+        f"the distance between {who} and arrival {columns[j]} is {distances[i, j]}: "
+        "a distance must be a finite number and not negative"
+    )
