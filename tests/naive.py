@@ -193,6 +193,212 @@ def tight_by_matrix(D, m, rho):
     return landmarks, masses.tolist(), rho
 
 
+class Bounded:
+    """The tight rule with at most ``memory`` stored points, each standing for those that joined it or merged into it.
+
+    Each slot holds a landmark and the list of stored points nearest to it, in the order in which they came to it.
+    ``distance`` is in the comparison scale, ``root`` gives the true distance, ``scale`` the way back.
+    """
+
+    def __init__(self, m, memory, distance, initial_radius, root=float, scale=float):
+        self.m, self.memory, self.distance, self.root, self.scale = m, memory, distance, root, scale
+        self.rho, self.resolution, self.seen = initial_radius, None, 0
+        self.slots, self.lists = [None] * (m + 1), [[] for _ in range(m + 1)]
+        self.points, self.weight, self.spread = {}, {}, {}
+        self.everything = []
+
+    def d(self, r, s):
+        return self.distance(self.points[max(r, s)], self.points[min(r, s)]) if r != s else 0.0
+
+    def landmarks(self):
+        return sorted(z for z in self.slots if z is not None)
+
+    def nearest(self, y, without=None):
+        """Slot of the landmark nearest to a stored point; of equally near ones, the earliest."""
+        taken = [s for s, z in enumerate(self.slots) if z is not None and s != without]
+        return min(taken, key=lambda s: (self.d(y, self.slots[s]), self.slots[s]))
+
+    def add(self, x):
+        n = self.seen
+        self.seen += 1
+        self.everything.append(x)
+        self.points[n] = x
+        if not self.all():
+            self.slots[0] = n
+            self.store(n, 0)
+            return
+        slot = self.nearest(n)
+        uncovered = self.d(n, self.slots[slot]) > self.rho
+        while True:
+            if not uncovered and self.join(n, slot):
+                return
+            if len(self.weight) < self.memory:
+                break
+            self.make_room()
+        self.store(n, slot)
+        if uncovered:
+            self.enter(n)
+            if None not in self.slots:
+                costs = [max((self.d(y, self.slots[self.nearest(y, s)]) for y in self.lists[s]), default=0.0) for s in self.all()]
+                self.leave(min(self.all(), key=lambda s: (costs[s], self.slots[s])))
+                self.rho = self.covering_radius()
+
+    def all(self):
+        return [s for s, z in enumerate(self.slots) if z is not None]
+
+    def store(self, n, slot):
+        self.weight[n], self.spread[n] = 1, 0.0
+        self.lists[slot].append(n)
+
+    def join(self, n, slot):
+        for w in self.lists[slot] if self.resolution is not None else []:
+            if self.may_merge(w, n) and self.d(n, w) <= self.scale(self.resolution):
+                self.gain(w)
+                self.spread[w] = max(self.spread[w], self.root(self.d(n, w)))
+                return True
+        return False
+
+    def enter(self, n):
+        new = self.slots.index(None)
+        others = self.all()
+        self.slots[new] = n
+        for s in others:
+            moving = [y for y in self.lists[s] if self.nearest(y) == new]
+            self.lists[s] = [y for y in self.lists[s] if y not in moving]
+            self.lists[new] += moving
+
+    def leave(self, slot):
+        self.slots[slot], moving, self.lists[slot] = None, self.lists[slot], []
+        for y in moving:
+            self.lists[self.nearest(y)].append(y)
+
+    def covering_radius(self):
+        return max(self.d(y, self.slots[s]) for s in self.all() for y in self.lists[s])
+
+    def make_room(self):
+        while len(self.weight) > self.memory - self.memory // 8:
+            orders = [sorted(self.lists[s], key=lambda y, s=s: y != self.slots[s]) for s in self.all()]
+            pairs = [(order, j) for order in orders for j in range(1, len(order))]
+            costs = []
+            for order, j in pairs[:: math.ceil(len(pairs) / 1024)]:
+                earlier = [y for y in order[:j] if self.may_merge(y, order[j])]
+                least = min((self.root(self.d(order[j], y)) for y in earlier), default=math.inf)
+                costs += [least + self.spread[order[j]]] if least < math.inf else []
+            self.resolution = max(self.resolution or 0.0, sorted(costs)[len(costs) // 2])
+            for order in orders:
+                kept = []
+                for y in order:
+                    into = [k for k in kept if self.may_merge(k, y)]
+                    into = [k for k in into if self.root(self.d(y, k)) + self.spread[y] <= self.resolution]
+                    if into:
+                        self.merge(y, into[0])
+                    else:
+                        kept.append(y)
+            self.lists = [[y for y in cell if y in self.weight] for cell in self.lists]
+
+    def may_merge(self, y, z):
+        return True
+
+    def gain(self, w):
+        self.weight[w] += 1
+
+    def merge(self, y, into):
+        self.weight[into] += self.weight.pop(y)
+        self.spread[into] = max(self.spread[into], self.root(self.d(y, into)) + self.spread.pop(y))
+
+    def mass(self, y):
+        return self.weight[y]
+
+    def masses(self):
+        return [sum(self.mass(y) for y in self.lists[self.slots.index(z)]) for z in self.landmarks()]
+
+    def largest_distance(self):
+        """Of all points ever seen to their nearest landmark."""
+        return max(
+            min(self.root(self.distance(x, self.points[z])) for z in self.landmarks()) for x in self.everything
+        )
+
+
+class Forgetful(Bounded):
+    """Points are remembered for a while: in a window, or until what is left of their weight is too little.
+
+    A landmark that nothing remembered is nearest to leaves; as long as slots are free, the point farthest from its
+    landmark takes one; the radius shrinks to what the remembered points need.
+    """
+
+    def __init__(self, *args, window=None, half_life=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.least, self.window, self.half_life = self.rho, window, half_life
+        self.time, self.now = {}, -math.inf
+
+    def add_at(self, x, now):
+        before, self.now = self.now, now
+        self.forget()
+        self.now = before  # witnesses merge as they were when the last point arrived
+        self.arriving = now
+        self.add(x)
+        self.now = now
+        limit = max(self.memory // 8, 1)
+        if self.resolution and self.seen % limit == 0 and len(self.weight) < self.memory // 2:
+            self.resolution *= 0.8
+
+    def until(self, y):
+        if self.resolution is None:
+            return self.time[y] + self.window
+        part = self.window / 8
+        return (math.floor(self.time[y] / part) + 1) * part + self.window
+
+    def forget(self):
+        if self.window is not None:
+            gone = [y for y in sorted(self.weight) if self.until(y) <= self.now]
+        else:
+            gone = [y for y in sorted(self.weight) if self.seen % 64 == 0 and self.mass(y) < 1 / 128]
+        for y in gone:
+            cell = self.lists[self.nearest(y)]
+            last = cell.pop()
+            if last != y:
+                cell[cell.index(y)] = last
+            del self.weight[y], self.spread[y], self.time[y]
+        if not gone:
+            return
+        for s in self.all():
+            if not self.lists[s]:
+                self.leave(s)
+        while 0 < len(self.all()) < self.m and self.covering_radius() > self.least:
+            distance = {y: self.d(y, self.slots[s]) for s in self.all() for y in self.lists[s]}
+            self.enter(min(distance, key=lambda y: (-distance[y], y)))
+        covering = self.covering_radius() if self.all() else 0.0
+        self.rho = min(self.rho, max(self.least, covering))
+
+    def store(self, n, slot):
+        super().store(n, slot)
+        self.time[n] = self.arriving
+
+    def may_merge(self, y, z):
+        if self.window is None:
+            return True
+        times = [self.time.get(w, self.arriving) for w in (y, z)]
+        return math.floor(times[0] / (self.window / 8)) == math.floor(times[1] / (self.window / 8))
+
+    def mass(self, y):
+        if self.half_life is None:
+            return self.weight[y]
+        return self.weight[y] * 2.0 ** ((self.time[y] - self.now) / self.half_life)
+
+    def gain(self, w):
+        if self.half_life is not None:
+            self.weight[w] *= 2.0 ** ((self.time[w] - self.arriving) / self.half_life)
+            self.time[w] = self.arriving
+        super().gain(w)
+
+    def merge(self, y, into):
+        if self.half_life is not None:
+            for z in (y, into):
+                self.weight[z], self.time[z] = self.mass(z), self.now
+        super().merge(y, into)
+        del self.time[y]
+
+
 def only_by(z, landmarks, neighbours):
     """OnlyBy(z): the points of N(z) and z itself that z alone covers."""
     chosen = set(landmarks)

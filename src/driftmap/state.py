@@ -7,6 +7,10 @@ then its slot is -1 and a lower bound stands for its distance.
 
 A cell is a chain of blocks of ``BLOCK`` records, all full but the last; blocks that are not used form a chain as well.
 Landmarks live in numbered slots, so that a record can name one.
+
+Stored points are numbered 0, 1, 2, ... in the order of their arrival. As long as every point is kept, these are the
+arrival numbers. With bounded memory a stored point is a *witness*, which may stand for others near it
+(:mod:`driftmap.landmarks.memory`); the witnesses' table then holds the arrival numbers.
 """
 
 from __future__ import annotations
@@ -24,93 +28,113 @@ BLOCK = 64
 """Records in a block."""
 EVENTS_KEPT = 10_000
 
+RECORD = np.dtype(
+    [
+        ("row", np.int32),  # number of the stored point
+        ("second_slot", np.int32),  # slot of its second-nearest landmark; -1: not known
+        ("nearest", np.float64),  # distance to the landmark of the cell, in the comparison scale of the space
+        ("second", np.float64),  # distance to the second-nearest landmark, or a lower bound of it
+    ]
+)
+CELL = np.dtype(
+    [
+        ("landmark", np.int64),  # number of the stored point that is the landmark; -1: the slot is free
+        ("cost", np.float64),  # the radius that the loss of the landmark would need: the largest second distance
+        ("reach", np.float64),  # the largest nearest distance
+        ("size", np.int64),  # number of records
+        ("head", np.int32),  # the first block; -1: there are no records
+        ("tail", np.int32),  # the last block
+        ("filled", np.int32),  # records in the last block
+        ("certain", np.int32),  # whether the cost is exact, not only a lower bound
+    ]
+)
+FREE_CELL = (-1, 0.0, 0.0, 0, -1, -1, 0, 1)
+WITNESS = np.dtype(
+    [
+        ("arrival", np.int64),
+        ("weight", np.float64),  # how many points it stands for; with a half-life, as of its time
+        ("spread", np.float64),  # every point it stands for lies within this distance of it
+        ("time", np.float64),  # when it arrived; with a half-life, when its weight was last changed
+    ]
+)
+
 
 class Event(NamedTuple):
-    """What an uncovered arrival did to the landmarks."""
+    """What an arrival did to the landmarks."""
 
     arrival: int
     """Number of the arrival, from 0."""
     kind: str
-    """"added" (there was room), "replaced" (one came, one left), or "widened" (the newcomer itself was the cheapest to
-    lose: the landmarks stay as they are and the radius grows to cover it)."""
-    came: int
-    """Arrival number of the point that became a landmark."""
+    """"added" (there was room), "replaced" (one came, one left), "widened" (the newcomer itself was the cheapest to
+    lose: the landmarks stay as they are and the radius grows to cover it), or "forgotten" (a landmark left because
+    nothing that is remembered is nearest to it)."""
+    came: int | None
+    """Arrival number of the point that became a landmark, if any."""
     left: int | None
     """Arrival number of the landmark that was dropped, if any."""
     radius_before: float
     radius_after: float
 
 
-class Cells(NamedTuple):
-    """Records of the stored points, by landmark. The first four arrays have one entry per record."""
-
-    row: NDArray[np.int32]
-    """Arrival number."""
-    nearest: Array
-    """Distance to the landmark of the cell."""
-    second: Array
-    """Distance to the second-nearest landmark, or a lower bound of it."""
-    second_slot: NDArray[np.int32]
-    """Slot of the second-nearest landmark; -1: not known."""
-    following: NDArray[np.int32]
-    """Per block: the next one of its chain; -1: none."""
-    head: NDArray[np.int32]
-    """Per slot: the first block of the cell; -1: the cell is empty."""
-    tail: NDArray[np.int32]
-    """Per slot: the last block."""
-    tail_count: NDArray[np.int64]
-    """Per slot: the records in the last block."""
-    mass: Ids
-    """Per slot: the records in the cell."""
-    free: NDArray[np.int32]
-    """The first block that is not used."""
-
-
-class Landmarks(NamedTuple):
-    """The landmarks, one entry per slot; distances are in the comparison scale of the space."""
-
-    arrival: Ids
-    """Arrival number; -1: the slot is free."""
-    cost: Array
-    """The radius that the loss of the landmark would need: the largest second distance in its cell."""
-    certain: NDArray[np.bool_]
-    """Whether the cost is exact, not only a lower bound."""
-    reach: Array
-    """The largest nearest distance in the cell."""
-
-
 class StreamState:
     """All that is known about a stream besides its points."""
 
-    def __init__(self, n_landmarks: int, radius: float) -> None:
+    def __init__(self, n_landmarks: int, radius: float, *, weighted: bool = False) -> None:
+        self.seen = 0
+        """Number of arrivals."""
         self.n = 0
+        """Number of stored points."""
         self.radius = radius
-        slots = n_landmarks + 1  # for a moment the newcomer is there and nobody has left yet
-        self.marks = Landmarks(np.full(slots, -1, np.int64), np.zeros(slots), np.ones(slots, np.bool_), np.zeros(slots))
-        self.cells = Cells(
-            np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32), np.empty(0, np.int32),
-            np.full(slots, -1, np.int32), np.full(slots, -1, np.int32), np.zeros(slots, np.int64),
-            np.zeros(slots, np.int64), np.full(1, -1, np.int32),
-        )  # fmt: skip
+        self.cells = np.full(n_landmarks + 1, np.array(FREE_CELL, CELL), CELL)  # one more, while nobody has left yet
+        self.records = np.empty(0, RECORD)
+        self.chain = np.full(1, -1, np.int32)
+        """Per block, the next one of its chain; -1: none. The last entry is the first block that is not used."""
+        self.witnesses = np.zeros(0, WITNESS) if weighted else None
+        """Per stored point, what it stands for; None: every point is kept and stands for itself."""
+        self.resolution = -1.0
+        """Points within this distance of a witness join it; negative: nothing has been merged yet."""
+        self.oldest = 0
+        """All stored points before this one are forgotten; those that are landmarks are stored nevertheless."""
+        self.now = -np.inf
+        """When the last point arrived, where points are forgotten."""
         self.n_replacements = 0
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
 
     def slots(self) -> NDArray[np.intp]:
         """Slots of the landmarks, in order of arrival."""
-        order = np.argsort(self.marks.arrival)
-        return order[np.searchsorted(self.marks.arrival[order], 0) :]
+        numbers = self.cells["landmark"]
+        order = np.argsort(numbers)
+        return order[np.searchsorted(numbers[order], 0) :]
 
     def landmarks(self) -> Ids:
-        """Arrival numbers of the landmarks, ascending."""
-        return self.marks.arrival[self.slots()]
+        """Numbers of the stored points that are landmarks, ascending."""
+        return self.cells["landmark"][self.slots()]
 
-    def masses(self) -> Ids:
-        """For each landmark, in order of arrival, the number of stored points nearest to it."""
-        return self.cells.mass[self.slots()]
+    def arrivals(self, numbers: Ids) -> Ids:
+        """Arrival numbers of stored points."""
+        return numbers if self.witnesses is None else self.witnesses["arrival"][numbers]
+
+    def arrival(self, number: int | np.integer[Any]) -> int:
+        """Arrival number of a stored point."""
+        return int(number if self.witnesses is None else self.witnesses["arrival"][number])
+
+    def numbers(self, arrivals: Ids) -> Ids:
+        """Numbers of stored points, given their arrival numbers."""
+        if self.witnesses is None:
+            return arrivals
+        stored = self.witnesses["arrival"][: self.n]
+        numbers = np.minimum(np.searchsorted(stored, arrivals), self.n - 1)
+        if not np.array_equal(stored[numbers], arrivals):
+            raise KeyError(f"arrival {arrivals[stored[numbers] != arrivals][0]} is not stored any more")
+        return numbers
 
     def covering_radius(self) -> float:
         """The largest distance of a stored point to its nearest landmark."""
-        return float(self.marks.reach.max())
+        return float(self.cells["reach"].max())
+
+    def remembered(self) -> int:
+        """Number of stored points that are not forgotten."""
+        return int(self.cells["size"].sum())
 
     def record(self, events: list[Event]) -> None:
         """Take note of what happened to the landmarks."""
@@ -119,26 +143,42 @@ class StreamState:
 
     def blocks_for(self, n: int) -> int:
         """Enough blocks for n points: full ones, one for each slot that is not full, and two while records move."""
-        return n // BLOCK + len(self.marks.arrival) + 2
+        return n // BLOCK + len(self.cells) + 2
 
     def reserve(self, n: int) -> None:
         """Make room for n stored points."""
-        old = self.cells
-        blocks, had = self.blocks_for(n), len(old.following)
+        if self.witnesses is not None and n > len(self.witnesses):
+            grown = np.zeros(max(n, len(self.witnesses) + len(self.witnesses) // 2), WITNESS)
+            grown[: len(self.witnesses)] = self.witnesses
+            self.witnesses = grown
+        blocks, had = self.blocks_for(n), len(self.chain) - 1
         if blocks <= had:
             return
         blocks = max(blocks, had + had // 2)
-        per_record = [np.empty(blocks * BLOCK, array.dtype) for array in old[:4]]
-        for grown, array in zip(per_record, old[:4], strict=True):
-            grown[: had * BLOCK] = array
-        following = np.arange(1, blocks + 1, dtype=np.int32)  # the new blocks form a chain
-        following[:had], following[-1] = old.following, -1
-        end = -1  # of the chain of unused blocks
-        block = int(old.free[0])
-        while block >= 0:
-            end, block = block, int(old.following[block])
-        (old.free if end < 0 else following)[max(end, 0)] = had
-        self.cells = Cells._make([*per_record, following, *old[5:]])
+        records = np.empty(blocks * BLOCK, RECORD)
+        records[: had * BLOCK] = self.records
+        chain = np.arange(1, blocks + 2, dtype=np.int32)  # the new blocks form a chain
+        chain[:had], chain[blocks - 1], chain[blocks] = self.chain[:had], -1, self.chain[had]
+        end = blocks  # of the chain of unused blocks
+        while chain[end] >= 0:
+            end = int(chain[end])
+        chain[end] = had
+        self.records, self.chain = records, chain
+
+    def empty_cells(self) -> None:
+        """Take all records out of the cells; the landmarks stay."""
+        landmarks = self.cells["landmark"].copy()
+        self.cells[:] = np.array(FREE_CELL, CELL)
+        self.cells["landmark"] = landmarks
+        self.chain[:] = np.arange(1, len(self.chain) + 1)
+        self.chain[-2], self.chain[-1] = -1, 0
+
+    def copy(self) -> StreamState:
+        """An independent copy."""
+        other = object.__new__(StreamState)
+        for name, value in vars(self).items():
+            setattr(other, name, value.copy() if hasattr(value, "copy") else value)
+        return other
 
 
 class Undo:
@@ -146,38 +186,35 @@ class Undo:
 
     def __init__(self, state: StreamState) -> None:
         self.state = state
-        self.n, self.radius = state.n, state.radius
-        self.small = [array.copy() for array in (*state.marks, *state.cells[5:])]
-        self.records: list[NDArray[np.generic]] = []
+        self.scalars = (state.seen, state.n, state.radius)
+        self.cells = state.cells.copy()
+        self.records: tuple[NDArray[Any], NDArray[np.int32]] | None = None
 
     def remember(self) -> None:
         """Save the records, since the landmarks are about to change.
 
         Until then the batch has only appended to the cells, which their counts undo.
         """
-        if not self.records:
-            used = self.state.blocks_for(self.n)
-            self.records = [array[: used * BLOCK].copy() for array in self.state.cells[:4]]
-            self.records.append(self.state.cells.following[:used].copy())
+        if self.records is None:
+            used = self.state.blocks_for(self.scalars[1])
+            self.records = self.state.records[: used * BLOCK].copy(), self.state.chain[:used].copy()
 
     def restore(self) -> None:
         """Put everything back."""
-        state, cells = self.state, self.state.cells
-        state.n, state.radius = self.n, self.radius
-        targets: list[Any] = [*state.marks, *cells[5:]]
-        for array, copy in zip(targets, self.small, strict=True):
-            array[:] = copy
-        records: list[Any] = list(cells[:5])
-        for array, saved in zip(records, self.records, strict=False):  # none, if no landmark changed
-            array[: len(saved)] = saved
-        used = np.zeros(len(cells.following), np.bool_)
-        for first, last in zip(cells.head, cells.tail, strict=True):
+        state, cells, chain = self.state, self.state.cells, self.state.chain
+        state.seen, state.n, state.radius = self.scalars
+        cells[:] = self.cells
+        if self.records is not None:
+            records, links = self.records
+            state.records[: len(records)], chain[: len(links)] = records, links
+        used = np.zeros(len(chain) - 1, np.bool_)
+        for first, last in zip(cells["head"], cells["tail"], strict=True):
             block = int(first)
             while block >= 0:
                 used[block] = True
                 if block == last:
-                    cells.following[block] = -1
-                block = int(cells.following[block])
+                    chain[block] = -1
+                block = int(chain[block])
         unused = np.append(np.flatnonzero(~used), -1)
-        cells.free[0] = unused[0]
-        cells.following[unused[:-1]] = unused[1:]
+        chain[-1] = unused[0]
+        chain[unused[:-1]] = unused[1:]

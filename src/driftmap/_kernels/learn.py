@@ -1,24 +1,25 @@
 """The arrival loop for Euclidean points: both rules, without leaving compiled code.
 
 The same steps as :mod:`driftmap.landmarks.cover` and :mod:`driftmap.landmarks.rules` take for any metric, and held to
-the same oracle; here they take microseconds.
+the same oracle; here they take microseconds. ``witnesses`` is None where every point is kept.
 """
 
 import numpy as np
 
 from driftmap._kernels.cells import (
+    add_record,
     between_slots,
     cheapest,
     close_pairs_at_least,
     drop_landmark,
-    insert_euclidean,
-    place,
+    enter,
     set_seconds_euclidean,
 )
 from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.distances import distances_to_all, squared_distance
 from driftmap._kernels.pairs import closest_beyond, count_close_pairs
 from driftmap._kernels.scan import two_nearest
+from driftmap._kernels.witnesses import join, store
 
 SHORT_LIST = 16
 # A short list of neighbours pays off from this many multiplications per cell on.
@@ -29,13 +30,13 @@ SHORT_LIST_FROM = 100_000
 
 
 @jit_inner
-def by_arrival(arrival, slots):
+def by_arrival(cells, slots):
     """Write the slots of the landmarks in order of arrival; returns their number."""
     m = 0
-    for slot in range(arrival.shape[0]):
-        if arrival[slot] >= 0:
+    for slot in range(len(cells)):
+        if cells[slot].landmark >= 0:
             j = m
-            while j > 0 and arrival[slots[j - 1]] > arrival[slot]:
+            while j > 0 and cells[slots[j - 1]].landmark > cells[slot].landmark:
                 slots[j] = slots[j - 1]
                 j -= 1
             slots[j] = slot
@@ -44,17 +45,18 @@ def by_arrival(arrival, slots):
 
 
 @jit_inner
-def take_columns(X, arrival, slots, m, columns):
+def take_columns(X, cells, slots, m, columns):
     """The landmarks in the first m slots as the first m columns."""
-    for k in range(X.shape[1]):
-        for j in range(m):
-            columns[k, j] = X[arrival[slots[j]], k]
+    for j in range(m):
+        x = X[cells[slots[j]].landmark]
+        for k in range(x.shape[0]):
+            columns[k, j] = x[k]
 
 
 @jit_inner
-def neighbours_of(X, arrival, slot, near):
+def neighbours_of(X, cells, slot, near):
     """Write the landmarks nearest to one, itself included; all others are at least the returned distance from it."""
-    distances = between_slots(X, arrival, slot)
+    distances = between_slots(X, cells, slot)
     for j in range(near.shape[0]):
         best = 0
         for other in range(1, distances.shape[0]):
@@ -69,15 +71,14 @@ def neighbours_of(X, arrival, slot, near):
 
 
 @jit_inner
-def exact_cost(X, cells, landmarks, slot, slots, columns):
+def exact_cost(X, records, chain, cells, slot, slots, columns):
     """The cost of losing a landmark: in a large cell from the neighbours of the landmark, where these suffice."""
-    if landmarks.certain[slot]:
-        return landmarks.cost[slot]
-    arrival = landmarks.arrival
-    m = by_arrival(arrival, slots)
-    if m > 2 * SHORT_LIST and cells.mass[slot] * m * X.shape[1] > SHORT_LIST_FROM:
+    if cells[slot].certain:
+        return cells[slot].cost
+    m = by_arrival(cells, slots)
+    if m > 2 * SHORT_LIST and cells[slot].size * m * X.shape[1] > SHORT_LIST_FROM:
         near, some = np.empty(SHORT_LIST, np.int64), np.empty((X.shape[1], SHORT_LIST))
-        beyond = neighbours_of(X, arrival, slot, near)
+        beyond = neighbours_of(X, cells, slot, near)
         k = 0
         for j in range(m):  # in order of arrival
             for z in near:
@@ -86,16 +87,46 @@ def exact_cost(X, cells, landmarks, slot, slots, columns):
                     k += 1
         for j in range(1, SHORT_LIST):
             i = j
-            while i > 0 and arrival[slots[i - 1]] > arrival[slots[i]]:
+            while i > 0 and cells[slots[i - 1]].landmark > cells[slots[i]].landmark:
                 slots[i - 1], slots[i] = slots[i], slots[i - 1]
                 i -= 1
-        take_columns(X, arrival, slots, near.shape[0], some)
-        if set_seconds_euclidean(X, cells, landmarks, slot, some, near.shape[0], slots, beyond) == 0:
-            return landmarks.cost[slot]
-        m = by_arrival(arrival, slots)
-    take_columns(X, arrival, slots, m, columns)
-    set_seconds_euclidean(X, cells, landmarks, slot, columns, m, slots, np.inf)
-    return landmarks.cost[slot]
+        take_columns(X, cells, slots, near.shape[0], some)
+        if set_seconds_euclidean(X, records, chain, cells, slot, some, near.shape[0], slots, beyond) == 0:
+            return cells[slot].cost
+        m = by_arrival(cells, slots)
+    take_columns(X, cells, slots, m, columns)
+    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf)
+    return cells[slot].cost
+
+
+@jit_inner
+def leave(X, records, chain, cells, slot):
+    """Take a landmark whose cost is exact out; returns the number of its point."""
+    point = cells[slot].landmark
+    drop_landmark(records, chain, cells, slot, between_slots(X, cells, slot))
+    return point
+
+
+@jit_inner
+def drop_cheapest(X, records, chain, cells, slots, columns):
+    """The tight rule: take out the landmark that is cheapest to lose; returns its point and the covering radius."""
+    slot = cheapest(cells)
+    while not cells[slot].certain:
+        exact_cost(X, records, chain, cells, slot, slots, columns)
+        slot = cheapest(cells)
+    left = leave(X, records, chain, cells, slot)
+    radius = 0.0
+    for slot in range(len(cells)):
+        radius = max(radius, cells[slot].reach)
+    return left, radius
+
+
+@jit
+def exchange(X, n_landmarks, records, chain, cells, point):
+    """The tight rule with any stored point as the newcomer; returns who leaves and the covering radius."""
+    slots, columns = np.empty(n_landmarks + 1, np.int64), np.empty((X.shape[1], n_landmarks + 1))
+    enter(X, records, chain, cells, point)
+    return drop_cheapest(X, records, chain, cells, slots, columns)
 
 
 @jit_inner
@@ -108,13 +139,13 @@ def degree_of(X, n, x, radius):
 
 
 @jit_inner
-def newcomer(X, n, radius, cells, landmarks, m, x):
+def newcomer(X, n, radius, records, chain, cells, m, x):
     """Lines 1-6 of Algorithm 2: the arrival, or, if its degree is too high, a neighbour of low degree."""
     degree = degree_of(X, n, x, radius)
     edges = n - 1 - m + degree  # at least: every point that is no landmark has an edge to one
     if degree * degree > 4 * edges:
         half = np.sqrt(radius) / 2 * (1 - 1e-9)  # at least, too; x itself is in no cell's inner half
-        edges = close_pairs_at_least(cells, landmarks, half * half) + degree
+        edges = close_pairs_at_least(records, chain, cells, half * half) + degree
     if degree * degree > 4 * edges:
         edges = count_close_pairs(X, n, radius)
     if degree * degree > 4 * edges:
@@ -127,142 +158,120 @@ def newcomer(X, n, radius, cells, landmarks, m, x):
 
 
 @jit_inner
-def enter(X, cells, landmarks, arrival):
-    """Make a stored point a landmark."""
-    slot = 0
-    while landmarks.arrival[slot] >= 0:
-        slot += 1
-    landmarks.arrival[slot] = arrival
-    insert_euclidean(X, cells, landmarks, slot)
-
-
-@jit_inner
-def leave(X, cells, landmarks, slot):
-    """Take a landmark whose cost is exact out; returns its arrival number."""
-    arrival = landmarks.arrival[slot]
-    drop_landmark(cells, landmarks, slot, between_slots(X, landmarks.arrival, slot))
-    return arrival
-
-
-@jit_inner
-def replace_tight(X, n, cells, landmarks, slots, columns):
-    """The tight rule for the uncovered arrival n - 1; returns who left and the radius."""
-    enter(X, cells, landmarks, n - 1)
-    slot = cheapest(landmarks.arrival, landmarks.cost)
-    while not landmarks.certain[slot]:
-        exact_cost(X, cells, landmarks, slot, slots, columns)
-        slot = cheapest(landmarks.arrival, landmarks.cost)
-    left = leave(X, cells, landmarks, slot)
-    radius = 0.0
-    for slot in range(landmarks.reach.shape[0]):
-        radius = max(radius, landmarks.reach[slot])
-    return left, radius
-
-
-@jit_inner
-def replace_paper(X, n, radius, cells, landmarks, slots, columns):
-    """Algorithm 2 for the uncovered arrival n - 1; returns who came, who left and the radius."""
-    m = by_arrival(landmarks.arrival, slots)
-    came = newcomer(X, n, radius, cells, landmarks, m, n - 1)
-    enter(X, cells, landmarks, came)
-    m = by_arrival(landmarks.arrival, slots)
-    take_columns(X, landmarks.arrival, slots, m, columns)
-    reached, r, s = closest_beyond(X, n, columns, m, slots, landmarks.arrival, radius)
+def replace_paper(X, n, radius, records, chain, cells, slots, columns):
+    """Algorithm 2 for the uncovered point n - 1; returns who came, who left and the radius."""
+    m = by_arrival(cells, slots)
+    came = newcomer(X, n, radius, records, chain, cells, m, n - 1)
+    enter(X, records, chain, cells, came)
+    m = by_arrival(cells, slots)
+    take_columns(X, cells, slots, m, columns)
+    reached, r, s = closest_beyond(X, n, columns, m, slots, cells, radius)
     best, best_radius = -1, np.inf
     for end in (r, s):  # x_r first, so it wins a tie
-        for slot in range(landmarks.arrival.shape[0]):
-            if landmarks.arrival[slot] == end:
-                needed = max(reached, exact_cost(X, cells, landmarks, slot, slots, columns))
+        for slot in range(len(cells)):
+            if cells[slot].landmark == end:
+                needed = max(reached, exact_cost(X, records, chain, cells, slot, slots, columns))
                 if needed < best_radius:
                     best, best_radius = slot, needed
-    return came, leave(X, cells, landmarks, best), best_radius
+    return came, leave(X, records, chain, cells, best), best_radius
 
 
 @jit_inner
-def advance(X, n, stop, radius, calm, cells, landmarks, slots, columns, distances):
-    """Take in rows from n on, up to and with the first uncovered one, or until ``calm`` covered ones or ``stop``.
+def advance(
+    batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, slots, columns,
+    distances,
+):  # fmt: skip
+    """Take in rows of a batch from i on, up to and with the first uncovered one, or until ``calm`` covered ones.
 
-    Returns the number of rows known now, whether the last one is uncovered, and the number of landmarks.
+    Ends before a row that would have to be stored where there is no room for it, and at row ``stop``. Returns the rows
+    that are done, the number of stored points, whether the last row is uncovered, and the number of landmarks.
     """
-    m = by_arrival(landmarks.arrival, slots)
-    take_columns(X, landmarks.arrival, slots, m, columns)
-    last = min(n + calm, stop)
-    while n < last:
+    m = by_arrival(cells, slots)
+    take_columns(X, cells, slots, m, columns)
+    last = min(i + calm, stop)
+    while i < last:
+        x = batch[i]
         slot = np.int64(0)
         if m > 0:
-            distances_to_all(X[n], columns, distances[:m])
+            distances_to_all(x, columns, distances[:m])
         d1, p1, d2, p2 = two_nearest(distances, m)
         if m > 0:
             slot = slots[p1]
-        else:  # the very first point: there is no cell yet to take it from
-            landmarks.arrival[0] = n
+        uncovered = d1 > radius  # also the very first point
+        if witnesses is not None and resolution >= 0 and not uncovered:
+            if join(X, records, chain, cells, slot, x, d1, resolution, witnesses, 0.0, np.inf, np.inf):
+                i += 1
+                continue
+        if n == limit:
+            break
+        store(batch, i, first, X, n, witnesses, 0.0)
+        if m == 0:
+            cells[0].landmark = n
             d1 = 0.0
-        to = place(cells.following, cells.head, cells.tail, cells.tail_count, cells.mass, cells.free, slot)
-        cells.row[to] = n
-        cells.nearest[to] = d1
-        cells.second[to] = d2
-        cells.second_slot[to] = slots[p2] if p2 >= 0 else -1
-        landmarks.cost[slot] = max(landmarks.cost[slot], d2)
-        landmarks.reach[slot] = max(landmarks.reach[slot], d1)
+        add_record(records, chain, cells, n, d1, slot, d2, slots[p2] if p2 >= 0 else -1)
         n += 1
-        if d1 > radius or m == 0:
-            return n, True, m
-    return n, False, m
+        i += 1
+        if uncovered:
+            return i, n, True, m
+    return i, n, False, m
 
 
 # The two loops differ in one call; a rule handed over as an argument would be compiled again in every process.
 
 
 @jit
-def learn_tight(X, n, stop, radius, n_landmarks, calm, cells, landmarks, came, left, radii):
-    """Take in rows from n on by the tight rule, up to ``stop``, ``calm`` covered ones in a row or too many events.
+def learn_tight(
+    batch, i, stop, first, X, n, limit, radius, resolution, n_landmarks, calm, records, chain, cells, witnesses,
+    came, left, radii,
+):  # fmt: skip
+    """Take in rows of a batch from i on by the tight rule.
 
-    Events go to ``came`` (arrival number of the row and of the point that became a landmark), ``left`` (-1: nobody) and
-    ``radii`` (before, after). Returns the number of rows known now, the radius and the number of events.
+    Row i is arrival ``first + i``. Stops at row ``stop``, after ``calm`` covered ones in a row, after too many events,
+    and before a row for which there is no room. Events go to ``came`` (numbers of the row and of the stored point that
+    became a landmark), ``left`` (-1: nobody) and ``radii`` (before, after). Returns the rows that are done, the number
+    of stored points, the radius and the number of events.
     """
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
     columns = np.empty((X.shape[1], n_landmarks + 1))
     events = 0
     while events < came.shape[0]:
-        n, uncovered, m = advance(X, n, stop, radius, calm, cells, landmarks, slots, columns, distances)
+        i, n, uncovered, m = advance(
+            batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, slots,
+            columns, distances,
+        )  # fmt: skip
         if not uncovered:
             break
-        note(came, left, radii, events, n, radius)
-        if m < n_landmarks:
-            if m > 0:
-                enter(X, cells, landmarks, n - 1)
-        else:
-            left[events], radius = replace_tight(X, n, cells, landmarks, slots, columns)
+        came[events, 0], came[events, 1], left[events], radii[events, 0] = first + i - 1, n - 1, -1, radius
+        if m > 0:
+            enter(X, records, chain, cells, n - 1)
+        if m == n_landmarks:
+            left[events], radius = drop_cheapest(X, records, chain, cells, slots, columns)
         radii[events, 1] = radius
         events += 1
-    return n, radius, events
+    return i, n, radius, events
 
 
 @jit
-def learn_paper(X, n, stop, radius, n_landmarks, calm, cells, landmarks, came, left, radii):
+def learn_paper(
+    batch, i, stop, first, X, n, limit, radius, resolution, n_landmarks, calm, records, chain, cells, witnesses,
+    came, left, radii,
+):  # fmt: skip
     """As :func:`learn_tight`, by Algorithm 2."""
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
     columns = np.empty((X.shape[1], n_landmarks + 1))
     events = 0
     while events < came.shape[0]:
-        n, uncovered, m = advance(X, n, stop, radius, calm, cells, landmarks, slots, columns, distances)
+        i, n, uncovered, m = advance(
+            batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, slots,
+            columns, distances,
+        )  # fmt: skip
         if not uncovered:
             break
-        note(came, left, radii, events, n, radius)
-        if m < n_landmarks:
-            if m > 0:
-                enter(X, cells, landmarks, n - 1)
-        else:
-            came[events, 1], left[events], radius = replace_paper(X, n, radius, cells, landmarks, slots, columns)
+        came[events, 0], came[events, 1], left[events], radii[events, 0] = first + i - 1, n - 1, -1, radius
+        if m == n_landmarks:
+            came[events, 1], left[events], radius = replace_paper(X, n, radius, records, chain, cells, slots, columns)
+        elif m > 0:
+            enter(X, records, chain, cells, n - 1)
         radii[events, 1] = radius
         events += 1
-    return n, radius, events
-
-
-@jit_inner
-def note(came, left, radii, events, n, radius):
-    """Begin an event: the newest row comes, nobody leaves."""
-    came[events, 0] = n - 1
-    came[events, 1] = n - 1
-    left[events] = -1
-    radii[events, 0] = radius
+    return i, n, radius, events

@@ -23,7 +23,7 @@ def closest_beyond_matrix(distances, rows, arrivals, limit, best, best_r, best_s
 
 
 @jit_inner
-def closest_beyond(X, n, columns, m, slots, arrival, limit):
+def closest_beyond(X, n, columns, m, slots, cells, limit):
     """As :func:`closest_beyond_matrix` over all stored points and the m landmarks in ``columns``."""
     distances = np.empty(m)
     best, best_r, best_s = np.inf, np.int64(n), np.int64(n)
@@ -34,7 +34,7 @@ def closest_beyond(X, n, columns, m, slots, arrival, limit):
             hits += (distances[j] > limit) & (distances[j] <= best)
         if hits > 0:
             for j in range(m):
-                t, z = distances[j], arrival[slots[j]]
+                t, z = distances[j], cells[slots[j]].landmark
                 if limit < t <= best:
                     r, s = min(row, z), max(row, z)
                     if t < best or r < best_r or (r == best_r and s < best_s):

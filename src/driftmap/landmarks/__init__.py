@@ -7,6 +7,7 @@ from driftmap.landmarks.baselines import (
     RandomLandmarks,
     RandomOnlineLandmarks,
 )
+from driftmap.landmarks.detectors import Detector, RatioShift
 from driftmap.landmarks.dominating import (
     greedy_dominating_set,
     greedy_size_bound,
@@ -18,6 +19,7 @@ from driftmap.landmarks.online import OnlineLandmarks
 from driftmap.state import Event
 
 __all__ = [
+    "Detector",
     "Event",
     "FarthestFirstLandmarks",
     "InitialLandmarks",
@@ -25,6 +27,7 @@ __all__ = [
     "OnlineLandmarks",
     "RandomLandmarks",
     "RandomOnlineLandmarks",
+    "RatioShift",
     "greedy_dominating_set",
     "greedy_size_bound",
     "is_dominating",

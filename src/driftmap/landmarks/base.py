@@ -27,10 +27,10 @@ class LandmarkSelector(BaseEstimator, ABC):
     metric: Metric
     metric_params: dict[str, Any] | None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **how: Any) -> Self:
         """Forget everything, then learn from X."""
         fresh = type(self)(**self.get_params(deep=False))
-        fresh.partial_fit(X)
+        fresh.partial_fit(X, **how)
         self.__dict__.update(fresh.__dict__)
         return self
 
@@ -39,12 +39,15 @@ class LandmarkSelector(BaseEstimator, ABC):
 
         Bad input raises an error and changes nothing.
         """
+        return self._take_in_all(X)
+
+    def _take_in_all(self, X: Any, *how: Any) -> Self:
         fresh = not self.__sklearn_is_fitted__()
         try:
             if fresh:
                 self._start(X)
             prepared = self._space.check(X)
-            self._learn(prepared)
+            self._learn(prepared, *how)
         except BaseException:
             if fresh:
                 self._reset()
@@ -61,7 +64,7 @@ class LandmarkSelector(BaseEstimator, ABC):
             delattr(self, name)
 
     @abstractmethod
-    def _learn(self, prepared: Any) -> None:
+    def _learn(self, prepared: Any, *how: Any) -> None:
         """Take in checked points; on any exception, leave the state as it was."""
 
     @property
@@ -97,7 +100,7 @@ class LandmarkSelector(BaseEstimator, ABC):
     @property
     def landmarks_(self) -> Any:
         """The landmarks themselves: rows of an array, or a list of objects."""
-        return self._fitted_space().take(self.landmark_indices_)
+        return self._fitted_space().take(self._numbers(self.landmark_indices_))
 
     @property
     def n_samples_seen_(self) -> int:
@@ -109,14 +112,18 @@ class LandmarkSelector(BaseEstimator, ABC):
         return self.stored_distances(self.landmark_indices_, self.landmark_indices_)
 
     def stored_distances(self, rows: Ids, columns: Ids) -> NDArray[np.float64]:
-        """True distances between points seen, given by their arrival numbers."""
+        """True distances between stored points, given by their arrival numbers."""
         space = self._fitted_space()
-        return space.true_all(space.pairs(rows, columns))
+        return space.true_all(space.pairs(self._numbers(rows), self._numbers(columns)))
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """True distances of the rows of X to the landmarks, (n, m)."""
         space = self._fitted_space()
-        return space.to_stored(space.check_queries(X), self.landmark_indices_)
+        return space.to_stored(space.check_queries(X), self._numbers(self.landmark_indices_))
+
+    def _numbers(self, arrivals: Ids) -> Ids:
+        """Numbers of stored points in the space, given their arrival numbers."""
+        return arrivals
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_space")

@@ -38,7 +38,7 @@ class Baseline(LandmarkSelector):
         self._m = self.n_landmarks  # a parameter set later counts from the next fit on
         self._ids, self._events = [], []
 
-    def _learn(self, prepared: Any) -> None:
+    def _learn(self, prepared: Any, *how: Any) -> None:
         seen = len(self._space)
         self._space.extend(prepared)
         for arrival in range(seen, len(self._space)):
@@ -174,7 +174,7 @@ class FarthestFirstLandmarks(Baseline):
     array([0, 2])
     """
 
-    def _learn(self, prepared: Any) -> None:
+    def _learn(self, prepared: Any, *how: Any) -> None:
         self._space.extend(prepared)
         self._ids = []
 

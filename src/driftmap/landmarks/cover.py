@@ -8,6 +8,7 @@ them but symmetry.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,11 @@ class Cover:
         self.found = Found(LONGEST_LOOK)
         self.undo: Undo | None = None
 
-    def learn(self) -> None:
-        """Take in all arrivals that are stored but not known yet."""
+    def learn(self, prepared: Any, times: Array | None = None) -> None:
+        """Take in further arrivals."""
         self.undo = Undo(self.state)
+        self.state.reserve(self.state.n + len(prepared))
+        self.space.extend(prepared)
         self.state.record(list(self._events()))
         self.undo = None
 
@@ -53,6 +56,7 @@ class Cover:
         """Go back to where the batch began."""
         if self.undo is not None:
             self.undo.restore()
+        self.space.truncate(self.state.n)
 
     def _events(self) -> Iterator[Event]:
         state, stop = self.state, len(self.space)
@@ -63,7 +67,7 @@ class Cover:
         while state.n < stop:
             slots = state.slots()
             wanted = min(look, stop - state.n)
-            distances = self.space.pairs(np.arange(state.n, state.n + wanted), state.marks.arrival[slots])
+            distances = self.space.pairs(np.arange(state.n, state.n + wanted), state.cells["landmark"][slots])
             covered = scan.scan_matrix(distances, slots, state.radius, *self.found)
             self._add(min(covered + 1, wanted))
             if covered == wanted:
@@ -76,54 +80,69 @@ class Cover:
                 yield Event(arrival, "added", arrival, None, before, before)
             else:
                 came, left = self.rule(self, arrival)
-                kind = "widened" if came == left else "replaced"
-                yield Event(arrival, kind, came, left, before, state.radius)
+                yield Event(arrival, kind_of(came, left), came, left, before, state.radius)
 
     def _begin(self) -> None:
         """Make the very first arrival a landmark: there is no cell yet to take it from."""
-        self.state.marks.arrival[0] = 0
+        self.state.cells["landmark"][0] = 0
         for array, value in zip(self.found, (0.0, 0, np.inf, -1), strict=True):
             array[0] = value
         self._add(1)
 
     def _add(self, count: int) -> None:
         """Take arrivals that have just been scanned into the cells of their nearest landmarks."""
-        cells.add_rows(self.state.cells, self.state.marks, self.state.n, count, *self.found)
-        self.state.n += count
+        state = self.state
+        rows = np.arange(state.n, state.n + count)
+        cells.add_records(*self._where(), rows, *self.found)
+        state.n += count
+        state.seen += count
+
+    def exchange(self, point: int) -> int:
+        """Make a stored point a landmark and drop another by the rule; returns its number."""
+        return self.rule(self, point)[1]
 
     def insert(self, arrival: int) -> None:
         """Make a stored point a landmark."""
         if self.undo is not None:
             self.undo.remember()
         state, there = self.state, np.array([arrival])
-        newcomer = int(np.argmin(state.marks.arrival))  # a free slot holds -1
-        others = state.slots()
-        state.marks.arrival[newcomer] = arrival
+        newcomer = int(np.argmin(state.cells["landmark"]))  # a free slot holds -1
+        others = np.flatnonzero(state.cells["landmark"] >= 0)
+        state.cells["landmark"][newcomer] = arrival
         for slot in others:
-            column = self._distances(cells.cell_rows(state.cells, slot, False), there)[:, 0]
-            cells.insert_into_cell(state.cells, state.marks, slot, newcomer, column)
+            column = self._distances(self.records(slot)["row"], there)[:, 0]
+            cells.insert_into_cell(*self._where(), slot, newcomer, column)
 
     def cost(self, slot: int) -> float:
         """The exact cost of losing a landmark: the largest distance of its points to the other landmarks."""
         state = self.state
-        if not state.marks.certain[slot]:
+        if not state.cells["certain"][slot]:
             slots = state.slots()
-            rows = cells.cell_rows(state.cells, slot, True)
-            distances = self._distances(rows, state.marks.arrival[slots])
-            cells.set_seconds(state.cells, state.marks, slot, distances, slots)
-        return float(state.marks.cost[slot])
+            records = self.records(slot)
+            rows = records["row"][records["second_slot"] < 0]
+            distances = self._distances(rows, state.cells["landmark"][slots])
+            cells.set_seconds(*self._where(), slot, distances, slots)
+        return float(state.cells["cost"][slot])
 
-    def drop(self, slot: int) -> int:
-        """Take a landmark whose cost is exact out; its points go to those nearest now. Returns its arrival number."""
-        marks = self.state.marks
-        arrival = int(marks.arrival[slot])
-        nothing_known = np.zeros(len(marks.arrival))
-        cells.drop_landmark(self.state.cells, marks, slot, nothing_known)
-        return arrival
+    def drop(self, slot: int | np.integer[Any]) -> int:
+        """Take a landmark whose cost is exact out; its points go to those nearest now. Returns its number."""
+        point = int(self.state.cells["landmark"][slot])
+        nothing_known = np.zeros(len(self.state.cells))
+        cells.drop_landmark(*self._where(), slot, nothing_known)
+        return point
 
     def column(self, arrival: int) -> Array:
         """Distances of all stored points that are known to one of them."""
         return self._distances(np.arange(self.state.n), np.array([arrival]))[:, 0]
+
+    def records(self, slot: int | np.integer[Any]) -> NDArray[Any]:
+        """The records of a cell, in its order."""
+        state = self.state
+        return state.records[cells.positions(state.chain, state.cells, slot)]
+
+    def _where(self) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]:
+        """What kernels need to know about the cells."""
+        return self.state.records, self.state.chain, self.state.cells
 
     def _distances(self, rows: Ids, columns: Ids) -> Array:
         """Asked for in parts, which keeps the intermediate results of some metrics small."""
@@ -132,6 +151,15 @@ class Cover:
             part = slice(first, first + LONGEST_LOOK)
             out[part] = self.space.pairs(rows[part], columns)
         return out
+
+
+def kind_of(came: int | None, left: int | None) -> str:
+    """What happened, given who came and who left."""
+    if left is None:
+        return "added"
+    if came is None:
+        return "forgotten"
+    return "widened" if came == left else "replaced"
 
 
 Rule = Callable[[Cover, int], tuple[int, int]]

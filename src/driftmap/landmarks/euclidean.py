@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels import cells, scan
-from driftmap._kernels.learn import learn_paper, learn_tight
-from driftmap.landmarks.cover import Found
+from driftmap._kernels import scan
+from driftmap._kernels.learn import exchange, learn_paper, learn_tight
+from driftmap._kernels.witnesses import take_rows
+from driftmap.landmarks.cover import Found, kind_of
+from driftmap.landmarks.memory import Memory
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import Event, StreamState
 
@@ -28,64 +30,99 @@ EVENTS = 256
 
 
 class EuclideanLearner:
-    """Takes stored arrivals into the state.
+    """Takes checked arrivals into the state.
 
-    The points have been checked, so nothing can go wrong halfway. An interrupt from the keyboard leaves the arrivals up
-    to ``state.n`` learnt and the others not.
+    Nothing can go wrong halfway. An interrupt from the keyboard leaves the arrivals up to ``state.seen`` learnt and the
+    others not.
     """
 
-    def __init__(self, space: EuclideanSpace, state: StreamState, n_landmarks: int, rule: str) -> None:
-        self.space, self.state = space, state
+    def __init__(
+        self,
+        space: EuclideanSpace,
+        state: StreamState,
+        n_landmarks: int,
+        rule: str,
+        memory: Memory | None,
+        events: int = EVENTS,
+    ) -> None:
+        self.space, self.state, self.memory = space, state, memory
         self.n_landmarks = n_landmarks
         self.compiled = learn_tight if rule == "tight" else learn_paper
-        self.came, self.left = np.empty((EVENTS, 2), np.int64), np.empty(EVENTS, np.int64)
-        self.radii = np.empty((EVENTS, 2))
+        self.came, self.left = np.empty((events, 2), np.int64), np.empty(events, np.int64)
+        self.radii = np.empty((events, 2))
         self.found = Found(ROWS)
         self.room: dict[str, Any] = {}
 
-    def learn(self) -> None:
-        """Take in all arrivals that are stored but not known yet."""
-        X, state, stop = self.space.rows, self.state, len(self.space)
-        calm = int(np.clip(CALM_WORK // (self.n_landmarks * X.shape[1]), *CALM))
-        while state.n < stop:
-            state.n, state.radius, events = self.compiled(
-                X, state.n, stop, state.radius, self.n_landmarks, calm, state.cells, state.marks,
+    def learn(self, batch: Array, times: Array | None = None) -> None:
+        """Take in further arrivals."""
+        state, i = self.state, 0
+        calm = int(np.clip(CALM_WORK // (self.n_landmarks * batch.shape[1]), *CALM))
+        limit = state.n + len(batch) if self.memory is None else self.memory.limit
+        self.space.reserve(min(limit, state.n + len(batch)), batch.shape[1])
+        state.reserve(min(limit, state.n + len(batch)))
+        resolution = -1.0 if self.memory is None else self.memory.comparable()
+        while i < len(batch):
+            done, n, radius, events = self.compiled(
+                batch, i, len(batch), state.seen - i, self.space.rows, state.n, limit, state.radius, resolution,
+                self.n_landmarks, calm, state.records, state.chain, state.cells, state.witnesses,
                 self.came, self.left, self.radii,
             )  # fmt: skip
-            state.record([self._event(i) for i in range(events)])
-            if events < EVENTS and stop - state.n >= calm:
-                self._scan_calm(X, stop)
+            if done == i and self.memory is not None:  # the next arrival must be stored, and there is no room
+                self.memory.make_room()
+                resolution = self.memory.comparable()
+                continue
+            i = self._done(i, done, n, radius)
+            state.record([self._event(k) for k in range(events)])
+            if events < EVENTS and len(batch) - i >= calm:
+                i = self._scan_calm(batch, i, limit, resolution)
+
+    def exchange(self, point: int) -> int:
+        """Make a stored point a landmark and drop the one that is cheapest to lose; returns its number."""
+        state = self.state
+        left, state.radius = exchange(
+            self.space.rows, self.n_landmarks, state.records, state.chain, state.cells, point
+        )  # fmt: skip
+        return int(left)
 
     def restore(self) -> None:
         """What has been learnt stays."""
+        self.space.truncate(self.state.n)
 
-    def _event(self, i: int) -> Event:
-        (arrival, came), left = self.came[i].tolist(), int(self.left[i])
-        kind = "added" if left < 0 else "widened" if left == came else "replaced"
-        before, after = self.radii[i].tolist()
-        return Event(arrival, kind, came, None if left < 0 else left, before, after)
+    def _done(self, i: int, done: int, n: int, radius: float) -> int:
+        self.state.seen, self.state.n, self.state.radius = self.state.seen + done - i, n, radius
+        self.space.n = n
+        return done
 
-    def _scan_calm(self, X: Array, stop: int) -> None:
-        """Take in covered arrivals, up to the next uncovered one."""
+    def _event(self, k: int) -> Event:
+        arrival, numbers = int(self.came[k, 0]), np.array([self.came[k, 1], self.left[k]])
+        came, left = (None if number < 0 else self.state.arrival(number) for number in numbers)
+        return Event(arrival, kind_of(came, left), came, left, *self.radii[k].tolist())
+
+    def _scan_calm(self, batch: Array, i: int, limit: int, resolution: float) -> int:
+        """Take in covered arrivals, up to the next uncovered one; returns how many of the batch are done."""
         state = self.state
         slots = state.slots()
-        landmarks = X[state.marks.arrival[slots]]
+        landmarks = self.space.rows[state.cells["landmark"][slots]]
         product = None
         if landmarks.size >= PRODUCT_FROM and len(slots) >= 3:
             product = ProductFilter(landmarks, slots, state.radius, self.room)
         columns = np.ascontiguousarray(landmarks.T)
         look = FIRST_LOOK  # what is computed beyond the next change is lost
-        while state.n < stop:
-            start, last = state.n, min(state.n + look, stop)
+        while i < len(batch):
+            last = min(i + look, len(batch))
             look = min(4 * look, ROWS)
             if product is not None and product.usable:
-                covered = product.scan(X, start, last, state.radius, self.found)
+                covered = product.scan(batch, i, last, state.radius, self.found)
             else:
-                covered = scan.scan_direct(X, start, last, columns, slots, state.radius, *self.found)
-            cells.add_rows(state.cells, state.marks, start, covered, *self.found)
-            state.n += covered
-            if state.n < last:
-                return
+                covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, *self.found)
+            taken, n = take_rows(
+                batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
+                state.records, state.chain, state.cells, state.witnesses, *self.found,
+            )  # fmt: skip
+            i = self._done(i, i + taken, n, state.radius)
+            if i < last:
+                break
+        return i
 
 
 class ProductFilter:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import checks
 from driftmap.landmarks.base import LandmarkSelector
+from driftmap.landmarks.detectors import Detector
+from driftmap.landmarks.plan import MemoryPlan, plan_for, times_of
 from driftmap.metrics import EuclideanSpace, Metric
 from driftmap.state import Event, StreamState
 
-if TYPE_CHECKING:
-    from driftmap.landmarks.cover import Cover
-    from driftmap.landmarks.euclidean import EuclideanLearner
-
+Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 RULES = ("tight", "paper")
+
+
+class Learner(Protocol):
+    """Takes checked arrivals into the state."""
+
+    def learn(self, prepared: Any, times: Array | None = None) -> None:
+        """Take in further arrivals."""
+
+    def restore(self) -> None:
+        """After an exception: put back what has to be put back."""
 
 
 class OnlineLandmarks(LandmarkSelector):
@@ -65,12 +75,20 @@ class OnlineLandmarks(LandmarkSelector):
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         initial_radius: float = 1e-20,
+        memory: int | str | None = "auto",
+        window: float | None = None,
+        half_life: float | None = None,
+        replace_on: str | Detector = "uncovered",
     ) -> None:
         self.n_landmarks = n_landmarks
         self.rule = rule
         self.metric = metric
         self.metric_params = metric_params
         self.initial_radius = initial_radius
+        self.memory = memory
+        self.window = window
+        self.half_life = half_life
+        self.replace_on = replace_on
 
     def _start(self, X: Any) -> None:
         super()._start(X)
@@ -79,50 +97,118 @@ class OnlineLandmarks(LandmarkSelector):
         comparable = self._space.comparable(radius)
         if not comparable < np.inf:
             raise ValueError(f"initial_radius={radius:g} is too large: its square overflows")
-        self._state = StreamState(self.n_landmarks, comparable)
-        self._learner = self._make_learner()
+        memory = plan_for(self, self._space)
+        self._state = StreamState(self.n_landmarks, comparable, weighted=memory is not None)
+        self._make_learner(memory)
 
-    def _make_learner(self) -> EuclideanLearner | Cover:
+    def _make_learner(self, memory: MemoryPlan | None) -> None:
         # compiled code is loaded with the first point
-        if isinstance(self._space, EuclideanSpace):
-            from driftmap.landmarks.euclidean import EuclideanLearner
-
-            return EuclideanLearner(self._space, self._state, self.n_landmarks, self.rule)
         from driftmap.landmarks import rules
+        from driftmap.landmarks.bounded import BoundedCover
         from driftmap.landmarks.cover import Cover
+        from driftmap.landmarks.detection import DetectingLearner
+        from driftmap.landmarks.euclidean import EuclideanLearner
+        from driftmap.landmarks.forgetting import ForgettingLearner
+        from driftmap.landmarks.memory import Memory
 
-        return Cover(self._space, self._state, self.n_landmarks, getattr(rules, self.rule))
+        space, state, m, rule = self._space, self._state, self.n_landmarks, getattr(rules, self.rule)
+        self._memory = None if memory is None else Memory(space, state, *memory)
+        self._learner: Learner
+        if isinstance(space, EuclideanSpace):
+            if self._memory is not None and self._memory.forgets:
+                self._learner = ForgettingLearner(space, state, m, self._memory)
+            else:
+                self._learner = EuclideanLearner(space, state, m, self.rule, self._memory)
+        elif self._memory is None:
+            self._learner = Cover(space, state, m, rule)
+        else:
+            self._learner = BoundedCover(space, state, m, rule, self._memory)
+        if not isinstance(self.replace_on, str):
+            self._learner = DetectingLearner(self._learner, copy.deepcopy(self.replace_on))
 
-    def _learn(self, prepared: Any) -> None:
-        self._state.reserve(self._state.n + len(prepared))
+    def partial_fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
+        """Learn from further points, in their order; a batch gives the same result as its rows one by one.
+
+        ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
+        duration; else these count arrivals. Bad input raises an error and changes nothing.
+        """
+        return self._take_in_all(X, times)
+
+    def _learn(self, prepared: Any, *how: Any) -> None:
+        (times,) = how
+        moments, memory = None, self._memory
+        if memory is not None and memory.forgets:
+            known = getattr(self, "_timed", None)
+            moments = times_of(times, len(prepared), self._state.seen, self._state.now, known)
+        elif times is not None:
+            raise ValueError("times are used to forget points: give a window or a half_life, or leave them out")
         try:
-            self._space.extend(prepared)
-            self._learner.learn()
+            self._learner.learn(prepared, moments)
         except BaseException:
             self._learner.restore()
-            self._space.truncate(self._state.n)
             raise
+        self._timed = times is not None
+
+    def _numbers(self, arrivals: Ids) -> Ids:
+        return self._state.numbers(arrivals)
 
     def _fitted_state(self) -> StreamState:
         self._fitted_space()
         return self._state
 
     @property
-    def landmark_indices_(self) -> Ids:
-        """Arrival numbers of the landmarks, ascending."""
-        return self._fitted_state().landmarks()
+    def n_samples_seen_(self) -> int:
+        """Number of points seen."""
+        return self._fitted_state().seen
 
     @property
-    def landmark_mass_(self) -> Ids:
-        """For each landmark, the number of points seen that are nearest to it."""
-        return self._fitted_state().masses()
+    def stored_indices_(self) -> Ids:
+        """Arrival numbers of the points that are stored and not forgotten, ascending."""
+        state = self._fitted_state()
+        if state.witnesses is None:
+            return np.arange(state.n)
+        return state.witnesses["arrival"][: state.n][state.witnesses["weight"][: state.n] > 0]
 
-    def cells(self) -> list[Ids]:
-        """For each landmark, the arrival numbers of the points nearest to it, itself included, ascending."""
-        from driftmap._kernels.cells import cell_rows
+    @property
+    def resolution_(self) -> float:
+        """Every point seen lies within this distance of a stored one; 0 as long as all are stored."""
+        state = self._fitted_state()
+        return 0.0 if state.witnesses is None else float(state.witnesses["spread"][: state.n].max())
+
+    @property
+    def coverage_bound_(self) -> float:
+        """Every point ever seen (and not forgotten) lies within this distance of its nearest landmark.
+
+        The radius and the resolution; points that are held back from being landmarks (``replace_on``) are accounted for.
+        """
+        return max(self.radius_, self.covering_radius_) + self.resolution_
+
+    @property
+    def landmark_indices_(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+        state = self._fitted_state()
+        return state.arrivals(state.landmarks())
+
+    @property
+    def landmark_mass_(self) -> Ids | Array:  # type: ignore[override]
+        """For each landmark, the number of points seen that are nearest to it (with a half-life, their weight)."""
+        state = self._fitted_state()
+        if self._memory is None:
+            return state.cells["size"][state.slots()]
+        masses = np.array([weights.sum() for _, weights in self.cells()])
+        return masses if self._memory.half_life < np.inf else masses.astype(np.int64)
+
+    def cells(self) -> list[tuple[Ids, Array]]:
+        """For each landmark, the arrival numbers of the stored points nearest to it, ascending, and their masses."""
+        from driftmap._kernels.cells import positions
 
         state = self._fitted_state()
-        return [np.sort(cell_rows(state.cells, slot, False)) for slot in state.slots()]
+        masses = np.ones(state.n) if self._memory is None else self._memory.masses()
+        cells = []
+        for slot in state.slots():
+            rows = np.sort(state.records["row"][positions(state.chain, state.cells, slot)]).astype(np.int64)
+            cells.append((state.arrivals(rows), masses[rows]))
+        return cells
 
     @property
     def radius_(self) -> float:

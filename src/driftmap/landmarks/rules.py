@@ -17,9 +17,8 @@ def tight(cover: Cover, arrival: int) -> tuple[int, int]:
     Lower bounds of all costs are at hand; they are made exact from the lowest on, until the lowest is an exact one.
     The radius can shrink as well as grow.
     """
-    marks = cover.state.marks
     cover.insert(arrival)
-    while not marks.certain[cheapest := cells.cheapest(marks.arrival, marks.cost)]:
+    while not cover.state.cells["certain"][cheapest := cells.cheapest(cover.state.cells)]:
         cover.cost(cheapest)
     left = cover.drop(cheapest)
     cover.state.radius = cover.state.covering_radius()
@@ -36,7 +35,7 @@ def paper(cover: Cover, arrival: int) -> tuple[int, int]:
     came = _newcomer(cover, arrival)  # lines 1-6
     cover.insert(came)
     distance, *ends = _closest_beyond(cover)  # lines 7-12
-    slot_of = {int(state.marks.arrival[slot]): int(slot) for slot in state.slots()}
+    slot_of = {int(state.cells["landmark"][slot]): int(slot) for slot in state.slots()}
     candidates = [slot_of[z] for z in ends if z in slot_of]
     slot = min(candidates, key=lambda slot: max(distance, cover.cost(slot)))  # lines 13-17; x_r first on a tie
     radius = max(distance, cover.cost(slot))
@@ -73,7 +72,7 @@ def _edges_at_least(cover: Cover) -> int:
     bound = state.n - 1 - len(state.slots())
     if space.triangle:
         half = space.comparable(space.true(state.radius) / 2 * (1 - 1e-9))
-        bound = max(bound, int(cells.close_pairs_at_least(state.cells, state.marks, half)))
+        bound = max(bound, int(cells.close_pairs_at_least(state.records, state.chain, state.cells, half)))
     return bound
 
 

@@ -17,11 +17,10 @@ Ids = NDArray[np.int64]
 class CallableMixin:
     """Distances from a Python function of two points."""
 
-    triangle = False
-
     def __init__(self, metric: Callable[..., float], params: dict[str, Any]) -> None:
         super().__init__()
         self.metric, self.params = metric, params
+        self.triangle = bool(getattr(metric, "obeys_triangle", False))
 
     def _get(self, i: int) -> Any:
         raise NotImplementedError
@@ -77,6 +76,10 @@ class ObjectSpace(CallableMixin, PlainScale):
     def truncate(self, n: int) -> None:
         """Forget all arrivals from number n on."""
         del self.objects[n:]
+
+    def retain(self, ids: Ids) -> None:
+        """Keep only these objects, which are numbered anew."""
+        self.objects = self.take(ids)
 
     def take(self, ids: Ids) -> list[Any]:
         """The stored objects with these arrival numbers."""

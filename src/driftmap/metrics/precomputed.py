@@ -60,6 +60,10 @@ class PrecomputedSpace(PlainScale):
         """Forget all arrivals from number n on."""
         self.n = n
 
+    def retain(self, ids: Ids) -> None:
+        """Not possible: every arrival brings its distances to all earlier ones."""
+        raise NotImplementedError("precomputed distances are kept as a whole")
+
     def take(self, ids: Ids) -> Array:
         """The distances among these arrivals: all that is known of them."""
         return self.pairs(ids, ids)

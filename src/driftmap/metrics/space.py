@@ -27,7 +27,13 @@ class Space(Protocol):
         """Store checked points as the next arrivals."""
 
     def truncate(self, n: int) -> None:
-        """Forget all arrivals from number n on."""
+        """Forget all points from number n on."""
+
+    def reserve(self, n: int) -> None:
+        """Make room for n points."""
+
+    def retain(self, ids: Ids) -> None:
+        """Keep only these points, ascending, which are numbered anew."""
 
     def take(self, ids: Ids) -> Any:
         """The stored points with these arrival numbers."""
@@ -53,6 +59,9 @@ class Space(Protocol):
 
 class PlainScale:
     """The comparison scale is the distance itself."""
+
+    def reserve(self, n: int) -> None:
+        """Nothing has to be done."""
 
     def comparable(self, distance: float) -> float:
         """A distance in the comparison scale."""
@@ -81,15 +90,25 @@ class Table(PlainScale):
     def __len__(self) -> int:
         return self.n
 
-    def extend(self, X: Array) -> None:
-        """Store checked rows as the next arrivals."""
-        n = self.n + len(X)
+    def reserve(self, n: int, width: int | None = None) -> None:
+        """Make room for n rows."""
         if n > len(self.rows):
-            grown = np.empty((max(n, 2 * len(self.rows)), X.shape[1]))
+            grown = np.empty((max(n, 2 * len(self.rows)), width or self.rows.shape[1]))
             grown[: self.n] = self.rows[: self.n] if self.n else 0.0
             self.rows = grown
+
+    def extend(self, X: Array) -> None:
+        """Store checked rows."""
+        n = self.n + len(X)
+        self.reserve(n, X.shape[1])
         self.rows[self.n : n] = X
         self.n = n
+
+    def retain(self, ids: Ids) -> None:
+        """Keep only these points, which are numbered anew."""
+        first = int(np.argmin(np.append(ids, -1) == np.arange(len(ids) + 1)))  # those before it stay where they are
+        self.rows[first : len(ids)] = self.rows[ids[first:]]
+        self.n = len(ids)
 
     def truncate(self, n: int) -> None:
         """Forget all arrivals from number n on."""

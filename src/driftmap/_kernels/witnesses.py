@@ -1,0 +1,124 @@
+"""Witnesses: stored points that stand for others near them, where memory is bounded."""
+
+import numpy as np
+
+from driftmap._kernels.cells import SLACK, TINY, add_record
+from driftmap._kernels.compiler import jit, jit_inner
+from driftmap._kernels.distances import squared_distance
+from driftmap.state import BLOCK
+
+
+GENERATIONS = 8
+"""Parts of a window; only points of the same one merge, so that a witness is forgotten at most one part too late."""
+
+
+@jit
+def generation(time, window):
+    """The part of the window that a time belongs to; without a window (infinity) always the same."""
+    return np.floor(time / (window / GENERATIONS))
+
+
+@jit_inner
+def join(X, records, chain, cells, slot, x, d1, resolution, witnesses, now, window, half_life):
+    """Let a point join the first witness of its cell within the resolution; returns whether there is one.
+
+    ``d1`` is its distance to the landmark. By the triangle inequality the distances of such a witness and of the point
+    to the landmark differ by no more than the resolution, which leaves few of the cell in question.
+    """
+    root, reach = np.sqrt(d1), np.sqrt(resolution) * SLACK
+    low = max(root - reach, 0.0) ** 2 / SLACK
+    if low < TINY:
+        low = 0.0
+    high = max(TINY, (root + reach) ** 2 * SLACK)
+    cell = cells[slot]
+    block = cell.head
+    while block >= 0:
+        size = cell.filled if block == cell.tail else BLOCK
+        for i in range(block * BLOCK, block * BLOCK + size):
+            record = records[i]
+            if low <= record.nearest <= high:
+                t = squared_distance(X[record.row], x)
+                if t <= resolution:
+                    witness = witnesses[record.row]
+                    if generation(witness.time, window) != generation(now, window):
+                        continue
+                    if half_life < np.inf:
+                        witness.weight *= 2.0 ** ((witness.time - now) / half_life)
+                        witness.time = now
+                    witness.weight += 1.0
+                    witness.spread = max(witness.spread, np.sqrt(t))
+                    return True
+        block = chain[block]
+    return False
+
+
+@jit_inner
+def store(batch, i, first, X, n, witnesses, now):
+    """Make row i of a batch the stored point n."""
+    x = batch[i]
+    for k in range(x.shape[0]):
+        X[n, k] = x[k]
+    if witnesses is not None:
+        new = witnesses[n]
+        new.arrival, new.weight, new.spread, new.time = first + i, 1.0, 0.0, now
+
+
+@jit
+def take_rows(
+    batch, start, count, first, X, n, limit, resolution, records, chain, cells, witnesses,
+    nearest, nearest_slot, second, second_slot,
+):  # fmt: skip
+    """Take in covered rows of a batch whose nearest landmarks are known, until there is no room to store one.
+
+    Returns how many are done and the number of stored points.
+    """
+    for i in range(count):
+        if witnesses is not None and resolution >= 0:
+            x = batch[start + i]
+            if join(
+                X, records, chain, cells, nearest_slot[i], x, nearest[i], resolution, witnesses, 0.0, np.inf, np.inf
+            ):  # fmt: skip
+                continue
+        if n == limit:
+            return i, n
+        store(batch, start + i, first, X, n, witnesses, 0.0)
+        add_record(records, chain, cells, n, nearest[i], nearest_slot[i], second[i], second_slot[i])
+        n += 1
+    return count, n
+
+
+@jit
+def merge_cost(X, rows, groups, j, spread):
+    """The least resolution at which the j-th point of a cell could merge into an earlier one of its group."""
+    least = np.inf
+    for i in range(j):
+        if groups[i] == groups[j]:
+            least = min(least, squared_distance(X[rows[j]], X[rows[i]]))
+    return np.sqrt(least) + spread
+
+
+@jit
+def merge_cell(X, rows, groups, to_landmark, resolution, witnesses, gone):
+    """Merge points of a cell, in their order: each into the first that is left, near enough and of its group.
+
+    ``to_landmark`` holds their distances to the landmark. The first point stays.
+    """
+    kept = np.empty(len(rows), np.int64)
+    count = 0
+    for j in range(len(rows)):
+        witness = witnesses[rows[j]]
+        merged = False
+        for i in range(count):
+            k = kept[i]
+            if groups[k] != groups[j] or abs(to_landmark[k] - to_landmark[j]) > resolution * SLACK:
+                continue
+            t = np.sqrt(squared_distance(X[rows[j]], X[rows[k]]))
+            if t + witness.spread <= resolution:
+                other = witnesses[rows[k]]
+                other.weight += witness.weight
+                other.spread = max(other.spread, t + witness.spread)
+                gone[rows[j]] = merged = True
+                break
+        if not merged:
+            kept[count] = j
+            count += 1

@@ -1,0 +1,48 @@
+"""Learning from Euclidean points that are forgotten after a while."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap._kernels.forget import learn_forgetting
+from driftmap.landmarks.euclidean import EuclideanLearner
+from driftmap.landmarks.memory import Memory
+from driftmap.metrics import EuclideanSpace
+from driftmap.state import StreamState
+
+Array = NDArray[np.float64]
+
+EVENTS = 256
+
+
+class ForgettingLearner(EuclideanLearner):
+    """As :class:`~driftmap.landmarks.euclidean.EuclideanLearner`, arrival by arrival, with a window or a half-life."""
+
+    memory: Memory
+
+    def __init__(self, space: EuclideanSpace, state: StreamState, n_landmarks: int, memory: Memory) -> None:
+        events = EVENTS + 4 * n_landmarks  # one arrival may change all landmarks
+        super().__init__(space, state, n_landmarks, "tight", memory, events)
+        self.least = state.radius  # the initial radius
+
+    def learn(self, batch: Array, times: Array | None = None) -> None:
+        """Take in further arrivals."""
+        assert times is not None
+        state, memory, i = self.state, self.memory, 0
+        self.space.reserve(64, batch.shape[1])
+        while i < len(batch):
+            state.reserve(len(self.space.rows))
+            stop = min(i + memory.until_relaxed(), len(batch))
+            done, n, radius, events, oldest = learn_forgetting(
+                batch, times, i, stop, state.seen - i, self.space.rows, state.n, memory.limit, state.radius, self.least,
+                memory.comparable(), memory.window, memory.half_life, state.oldest, self.n_landmarks,
+                state.records, state.chain, state.cells, state.witnesses, self.came, self.left, self.radii,
+            )  # fmt: skip
+            blocked = done == i
+            i, state.oldest = self._done(i, done, n, radius), oldest
+            state.record([self._event(k) for k in range(events)])
+            if blocked:
+                memory.make_room()
+            else:
+                memory.arrived(float(times[i - 1]))

@@ -1,0 +1,204 @@
+"""Bounded memory: stored points become witnesses, which stand for all points near them.
+
+Up to ``limit`` points are stored as they are. Beyond, a covered arrival within the *resolution* of a witness in the cell
+of its nearest landmark joins it (the first such witness of the cell); any other arrival is stored. When there is no
+room for one, the resolution is raised and witnesses merge within their cells. A witness knows how many points it stands
+for and its *spread*: all of them lie within it, by the triangle inequality, however often they were merged. A landmark
+is a witness that never merges into another, so merging changes neither the landmarks nor the radius.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap._kernels.cells import add_records, positions
+from driftmap._kernels.witnesses import GENERATIONS, merge_cell, merge_cost
+from driftmap.metrics import EuclideanSpace, Space
+from driftmap.state import StreamState
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+SAMPLE = 1024
+"""Witnesses by which a new resolution is chosen, evenly spread over the cells."""
+
+
+RELAXED = 0.8
+"""By this much the resolution becomes finer where forgetting has left half of the memory free."""
+
+
+class Memory:
+    """Makes room among the stored points, and forgets them where that is wanted.
+
+    Parameters
+    ----------
+    limit : the most points that are remembered, or None
+    window : how long points are remembered; infinity: for ever
+    half_life : the time in which the weight of a point is halved; infinity: never
+    """
+
+    def __init__(
+        self, space: Space, state: StreamState, limit: int | None, window: float = np.inf, half_life: float = np.inf
+    ) -> None:
+        self.space, self.state = space, state
+        self.limit = 2**62 if limit is None else limit
+        self.window, self.half_life = window, half_life
+
+    @property
+    def forgets(self) -> bool:
+        """Whether points are forgotten after a while."""
+        return min(self.window, self.half_life) < np.inf
+
+    def make_room(self) -> None:
+        """Merge witnesses until an eighth of the memory is free, or let go of what is forgotten, or grow."""
+        state = self.state
+        if state.remembered() >= self.limit:
+            while state.remembered() > self.limit - self.limit // 8:
+                self._age()
+                cells = self._cells()
+                self._raise_resolution(cells)
+                self._retain(self._merge(cells) | self._forgotten())
+        elif np.count_nonzero(self._forgotten()) > state.n // 8:
+            self.let_go()
+        else:
+            self.space.reserve(state.n + max(state.n // 2, 64))
+
+    def let_go(self) -> None:
+        """Store nothing any more that is forgotten, but for the landmarks."""
+        self._retain(self._forgotten())
+
+    def until_relaxed(self) -> int:
+        """Arrivals until the resolution is looked at again."""
+        period = max(self.limit // 8, 1)
+        return period - self.state.seen % period
+
+    def arrived(self, now: float) -> None:
+        """Take note of the time of the last arrival, and relax the resolution where half of the memory is free."""
+        state = self.state
+        state.now = now
+        if state.resolution > 0 and state.seen % max(self.limit // 8, 1) == 0 and state.remembered() < self.limit // 2:
+            state.resolution *= RELAXED
+
+    def masses(self) -> Array:
+        """What each stored point weighs now; 0: it is forgotten."""
+        witnesses = self.state.witnesses
+        assert witnesses is not None
+        known = witnesses[: self.state.n]
+        if self.half_life == np.inf:
+            return known["weight"].copy()
+        return np.asarray(known["weight"] * 2.0 ** ((known["time"] - self.state.now) / self.half_life))
+
+    def generations(self, rows: Ids) -> Ids:
+        """The part of the window to which each stored point belongs; only points of the same part merge."""
+        assert self.state.witnesses is not None
+        return np.floor(self.state.witnesses["time"][rows] / (self.window / GENERATIONS)).astype(np.int64)
+
+    def _age(self) -> None:
+        """Bring all weights to the same time."""
+        if self.half_life < np.inf:
+            masses = self.masses()
+            assert self.state.witnesses is not None
+            self.state.witnesses["weight"][: self.state.n] = masses
+            self.state.witnesses["time"][: self.state.n] = self.state.now
+
+    def _forgotten(self) -> NDArray[np.bool_]:
+        """Which stored points nobody needs any more."""
+        assert self.state.witnesses is not None
+        forgotten = self.state.witnesses["weight"][: self.state.n] == 0
+        forgotten[self.state.landmarks()] = False
+        return forgotten
+
+    def comparable(self) -> float:
+        """The resolution in the comparison scale of the space; negative: nothing has been merged yet."""
+        resolution = self.state.resolution
+        return self.space.comparable(resolution) if resolution >= 0 else -1.0
+
+    def _cells(self) -> list[Cell]:
+        """The cells, by slot."""
+        return [Cell(self, int(slot)) for slot in np.flatnonzero(self.state.cells["size"])]
+
+    def _raise_resolution(self, cells: list[Cell]) -> None:
+        """Raise it so far that about half of the witnesses could merge into an earlier one of their cell."""
+        candidates = [(cell, j) for cell in cells for j in range(1, len(cell.rows))]
+        sample = candidates[:: -(-len(candidates) // SAMPLE)]
+        costs = np.sort([cost for cell, j in sample if (cost := cell.merge_cost(j)) < np.inf])
+        self.state.resolution = max(self.state.resolution, float(costs[len(costs) // 2]))
+
+    def _merge(self, cells: list[Cell]) -> NDArray[np.bool_]:
+        """Merge witnesses within their cells; returns which of the stored points are gone."""
+        gone = np.zeros(self.state.n, np.bool_)
+        for cell in cells:
+            cell.merge(self.state.resolution, gone)
+        return gone
+
+    def _retain(self, gone: NDArray[np.bool_]) -> None:
+        """Forget the stored points that are gone, and number the others anew."""
+        state = self.state
+        assert state.witnesses is not None
+        ids = np.flatnonzero(~gone)
+        renumbered = np.cumsum(~gone) - 1
+        where = [positions(state.chain, state.cells, slot) for slot in range(len(state.cells))]
+        slots = np.repeat(np.arange(len(where)), [len(part) for part in where])
+        records = state.records[np.concatenate(where)]
+        stay = ~gone[records["row"]]
+        slots, records = slots[stay], records[stay]
+        records["row"] = renumbered[records["row"]]
+        marks = state.cells["landmark"]
+        marks[marks >= 0] = renumbered[marks[marks >= 0]]
+        state.witnesses[: len(ids)] = state.witnesses[ids]
+        self.space.retain(ids)
+        state.n, state.oldest = len(ids), 0
+        state.empty_cells()
+        row, nearest, second, second_slot = (
+            np.ascontiguousarray(records[name]) for name in ("row", "nearest", "second", "second_slot")
+        )
+        add_records(state.records, state.chain, state.cells, row, nearest, slots, second, second_slot)
+        state.cells["certain"][slots[second_slot < 0]] = 0
+
+
+class Cell:
+    """The witnesses of one cell, the landmark first, the others in the order of their records."""
+
+    def __init__(self, memory: Memory, slot: int) -> None:
+        space, state = memory.space, memory.state
+        assert state.witnesses is not None
+        self.space, self.witnesses = space, state.witnesses
+        records = state.records[positions(state.chain, state.cells, slot)]
+        records = records[np.argsort(records["row"] != state.cells["landmark"][slot], kind="stable")]
+        self.rows = records["row"].astype(np.int64)
+        self.groups = memory.generations(self.rows)
+        self.to_landmark = space.true_all(records["nearest"])
+
+    def merge_cost(self, j: int) -> float:
+        """The least resolution at which the j-th witness could merge into an earlier one."""
+        row = self.rows[j]
+        spread = float(self.witnesses["spread"][row])
+        if isinstance(self.space, EuclideanSpace):
+            return float(merge_cost(self.space.rows, self.rows, self.groups, j, spread))
+        earlier = self.rows[:j][self.groups[:j] == self.groups[j]]
+        return float(self._distances(row, earlier).min(initial=np.inf)) + spread
+
+    def merge(self, resolution: float, gone: NDArray[np.bool_]) -> None:
+        """Merge each witness into the first that is left and near enough; the first of all stays."""
+        if isinstance(self.space, EuclideanSpace):
+            merge_cell(
+                self.space.rows, self.rows, self.groups, self.to_landmark, resolution, self.witnesses, gone
+            )  # fmt: skip
+            return
+        kept: list[int] = []
+        for j, row in enumerate(self.rows):
+            there = [k for k in kept if self.groups[k] == self.groups[j]]
+            distances = self._distances(row, self.rows[there])
+            spread = self.witnesses["spread"][row]
+            near = np.flatnonzero(distances + spread <= resolution)
+            if not len(near):
+                kept.append(j)
+                continue
+            other = self.witnesses[self.rows[there[near[0]]] :][:1]
+            other["weight"] += self.witnesses["weight"][row]
+            other["spread"] = max(other["spread"][0], distances[near[0]] + spread)
+            gone[row] = True
+
+    def _distances(self, row: int, others: Ids) -> Array:
+        return self.space.true_all(self.space.pairs(np.array([row]), others))[0]

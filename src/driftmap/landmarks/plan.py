@@ -1,0 +1,136 @@
+"""What the parameters ``memory``, ``window`` and ``half_life`` ask for, and the times of arrivals."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap import checks
+from driftmap.metrics import PrecomputedSpace, Space
+
+if TYPE_CHECKING:
+    from driftmap.landmarks.online import OnlineLandmarks
+
+Array = NDArray[np.float64]
+
+DEFAULT = 10_000
+"""Points stored unless told otherwise."""
+PER_LANDMARK = 16
+"""The least number of stored points per landmark."""
+
+
+class MemoryPlan(NamedTuple):
+    """How many points are remembered, and how long."""
+
+    limit: int | None
+    """The most points that are stored; None: all that are remembered."""
+    window: float
+    """How long points are remembered; infinity: for ever."""
+    half_life: float
+    """The time in which masses are halved; infinity: never."""
+
+
+def plan_for(selector: OnlineLandmarks, space: Space) -> MemoryPlan | None:
+    """What the parameters ask for, or an error that says what does not fit; None: keep every point for ever."""
+    limit = _limit(selector, space)
+    detects = _detects(selector.replace_on)
+    if detects and selector.rule == "paper":
+        raise ValueError('replace_on does not go with rule="paper", which is literal: choose rule="tight"')
+    if detects and isinstance(space, PrecomputedSpace):
+        raise ValueError('replace_on does not go with metric="precomputed"')
+    window, half_life = _duration(selector.window, "window"), _duration(selector.half_life, "half_life")
+    given = "window" if window < np.inf else "half_life" if half_life < np.inf else None
+    if given is None:
+        return None if limit is None else MemoryPlan(limit, window, half_life)
+    if detects:
+        raise ValueError(f"replace_on does not go with {given}: a landmark that is forgotten is replaced at once")
+    if max(window, half_life) < np.inf:
+        raise ValueError("window and half_life are two ways to forget: give one of them")
+    if selector.rule == "paper":
+        raise ValueError(f'{given} does not go with rule="paper", which is literal and forgets nothing')
+    if isinstance(space, PrecomputedSpace):
+        raise ValueError(
+            f'{given} does not go with metric="precomputed": each arrival brings its distances to all earlier ones, '
+            "which are kept as a whole"
+        )
+    return MemoryPlan(limit, window, half_life)
+
+
+def _detects(replace_on: Any) -> bool:
+    if isinstance(replace_on, str) or isinstance(replace_on, type):
+        if replace_on == "uncovered":
+            return False
+    elif hasattr(replace_on, "update") and hasattr(replace_on, "drift_detected"):
+        return True
+    raise ValueError(
+        'replace_on must be "uncovered" or a detector, an object with update(x) and drift_detected such as '
+        f"driftmap.landmarks.RatioShift() or one of river's; got {replace_on!r}"
+    )
+
+
+def _limit(selector: OnlineLandmarks, space: Space) -> int | None:
+    memory, least = selector.memory, PER_LANDMARK * selector.n_landmarks
+    if memory is None:
+        return None
+    if isinstance(memory, str) and memory == "auto":
+        return max(DEFAULT, least) if selector.rule == "tight" and space.triangle else None
+    if isinstance(memory, str):
+        raise ValueError(f'memory={memory!r} is not known: give a number of points, "auto" or None')
+    limit = checks.integer_at_least(memory, "memory", 1)
+    if selector.rule == "paper":
+        raise ValueError(
+            f'memory={limit} does not go with rule="paper", which is literal and keeps every point: '
+            'leave memory out, or choose rule="tight"'
+        )
+    if not space.triangle:
+        raise ValueError(
+            f"memory={limit} needs a metric that obeys the triangle inequality, else nothing would be known about "
+            f"points that are merged; metric={selector.metric!r} is not known to obey it. Choose memory=None; or, if "
+            "your function does obey it, set its attribute obeys_triangle = True"
+        )
+    if limit < least:
+        raise ValueError(
+            f"memory={limit} is too small for n_landmarks={selector.n_landmarks}: at least {PER_LANDMARK} points per "
+            f"landmark are needed, here {least}"
+        )
+    return limit
+
+
+def _duration(value: Any, name: str) -> float:
+    """A number of arrivals or a time; infinity if there is none."""
+    if value is None:
+        return np.inf
+    if isinstance(value, datetime.timedelta):
+        value = value.total_seconds()
+    elif isinstance(value, np.timedelta64):
+        value = value / np.timedelta64(1, "s")
+    return checks.positive_number(value, name)
+
+
+def times_of(times: Any, n: int, seen: int, last: float, given_before: bool | None) -> Array:
+    """When n further arrivals come: as given, or by their numbers; dates count in seconds."""
+    if given_before is not None and given_before != (times is not None):
+        what = "with times, these without" if given_before else "without times, these with"
+        raise ValueError(f"earlier arrivals came {what}: give times for all arrivals or for none")
+    if times is None:
+        return np.arange(seen, seen + n, dtype=np.float64)
+    array = np.asarray(times)
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[ns]").astype(np.int64) / 1e9
+    try:
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"times must be numbers or dates, got {array.dtype}") from None
+    if array.shape != (n,):
+        raise ValueError(f"times must hold one time for each of the {n} rows: shape ({n},), got {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise ValueError(f"times[{bad[0]}] is {array[bad[0]]}: times must be finite")
+    back = np.flatnonzero(np.diff(array, prepend=last) < 0)
+    if len(back):
+        before = last if back[0] == 0 else array[back[0] - 1]
+        raise ValueError(f"times[{back[0]}] = {array[back[0]]:g} is before {before:g}: times must not go back")
+    return array
