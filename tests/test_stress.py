@@ -182,7 +182,8 @@ def test_on_the_line_the_order_is_as_good_as_any(seed):
 def test_a_point_is_never_worse_off_than_at_its_start_and_comes_to_rest(seed, k):
     D, masses, to_landmarks = example(seed, n=200)
     embedding = LandmarkStress(k).fit(D, masses)
-    starts, Y, residuals = (f(to_landmarks) for f in (embedding._starts, embedding.place, embedding.residuals))
+    Y, residuals, fixed = embedding.place(to_landmarks), embedding.residuals(to_landmarks), embedding._fixed
+    starts = to_landmarks**2 @ fixed.projection.T + fixed.shift
     for start, y, residual, d in zip(starts, Y, residuals, to_landmarks, strict=True):
         loss = point_loss(y, embedding.coordinates_, d, masses)
         assert residual == pytest.approx(np.sqrt(loss), rel=1e-9)

@@ -27,3 +27,16 @@ class Embedding(Protocol):
 
     def place(self, distances: Array) -> Array:
         """Place points given their (n, m) distances to the landmarks; each row by itself."""
+
+
+class RowPlacer(Protocol):
+    """Places rows of numbers without their distances to the landmarks, where these are Euclidean.
+
+    The embeddings of this package make one with ``for_rows``: the distances to all landmarks are more than is needed.
+    """
+
+    def place(self, X: Array) -> Array:
+        """Positions of rows, each by itself."""
+
+    def moved(self, rotation: Array, translation: Array) -> RowPlacer:
+        """The same on a map that is turned and shifted."""
