@@ -52,21 +52,22 @@ class Frame(NamedTuple):
     rows: RowPlacer | None
     """Places rows of numbers on this frame, where that needs no distances."""
 
-    def place(self, space: Space, queries: Any) -> Array:
+    def place(self, distances: Array) -> Array:
+        """Positions of points from their distances to the landmarks."""
+        return move(self.embedding.place(distances), self.rotation, self.translation)
+
+    def place_queries(self, space: Space, queries: Any) -> Array:
         """Positions of checked points that are not stored."""
         if self.rows is not None:
             return self.rows.place(queries)
         parts = (queries[i : i + ROWS] for i in range(0, len(queries), ROWS))
-        return np.concatenate([self._place_by(space.to_stored(part, self.landmarks)) for part in parts])
+        return np.concatenate([self.place(space.to_stored(part, self.landmarks)) for part in parts])
 
     def place_stored(self, selector: OnlineLandmarks, ids: Ids) -> Array:
         """Positions of stored points."""
         if self.rows is not None:
             return self.rows.place(selector._fitted_space().take(ids))
-        return self._place_by(selector.stored_distances(ids, self.landmarks))
-
-    def _place_by(self, distances: Array) -> Array:
-        return move(self.embedding.place(distances), self.rotation, self.translation)
+        return self.place(selector.stored_distances(ids, self.landmarks))
 
     def landmark_positions(self) -> Array:
         """Positions of the landmarks."""
@@ -74,7 +75,7 @@ class Frame(NamedTuple):
 
     def laid(self, rotation: Array, translation: Array) -> Frame:
         """The same, turned and shifted; it has been neither before."""
-        rows = self.rows and self.rows.moved(rotation, translation)
+        rows = None if self.rows is None else self.rows.moved(rotation, translation)
         return Frame(self.embedding, self.landmarks, rotation, translation, rows)
 
 

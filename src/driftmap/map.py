@@ -184,7 +184,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _place(self, X: Any, named: bool = False) -> Array:
         """Place points; ``named`` ones may come with the names of their features, which are checked."""
         queries = self._queries(X, named)
-        return self._present_frame().place(self._selector._fitted_space(), queries)
+        return self._present_frame().place_queries(self._selector._fitted_space(), queries)
 
     def trust(self, X: Any) -> Trust:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
@@ -196,7 +196,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         for i in range(0, len(X), ROWS):
             part = X[i : i + ROWS]
             distances = space.to_stored(part, frame.landmarks)
-            gaps = distances - cdist(frame.place(space, part), frame.landmark_positions())
+            gaps = distances - cdist(frame.place_queries(space, part), frame.landmark_positions())
             reach[i : i + ROWS] = distances.min(axis=1) / radius
             residual[i : i + ROWS] = np.sqrt((gaps**2 * shares).sum(axis=1))
         return Trust(reach, residual)

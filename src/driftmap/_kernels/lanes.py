@@ -5,7 +5,9 @@ machine it finds can add at once, and may choose otherwise where it compiles the
 parts is fixed and they are spelled out as vectors, which numba's own loops do not allow.
 """
 
-from llvmlite import ir
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -14,8 +16,7 @@ LANES = 8
 """Rows must be this long, or a multiple of it."""
 
 
-@intrinsic
-def total(typingctx, rows, first, second, third):
+def _total(typing, rows, first, second, third):
     """The sum of ``rows[first, j] * rows[second, j] * rows[third, j]`` over j, every eighth j in one part.
 
     ``rows`` is a C-contiguous matrix of doubles.
@@ -39,3 +40,6 @@ def total(typingctx, rows, first, second, third):
         return sums[0]
 
     return signature, generate
+
+
+total: Any = intrinsic(_total)

@@ -17,10 +17,12 @@ class Embedding(Protocol):
     An object with these members can be given as ``DriftMap(embedding=...)``. It never sees the points themselves.
     """
 
-    coordinates_: Array
-    """Positions of the landmarks, (m, k)."""
     n_dimensions_: int
     """How many of the k coordinates are real; the others are 0."""
+
+    @property
+    def coordinates_(self) -> Array:
+        """Positions of the landmarks, (m, k)."""
 
     def fit(self, distances: Array, masses: Array) -> Self:
         """Place landmarks given their (m, m) distances and how many points each one stands for."""
