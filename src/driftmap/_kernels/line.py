@@ -51,7 +51,7 @@ def loss_on_line(y, points, distances, weights):
 
 
 @jit
-def place_rows_on_line(squared, points, weights, order, coordinates, losses):
+def place_rows_on_line(squared, points, weights, order, coordinates):
     """Place points where their losses are least, given squared distances to fixed points that ``order`` sorts."""
     a = len(order)
     ascending, weighing, target = points[order], weights[order], np.empty(a)
@@ -59,7 +59,6 @@ def place_rows_on_line(squared, points, weights, order, coordinates, losses):
         for j in range(a):
             target[j] = np.sqrt(max(squared[i, order[j]], 0.0))
         coordinates[i, 0] = best_on_line(ascending, target, weighing)
-        losses[i] = loss_on_line(coordinates[i, 0], ascending, target, weighing)
 
 
 @jit

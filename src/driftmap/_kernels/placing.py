@@ -26,14 +26,14 @@ TRIES = 3
 SUSPICION = 1e-3
 # Newton's own steps shrink to their square: what is left after one that is at most so many tolerances long is far below
 # the tolerance, and nobody needs to look.
-LAST = 3.0
+LAST = 30.0
 # Distances below this share of the tolerance count as none. Those that follow from others are roots of differences, so
 # what is left of a distance of 0 is the root of a rounding error.
 NONE = 0.1
 
 
 @jit
-def settle_rows(squared, rows, small, coordinates, losses, tolerance, max_iter, among):
+def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
     """Place points by their squared distances to the fixed points, (n, a); one row after the other.
 
     A step is Newton's, shortened where it does not go down; then SMACOF's (the gradient over the total weight), which
@@ -49,9 +49,7 @@ def settle_rows(squared, rows, small, coordinates, losses, tolerance, max_iter, 
     small : (2 k + 5, k + 1)
         To work in.
     coordinates : (n, k or more)
-        Where to start but for what the squared distances tell; then the positions.
-    losses : (n,)
-        The losses there.
+        Where to start but for what the squared distances tell; then the positions. k is at least 2.
     max_iter : the most steps
     among : whether row i is fixed point i itself, which then moves
     """
@@ -75,9 +73,12 @@ def settle_rows(squared, rows, small, coordinates, losses, tolerance, max_iter, 
         loss, taken, left, sure, moved, scale, way = np.inf, 0, 0, True, 0.0, 1.0, step
         while True:
             # --- the position `there` ---
+            first, second = small[there, 0], small[there, 1]
             for j in range(squared.shape[1]):
-                rows[residual, j] = 0.0
-            for c in range(k):
+                gap, other = first - rows[0, j], second - rows[1, j]
+                rows[gaps, j], rows[gaps + 1, j] = gap, other
+                rows[residual, j] = gap * gap + other * other
+            for c in range(2, k):
                 at = small[there, c]
                 for j in range(squared.shape[1]):
                     gap = at - rows[c, j]
@@ -119,18 +120,16 @@ def settle_rows(squared, rows, small, coordinates, losses, tolerance, max_iter, 
                         break
                     shift = max(shift, FLOOR * weight)
                 # --- Newton's step ---
-                length, gain = 0.0, 0.0
+                length = 0.0
                 for c in range(k - 1, -1, -1):
                     rest = small[factor + k, c]
                     for x in range(c + 1, k):
                         rest -= small[factor + x, c] * small[step, x]
                     small[step, c] = rest
                     length += rest * rest
-                    gain += rest * small[gradient, c]
                 if found and sure and length <= (LAST * tolerance) ** 2:
                     for c in range(k):
                         small[y, c] -= small[step, c]
-                    loss = max(loss - gain, 0.0)
                     break
                 taken, left, scale, way = taken + 1, TRIES if found else 0, 1.0, step
             else:
@@ -150,4 +149,3 @@ def settle_rows(squared, rows, small, coordinates, losses, tolerance, max_iter, 
                 rows[c, i] = small[y, c]
         if among:
             rows[weights, i] = own
-        losses[i] = loss

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from driftmap import checks
 from driftmap.embedding.anchors import Inference, infer_distances
-from driftmap.embedding.fixed import FixedPoints, StressRows, arrange, padded
+from driftmap.embedding.fixed import FixedPoints, StressRows, aligned, arrange, padded
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
 
 Array = NDArray[np.float64]
@@ -169,18 +169,16 @@ class LandmarkStress:
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return self._settle(distances)[0]
+        squared = self._squared(distances)
+        coordinates = np.zeros((len(squared), self.n_components))
+        self._fixed.settle(squared, coordinates)
+        return coordinates
 
     def residuals(self, distances: Array) -> Array:
         """Per row of landmark distances, the root of the weighted mean squared error of its distances on the map."""
-        return np.sqrt(self._settle(distances)[1])
-
-    def _settle(self, distances: Array) -> tuple[Array, Array]:
-        """Positions of points and their losses."""
-        squared = self._squared(distances)
-        coordinates, losses = np.zeros((len(squared), self.n_components)), np.empty(len(squared))
-        self._fixed.settle(squared, coordinates, losses)
-        return coordinates, losses
+        targets = np.sqrt(np.maximum(self._squared(distances)[:, : len(self._weights)], 0.0))
+        gaps = targets - cdist(self.place(distances), self.anchor_coordinates_)
+        return np.sqrt((gaps**2 * self._weights).sum(axis=1))
 
     def _squared(self, distances: Array) -> Array:
         """Squared distances to the fixed points, from those to the landmarks."""
@@ -208,8 +206,10 @@ class LandmarkStress:
             centre = self._landmark_weights @ landmarks
             columns = ((landmarks - centre).T @ self._inference.coefficients) + centre[:, None]
             offsets = self._anchor_squared - self._landmark_weights @ cdist(landmarks, columns.T, "sqeuclidean")
-        columns, offsets = np.ascontiguousarray(padded(columns)), padded(offsets)
-        return StressRows(self._fixed, columns, offsets, self.n_components)
+        columns, offsets = padded(columns), padded(offsets)
+        places = aligned(*columns.shape)
+        places[:] = columns
+        return StressRows(self._fixed, places, offsets, self.n_components)
 
     def _is_usable(self, start: Array, n: int) -> bool:
         """Whether a start has an extent in every dimension; from one that has not, nothing would ever get there."""
