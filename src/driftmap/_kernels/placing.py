@@ -18,7 +18,7 @@ from driftmap._kernels.lanes import total
 # error_model: a check for division by zero would keep the loops from being vectorised
 jit: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 
-# A curvature that is not positive is replaced by a positive one with at least this share of the majoriser's.
+# A curvature that is not positive is replaced by a positive one of at least this; SMACOF's is 1.
 FLOOR = 1e-3
 TRIES = 3
 """A step is tried, its half and its quarter."""
@@ -36,16 +36,16 @@ NONE = 0.1
 def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
     """Place points by their squared distances to the fixed points, (n, a); one row after the other.
 
-    A step is Newton's, shortened where it does not go down; then SMACOF's (the gradient over the total weight), which
-    never goes up but for rounding. With q = weight * distance / length the gradient is the sum of (weight - q) (y - p),
-    and the second derivatives are s I plus the sum of q u u', where u is the direction of y - p and s the sum of
-    weight - q. A point at y itself has no direction and pulls nowhere, as in SMACOF.
+    A step is Newton's, shortened where it does not go down; then SMACOF's (the gradient), which never goes up but for
+    rounding. With q = weight * distance / length the gradient is the sum of (weight - q) (y - p), and the second
+    derivatives are s I plus the sum of q u u', where u is the direction of y - p and s the sum of weight - q, all of
+    them halved. A point at y itself has no direction and pulls nowhere, as in SMACOF.
 
     Parameters
     ----------
     rows : (3 k + 6, a)
         k rows of positions, k rows by which squared distances tell where to start, k rows to work in, a row of ones,
-        the weights, and four more rows to work in.
+        the weights, whose sum is 1, and four more rows to work in.
     small : (2 k + 5, k + 1)
         To work in.
     coordinates : (n, k or more)
@@ -57,7 +57,7 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
     start, gaps, ones = k, 2 * k, 3 * k
     weights, target, residual, slack, pull = ones + 1, ones + 2, ones + 3, ones + 4, ones + 5
     step, sums, gradient, factor = 2, 3, 3 + k, 4 + k
-    weight, own, none = total(rows, weights, ones, ones), 0.0, (NONE * tolerance) ** 2
+    own, none = 0.0, (NONE * tolerance) ** 2
     for i in range(squared.shape[0]):
         for j in range(squared.shape[1]):
             square = squared[i, j] if squared[i, j] > none else 0.0
@@ -70,7 +70,7 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
         if among:
             own = rows[weights, i]
             rows[weights, i] = 0.0
-        loss, taken, left, sure, moved, scale, way = np.inf, 0, 0, True, 0.0, 1.0, step
+        loss, taken, left, sure, near, moved, scale, way = np.inf, 0, 0, True, False, 0.0, 1.0, step
         while True:
             # --- the position `there` ---
             first, second = small[there, 0], small[there, 1]
@@ -118,7 +118,7 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                             small[factor + c, b] = rest
                     if found:
                         break
-                    shift = max(shift, FLOOR * weight)
+                    shift = max(shift, FLOOR)
                 # --- Newton's step ---
                 length = 0.0
                 for c in range(k - 1, -1, -1):
@@ -127,22 +127,22 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                         rest -= small[factor + x, c] * small[step, x]
                     small[step, c] = rest
                     length += rest * rest
-                if found and sure and length <= (LAST * tolerance) ** 2:
-                    for c in range(k):
-                        small[y, c] -= small[step, c]
-                    break
+                near = found and sure and length <= (LAST * tolerance) ** 2
                 taken, left, scale, way = taken + 1, TRIES if found else 0, 1.0, step
             else:
                 sure, left, scale = False, left - 1, 0.5 * scale
             if left < 0:
                 break
             if left == 0:
-                scale, way = 1.0 / weight, gradient
+                scale, way = 1.0, gradient
             moved = 0.0
             for c in range(k):
                 move = scale * small[way, c]
                 small[there, c] = small[y, c] - move
                 moved += move * move
+            if near:
+                y = there
+                break
         for c in range(k):
             coordinates[i, c] = small[y, c]
             if among:
