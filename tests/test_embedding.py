@@ -54,6 +54,21 @@ def test_a_row_of_a_batch_goes_where_it_goes_alone(seed, rows, m):
     assert mds.place(D).tobytes() == alone.tobytes()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@given(seed=st.integers(0, 1000), m=st.integers(3, 40), k=st.integers(1, 3), far=st.sampled_from([0.0, 1e6]))
+@settings(max_examples=50, derandomize=True, deadline=None)
+def test_rows_go_where_their_distances_go(weighted, seed, m, k, far):
+    rng = np.random.default_rng(seed)
+    L, X = (rng.standard_normal((n, 5)) * [8, 4, 2, 1, 0.5] + far for n in (m, 20))
+    mds = LandmarkMDS(k, weighted=weighted).fit(distances(L, L), rng.uniform(1, 9, m))
+    placer = mds.for_rows(L)
+    Y = placer.place(X)
+    np.testing.assert_allclose(Y, mds.place(distances(X, L)), atol=1e-6 if far else 1e-9)
+    assert Y.tobytes() == np.concatenate([placer.place(x[None]) for x in X]).tobytes()
+    rotation, translation = np.linalg.qr(rng.standard_normal((k, k)))[0], rng.standard_normal(k)
+    np.testing.assert_allclose(placer.moved(rotation, translation).place(X), Y @ rotation + translation, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("points", "real"),
     [

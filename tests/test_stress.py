@@ -182,7 +182,8 @@ def test_on_the_line_the_order_is_as_good_as_any(seed):
 def test_a_point_is_never_worse_off_than_at_its_start_and_comes_to_rest(seed, k):
     D, masses, to_landmarks = example(seed, n=200)
     embedding = LandmarkStress(k).fit(D, masses)
-    starts, Y, residuals = (f(to_landmarks) for f in (embedding._starts, embedding.place, embedding.residuals))
+    Y, residuals, fixed = embedding.place(to_landmarks), embedding.residuals(to_landmarks), embedding._fixed
+    starts = to_landmarks**2 @ fixed.projection.T + fixed.shift
     for start, y, residual, d in zip(starts, Y, residuals, to_landmarks, strict=True):
         loss = point_loss(y, embedding.coordinates_, d, masses)
         assert residual == pytest.approx(np.sqrt(loss), rel=1e-9)
@@ -215,6 +216,69 @@ def test_a_row_of_a_batch_goes_where_it_goes_alone(anchored, seed, rows, m, k):
     assert embedding.place(queries).tobytes() == alone.tobytes()
     odd = np.concatenate([embedding.residuals(queries[:1]), embedding.residuals(queries[1:])])
     assert embedding.residuals(queries).tobytes() == odd.tobytes()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("anchored", [False, True])
+@given(seed=st.integers(0, 1000), m=st.integers(4, 40), d=st.integers(3, 40), far=st.sampled_from([0.0, 1e4]))
+@settings(max_examples=20, derandomize=True, deadline=None)
+def test_rows_go_where_their_distances_go(k, anchored, seed, m, d, far):
+    """Also where the landmarks span less than the space: what an anchor has outside is taken as unrelated."""
+    rng = np.random.default_rng(seed)
+    L, A, X = (rng.standard_normal((n, d)) * 1.5 ** -np.arange(d) + far for n in (m, 30, 20))
+    more = {"anchors": cdist(A, L)} if anchored else {}
+    embedding = LandmarkStress(k).fit(cdist(L, L), rng.uniform(1, 9, m), **more)
+    placer, distances = embedding.for_rows(L), cdist(X, L)
+    Y = placer.place(X)
+    fixed, w = embedding.anchor_coordinates_, embedding._weights
+    targets = np.sqrt(np.maximum(embedding._squared(distances)[:, : len(fixed)], 0.0))
+    # by their losses: a point may be as well off in two places
+    by_rows, by_distances = (
+        [point_loss(y, fixed, d, w) for y, d in zip(places, targets, strict=True)]
+        for places in (Y, embedding.place(distances))
+    )
+    np.testing.assert_allclose(by_rows, by_distances, rtol=1e-6, atol=1e-9)
+    assert Y.tobytes() == np.concatenate([placer.place(x[None]) for x in X]).tobytes()
+    turn = np.linalg.qr(rng.standard_normal((embedding.n_dimensions_, embedding.n_dimensions_)))[0]
+    rotation, translation = np.eye(k), np.zeros(k)
+    rotation[: len(turn), : len(turn)], translation[: len(turn)] = turn, 5.0
+    np.testing.assert_allclose(placer.moved(rotation, translation).place(X), Y @ rotation + translation, atol=1e-6)
+
+
+def test_compiling_and_loading_give_the_same_bits(tmp_path):
+    code = (
+        "import numpy as np; from driftmap.embedding import LandmarkStress\n"
+        "X = np.random.default_rng(0).standard_normal((80, 5)) * [3, 2, 1, 1, 0.5]\n"
+        "D = np.linalg.norm(X[:, None] - X, axis=2)\n"
+        "embedding = LandmarkStress(2).fit(D[:9, :9], anchors=D[:50, :9])\n"
+        "places = embedding.place(D[:, :9]), embedding.for_rows(X[:9]).place(X), embedding.anchor_coordinates_\n"
+        "print(*(array.tobytes().hex() for array in places))"
+    )
+    compiled, loaded = (
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    )
+    assert len(compiled) > 1000
+    assert compiled == loaded
+
+
+def test_sums_are_in_eight_parts():
+    from numba import njit
+
+    from driftmap._kernels.lanes import total
+
+    rows = np.random.default_rng(0).standard_normal((5, 200)) * 10.0 ** np.random.default_rng(1).integers(-9, 9, 200)
+    parts = np.zeros(8)
+    for products in (rows[4] * rows[0] * rows[2]).reshape(-1, 8):
+        parts += products
+    while len(parts) > 1:
+        parts = parts[::2] + parts[1::2]
+    assert njit(lambda rows: total(rows, 4, 0, 2))(rows) == parts[0]
 
 
 def test_the_same_calls_give_the_same_bits():

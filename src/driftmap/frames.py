@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, align, choose_anchors, move
+from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, align, choose_anchors, move
 from driftmap.landmarks import OnlineLandmarks
+from driftmap.metrics import EuclideanSpace, Space
 from driftmap.quality import Displacement, displacement
 
 Array = NDArray[np.float64]
@@ -48,19 +49,34 @@ class Frame(NamedTuple):
     landmarks: Ids
     rotation: Array
     translation: Array
+    rows: RowPlacer | None
+    """Places rows of numbers on this frame, where that needs no distances."""
 
     def place(self, distances: Array) -> Array:
         """Positions of points from their distances to the landmarks."""
         return move(self.embedding.place(distances), self.rotation, self.translation)
 
+    def place_queries(self, space: Space, queries: Any) -> Array:
+        """Positions of checked points that are not stored."""
+        if self.rows is not None:
+            return self.rows.place(queries)
+        parts = (queries[i : i + ROWS] for i in range(0, len(queries), ROWS))
+        return np.concatenate([self.place(space.to_stored(part, self.landmarks)) for part in parts])
+
+    def place_stored(self, selector: OnlineLandmarks, ids: Ids) -> Array:
+        """Positions of stored points."""
+        if self.rows is not None:
+            return self.rows.place(selector._fitted_space().take(ids))
+        return self.place(selector.stored_distances(ids, self.landmarks))
+
     def landmark_positions(self) -> Array:
         """Positions of the landmarks."""
         return move(self.embedding.coordinates_, self.rotation, self.translation)
 
-    def residuals(self, distances: Array, masses: Array) -> Array:
-        """Per row, the root of the mean squared error of its landmark distances on the map, weighted by mass."""
-        gaps = distances - np.linalg.norm(self.place(distances)[:, None] - self.landmark_positions(), axis=2)
-        return np.sqrt((gaps**2 * (masses / masses.sum())).sum(axis=1))
+    def laid(self, rotation: Array, translation: Array) -> Frame:
+        """The same, turned and shifted; it has been neither before."""
+        rows = None if self.rows is None else self.rows.moved(rotation, translation)
+        return Frame(self.embedding, self.landmarks, rotation, translation, rows)
 
 
 class Frames:
@@ -72,12 +88,16 @@ class Frames:
         self.count = 0
         self.changes: deque[FrameChange] = deque(maxlen=FRAMES_KEPT)
         self.warned = False
+        self.slots = b""
 
     def present(self, selector: OnlineLandmarks) -> Frame:
         """The frame of the present landmarks."""
-        landmarks = selector.landmark_indices_
-        if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
-            self._refresh(selector, landmarks)
+        slots = selector._fitted_state().marks.arrival.tobytes()  # to sort them by arrival takes much longer
+        if self.current is None or slots != self.slots:
+            landmarks = selector.landmark_indices_
+            if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
+                self._refresh(selector, landmarks)
+            self.slots = slots
         assert self.current is not None
         return self.current
 
@@ -85,15 +105,15 @@ class Frames:
         old, masses = self.current, selector.landmark_mass_.astype(np.float64)
         embedding = self._embed(selector, landmarks, masses)
         k = self.n_components
-        frame = Frame(embedding, landmarks, np.eye(k), np.zeros(k))
+        frame = Frame(embedding, landmarks, np.eye(k), np.zeros(k), self._row_placer(embedding, selector))
         if old is not None:
             sample = np.unique(np.linspace(0, selector.n_samples_seen_ - 1, SAMPLE).astype(np.int64))
-            before, after = (f.place(selector.stored_distances(sample, f.landmarks)) for f in (old, frame))
+            before, after = (f.place_stored(selector, sample) for f in (old, frame))
             if self.align:
                 real = min(old.embedding.n_dimensions_, embedding.n_dimensions_)  # the others are 0 and stay so
-                rotation, translation = align(after[:, :real], before[:, :real])
-                frame.rotation[:real, :real], frame.translation[:real] = rotation, translation
-                after = move(after, frame.rotation, frame.translation)
+                rotation, translation = np.eye(k), np.zeros(k)
+                rotation[:real, :real], translation[:real] = align(after[:, :real], before[:, :real])
+                frame, after = frame.laid(rotation, translation), move(after, rotation, translation)
             if old.embedding.n_dimensions_:  # a map that was one place has no diameter to compare with
                 self.changes.append(FrameChange(self.count + 1, frame.rotation, displacement(before, after)))
         self.current = frame
@@ -120,5 +140,12 @@ class Frames:
             arguments = {"anchors": selector.stored_distances(points, landmarks), "anchor_masses": weights}
         start: Any = None
         if self.current is not None and self.align:
-            start = self.current.place(selector.stored_distances(points, self.current.landmarks))
+            start = self.current.place_stored(selector, points)
         return LandmarkStress(self.n_components).fit(distances, masses, start=start, **arguments)
+
+    def _row_placer(self, embedding: Embedding, selector: OnlineLandmarks) -> RowPlacer | None:
+        """What places rows without distances, if there is such a thing; an embedding of the user's own is asked."""
+        if isinstance(self.embedding, str) and isinstance(selector._fitted_space(), EuclideanSpace):
+            assert isinstance(embedding, LandmarkMDS | LandmarkStress)
+            return embedding.for_rows(selector.landmarks_)
+        return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
@@ -15,10 +16,14 @@ from driftmap import checks
 from driftmap.embedding import Embedding
 from driftmap.frames import EMBEDDINGS, ROWS, Frame, FrameChange, Frames
 from driftmap.landmarks import OnlineLandmarks
-from driftmap.metrics import Metric
+from driftmap.metrics import EuclideanSpace, Metric
 from driftmap.state import Event
 
 Array = NDArray[np.float64]
+
+PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+LARGE = 1e100
+"""Rows whose squares sum to less are finite, and so are their distances."""
 
 
 class Trust(NamedTuple):
@@ -174,27 +179,48 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def transform(self, X: Any) -> Array:
         """Place points in the frame of the present landmarks."""
         self._check_fitted()
-        self._check_features(X, reset=False)
-        return self._place(X)
+        return self._place(X, named=True)
 
-    def _place(self, X: Any) -> Array:
-        frame = self._present_frame()
-        return np.concatenate([frame.place(distances) for distances in self._landmark_distances_of(X)])
+    def _place(self, X: Any, named: bool = False) -> Array:
+        """Place points; ``named`` ones may come with the names of their features, which are checked."""
+        queries = self._queries(X, named)
+        return self._present_frame().place_queries(self._selector._fitted_space(), queries)
 
     def trust(self, X: Any) -> Trust:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
         self._check_fitted()
-        self._check_features(X, reset=False)
+        space, X = self._selector._fitted_space(), self._queries(X, named=True)
         frame, radius = self._present_frame(), max(self.radius_, np.finfo(float).tiny)
-        masses = self.landmark_mass_.astype(np.float64)
-        parts = [(d.min(axis=1) / radius, frame.residuals(d, masses)) for d in self._landmark_distances_of(X)]
-        return Trust(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        shares = self.landmark_mass_ / self.landmark_mass_.sum()
+        reach, residual = np.empty(len(X)), np.empty(len(X))
+        for i in range(0, len(X), ROWS):
+            part = X[i : i + ROWS]
+            distances = space.to_stored(part, frame.landmarks)
+            gaps = distances - cdist(frame.place_queries(space, part), frame.landmark_positions())
+            reach[i : i + ROWS] = distances.min(axis=1) / radius
+            residual[i : i + ROWS] = np.sqrt((gaps**2 * shares).sum(axis=1))
+        return Trust(reach, residual)
 
-    def _landmark_distances_of(self, X: Any) -> Iterator[Array]:
-        """Distances of rows to the landmarks, in parts."""
-        space, landmarks = self._selector._fitted_space(), self._selector.landmark_indices_
-        X = space.check_queries(X)
-        return (space.to_stored(X[a : a + ROWS], landmarks) for a in range(0, len(X), ROWS))
+    def _queries(self, X: Any, named: bool) -> Any:
+        """Points that are to be placed, checked."""
+        space = self._selector._fitted_space()
+        # Most of what the checks take is to find out what X is: a plain matrix of finite numbers is told at once.
+        if (
+            type(X) is np.ndarray
+            and X.dtype in PLAIN
+            and X.ndim == 2
+            and X.size
+            and isinstance(space, EuclideanSpace)
+            and X.shape[1] == self.n_features_in_
+            and not (named and hasattr(self, "feature_names_in_"))
+        ):
+            rows = np.ascontiguousarray(X, dtype=np.float64)
+            flat = rows.reshape(-1)
+            if np.vdot(flat, flat) < LARGE:  # false for NaN
+                return rows
+        if named:
+            self._check_features(X, reset=False)
+        return space.check_queries(X)
 
     def _present_frame(self) -> Frame:
         return self._frames.present(self._selector)

@@ -2,8 +2,17 @@
 
 from driftmap.embedding.align import align, move
 from driftmap.embedding.anchors import choose_anchors
-from driftmap.embedding.base import Embedding
+from driftmap.embedding.base import Embedding, RowPlacer
 from driftmap.embedding.lmds import LandmarkMDS, classical_mds
 from driftmap.embedding.stress import LandmarkStress
 
-__all__ = ["Embedding", "LandmarkMDS", "LandmarkStress", "align", "choose_anchors", "classical_mds", "move"]
+__all__ = [
+    "Embedding",
+    "LandmarkMDS",
+    "LandmarkStress",
+    "RowPlacer",
+    "align",
+    "choose_anchors",
+    "classical_mds",
+    "move",
+]

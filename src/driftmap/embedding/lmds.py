@@ -145,3 +145,37 @@ class LandmarkMDS:
         # not a matrix product: its rounding would depend on how many rows come at once
         project(distances, self.mean_squared_, self.projection_, out)
         return out
+
+    def for_rows(self, landmarks: Array) -> LinearRows:
+        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
+
+        The rows of the projection sum to 0, so the squares of x in squared distances cancel: what is left is linear.
+        """
+        centre = landmarks.mean(axis=0)
+        centred = landmarks - centre
+        shift = -0.5 * self.projection_ @ ((centred**2).sum(axis=1) - self.mean_squared_)
+        return LinearRows(centre, self.projection_ @ centred, shift)
+
+
+class LinearRows(NamedTuple):
+    """Places rows of numbers x at ``axes (x - centre) + shift``."""
+
+    centre: Array
+    """(d,)"""
+    axes: Array
+    """(k, d)"""
+    shift: Array
+    """(k,)"""
+
+    def moved(self, rotation: Array, translation: Array) -> LinearRows:
+        """The same on a map that is turned and shifted."""
+        axes = np.ascontiguousarray(rotation.T @ self.axes)
+        return LinearRows(self.centre, axes, self.shift @ rotation + translation)
+
+    def place(self, X: Array) -> Array:
+        """Positions of rows, each by itself."""
+        from driftmap._kernels.project import project_rows
+
+        out = np.empty((len(X), len(self.shift)))
+        project_rows(X, self.centre, self.axes, self.shift, out)
+        return out

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from driftmap import checks
 from driftmap.embedding.anchors import Inference, infer_distances
+from driftmap.embedding.fixed import FixedPoints, StressRows, aligned, arrange, padded
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
 
 Array = NDArray[np.float64]
@@ -71,8 +72,6 @@ class LandmarkStress:
     True
     """
 
-    coordinates_: Array
-    """Positions of the landmarks, (m, k)."""
     n_dimensions_: int
     """How many of the k coordinates are real; the others are 0."""
     anchor_coordinates_: Array
@@ -81,6 +80,9 @@ class LandmarkStress:
     """Normalised stress of these positions: root of the weighted mean of (d - |y - y'|)^2 over that of d^2."""
     n_iter_: int
     """Number of sweeps."""
+    _inference: Inference | None
+    _anchor_squared: Array
+    _coordinates: Array | None
 
     def __init__(
         self, n_components: int = 2, *, tol: float = 1e-5, max_iter: int = 500, max_warm_iter: int = 2
@@ -117,22 +119,32 @@ class LandmarkStress:
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
         with threadpool_limits(1, user_api="blas"):
             if anchors is None:
-                self._inference = Inference(np.empty((0, len(landmarks))), np.empty(0))
+                self._inference = None
                 self._fit(landmarks, masses, start)
-                self.coordinates_ = self.anchor_coordinates_
             else:
                 anchors = np.asarray(anchors, dtype=np.float64)
                 self._inference = infer_distances(landmarks, masses, anchors)
                 self._fit(self._inference.between_anchors(anchors), check_masses(anchor_masses, len(anchors)), start)
-                self.coordinates_ = self.place(landmarks)
+                self._anchor_squared = anchors**2 @ (masses / masses.sum())
+        self._landmarks, self._landmark_weights = landmarks, masses / masses.sum()
+        self._coordinates = None
         return self
+
+    @property
+    def coordinates_(self) -> Array:
+        """Positions of the landmarks, (m, k)."""
+        if self._inference is None:
+            return self.anchor_coordinates_
+        if self._coordinates is None:  # worked out when asked for: a map is often made without
+            self._coordinates = self.place(self._landmarks)
+        return self._coordinates
 
     def _fit(self, targets: Array, masses: Array, start: Array | None) -> None:
         """Place the points that others are placed by, and keep what is needed to do so."""
         mds = classical_mds(targets, max(self.n_components, 2), masses)
         real = self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
-        self._weights = masses / masses.sum()
-        self._tolerance = self.tol * float(np.sqrt(self._weights @ (mds.coordinates[:, :real] ** 2).sum(axis=1)))
+        weights = self._weights = masses / masses.sum()
+        tolerance = self._tolerance = self.tol * float(np.sqrt(weights @ (mds.coordinates[:, :real] ** 2).sum(axis=1)))
         bent = self.n_components == 1 and mds.n_dimensions > 1
         result = self._arrange(targets, mds.coordinates[:, :real], self.max_iter)
         for direction in DIRECTIONS if bent else ():
@@ -144,58 +156,60 @@ class LandmarkStress:
             if followed[1] <= STRAY * result[1]:
                 result = followed
         self.anchor_coordinates_, self.stress_, self.n_iter_ = result
-        self._projection, self._shift = start_map(mds, self._real(), self._weights, self._inference)
+        positions = self.anchor_coordinates_[:, :real]
+        start_from = start_map(mds, positions, weights)
+        self._fixed = FixedPoints.prepare(positions, weights, *start_from, tolerance, self.max_iter)
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
         """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
-        from driftmap._kernels.placing import arrange, arrange_on_line
-
-        columns = np.array(start.T, order="C")
-        what = (targets, self._weights, columns, self._tolerance, max_iter)
-        if self.n_dimensions_ == 1:
-            sweeps = arrange_on_line(*what, np.argsort(columns[0], kind="stable"))
-        else:
-            sweeps = arrange(*what) if self.n_dimensions_ else 0
-        coordinates = self._padded((columns - (columns @ self._weights)[:, None]).T)
+        positions, sweeps = arrange(targets, self._weights, start, self._tolerance, max_iter)
+        positions = positions - self._weights @ positions
+        coordinates = np.pad(positions, ((0, 0), (0, self.n_components - positions.shape[1])))
         return coordinates, weighted_stress(targets, coordinates, self._weights), sweeps
-
-    def _real(self) -> Array:
-        return self.anchor_coordinates_[:, : self.n_dimensions_]
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return self._settle(distances)[0]
+        squared = self._squared(distances)
+        coordinates = np.zeros((len(squared), self.n_components))
+        self._fixed.settle(squared, coordinates)
+        return coordinates
 
     def residuals(self, distances: Array) -> Array:
         """Per row of landmark distances, the root of the weighted mean squared error of its distances on the map."""
-        return np.sqrt(self._settle(distances)[1])
+        targets = np.sqrt(np.maximum(self._squared(distances)[:, : len(self._weights)], 0.0))
+        gaps = targets - cdist(self.place(distances), self.anchor_coordinates_)
+        return np.sqrt((gaps**2 * self._weights).sum(axis=1))
 
-    def _settle(self, distances: Array) -> tuple[Array, Array]:
-        """Positions of points and their losses."""
-        from driftmap._kernels.placing import place_rows, place_rows_on_line
+    def _squared(self, distances: Array) -> Array:
+        """Squared distances to the fixed points, from those to the landmarks."""
+        distances, m = np.ascontiguousarray(distances, dtype=np.float64), len(self._landmarks)
+        if distances.ndim != 2 or distances.shape[1] != m:
+            raise ValueError(f"distances must have shape (n, {m}), got {distances.shape}")
+        if self._inference is None:
+            return padded(distances * distances)
+        from driftmap._kernels.project import infer_squared
 
-        distances = np.ascontiguousarray(distances, dtype=np.float64)
-        if distances.ndim != 2 or distances.shape[1] != self._projection.shape[1]:
-            raise ValueError(f"distances must have shape (n, {self._projection.shape[1]}), got {distances.shape}")
-        coordinates, losses = self._starts(distances), np.empty(len(distances))
-        columns = np.ascontiguousarray(self._real().T)
-        what = (distances, *self._inference, columns, self._weights, coordinates, losses)
-        if self.n_dimensions_ == 1:
-            place_rows_on_line(*what, np.argsort(columns[0], kind="stable"))
+        coefficients, offsets = map(padded, self._inference)
+        squared = np.empty((len(distances), len(offsets)))
+        infer_squared(distances, coefficients, offsets, squared)
+        return squared
+
+    def for_rows(self, landmarks: Array) -> StressRows:
+        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
+
+        Coefficients of an anchor sum to 1, so the distance to it that follows from distances to the landmarks is one to
+        a place, the mean of the landmarks by coefficients, and something that is the same for all points.
+        """
+        if self._inference is None:
+            columns, offsets = landmarks.T, np.zeros(len(landmarks))
         else:
-            place_rows(*what, self._tolerance, self.max_iter)
-        return self._padded(coordinates), losses
-
-    def _starts(self, distances: Array) -> Array:
-        """Where points start, (n, n_dimensions_)."""
-        from driftmap._kernels.project import project
-
-        out = np.empty((len(distances), self.n_dimensions_))
-        project(distances, np.zeros(distances.shape[1]), self._projection, out)
-        return out + self._shift
-
-    def _padded(self, coordinates: Array) -> Array:
-        return np.pad(coordinates, ((0, 0), (0, self.n_components - coordinates.shape[1])))
+            centre = self._landmark_weights @ landmarks
+            columns = ((landmarks - centre).T @ self._inference.coefficients) + centre[:, None]
+            offsets = self._anchor_squared - self._landmark_weights @ cdist(landmarks, columns.T, "sqeuclidean")
+        columns, offsets = padded(columns), padded(offsets)
+        places = aligned(*columns.shape)
+        places[:] = columns
+        return StressRows(self._fixed, places, offsets, self.n_components)
 
     def _is_usable(self, start: Array, n: int) -> bool:
         """Whether a start has an extent in every dimension; from one that has not, nothing would ever get there."""
@@ -217,8 +231,8 @@ def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> flo
     return float(np.sqrt(above / below)) if below > 0 else 0.0
 
 
-def start_map(mds: ClassicalMDS, positions: Array, weights: Array, inference: Inference) -> tuple[Array, Array]:
-    """Where a point starts, ``-1/2 projection squared + shift``: its place in landmark MDS, carried over to this map.
+def start_map(mds: ClassicalMDS, positions: Array, weights: Array) -> tuple[Array, Array]:
+    """Where a point starts, ``projection squared + shift``: its place in landmark MDS, carried over to this map.
 
     The carrying is the affine map that best brings the fixed points from their places in classical MDS to their
     positions: it takes up what stress has moved all of them, so few Newton steps are left.
@@ -226,8 +240,5 @@ def start_map(mds: ClassicalMDS, positions: Array, weights: Array, inference: In
     real = positions.shape[1]
     places = np.column_stack([mds.coordinates[:, :real], np.ones(len(positions))]) * np.sqrt(weights)[:, None]
     affine = np.linalg.lstsq(places, positions * np.sqrt(weights)[:, None], rcond=None)[0]
-    projection = affine[:real].T @ mds.projection[:real]
-    shift = affine[real] + 0.5 * projection @ mds.mean_squared
-    if len(inference.offsets):
-        return np.ascontiguousarray(projection @ inference.coefficients.T), shift - 0.5 * projection @ inference.offsets
-    return np.ascontiguousarray(projection), shift
+    projection = -0.5 * affine[:real].T @ mds.projection[:real]
+    return projection, affine[real] - projection @ mds.mean_squared
