@@ -104,6 +104,7 @@ class Film:
         self._most = 3 * n_frames // 2
         self._step = 1
         self._moments: list[Moment] = []
+        self._shown: list[Any] = []  # every so many-th point, which may not be stored by the map any more
         self._frames = Frames(mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align)
         self._frames.warned = True  # the map itself warns of missing dimensions
 
@@ -113,7 +114,11 @@ class Film:
         while start < len(X):
             stop = min(len(X), start + self._step - seen % self._step)
             self.mapper.partial_fit(X[start:stop])
+            apart = stride(max(seen, 1))
+            rows = X[start:stop][-seen % apart :: apart]
+            self._shown.extend(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
             seen += stop - start
+            self._shown = self._shown[:: stride(seen) // apart]
             start = stop
             if seen % self._step == 0:
                 self._note()
@@ -145,9 +150,9 @@ class Film:
         return [s._replace(points=move(s.points, *turn), landmarks=move(s.landmarks, *turn)) for s in scenes]
 
     def _scene(self, moment: Moment) -> Scene:
-        arrivals, frame = self.arrivals, moment.frame
-        shown = arrivals[arrivals < moment.seen]
-        points = frame.place(self.mapper._selector.stored_distances(shown, frame.landmarks))
+        arrivals, frame, space = self.arrivals, moment.frame, self.mapper._selector._fitted_space()
+        shown = self._shown[: int(np.searchsorted(arrivals, moment.seen))]
+        points = frame.place_queries(space, space.check_queries(shown))
         # Of more than three dimensions, three are drawn.
         return Scene(
             moment.seen, points[:, :3], frame.landmark_positions()[:, :3], frame.landmarks, float(moment.radius)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, align, choose_anchors, move
 from driftmap.landmarks import OnlineLandmarks
-from driftmap.metrics import EuclideanSpace, Space
+from driftmap.metrics import EuclideanSpace, PrecomputedSpace, Space
 from driftmap.quality import Displacement, displacement
 
 Array = NDArray[np.float64]
@@ -27,6 +27,8 @@ EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
 FRAMES_KEPT = 1000
 SAMPLE = 1000
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
+FAINT = 1e-6
+"""The least share in the mass that a landmark has."""
 ROWS = 4096
 """Rows mapped at a time, so that their landmark distances need little memory."""
 
@@ -51,6 +53,8 @@ class Frame(NamedTuple):
     translation: Array
     rows: RowPlacer | None
     """Places rows of numbers on this frame, where that needs no distances."""
+    points: Any
+    """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
 
     def place(self, distances: Array) -> Array:
         """Positions of points from their distances to the landmarks."""
@@ -61,13 +65,19 @@ class Frame(NamedTuple):
         if self.rows is not None:
             return self.rows.place(queries)
         parts = (queries[i : i + ROWS] for i in range(0, len(queries), ROWS))
-        return np.concatenate([self.place(space.to_stored(part, self.landmarks)) for part in parts])
+        return np.concatenate([self.place(self.distances(space, part)) for part in parts])
+
+    def distances(self, space: Space, queries: Any) -> Array:
+        """Distances of checked points to the landmarks."""
+        if self.points is None:
+            return space.to_stored(queries, self.landmarks)
+        return space.to_points(queries, self.points)
 
     def place_stored(self, selector: OnlineLandmarks, ids: Ids) -> Array:
         """Positions of stored points."""
-        if self.rows is not None:
-            return self.rows.place(selector._fitted_space().take(ids))
-        return self.place(selector.stored_distances(ids, self.landmarks))
+        if self.points is None:
+            return self.place(selector.stored_distances(ids, self.landmarks))
+        return self.place_queries(selector._fitted_space(), selector.stored_points(ids))
 
     def landmark_positions(self) -> Array:
         """Positions of the landmarks."""
@@ -76,7 +86,7 @@ class Frame(NamedTuple):
     def laid(self, rotation: Array, translation: Array) -> Frame:
         """The same, turned and shifted; it has been neither before."""
         rows = None if self.rows is None else self.rows.moved(rotation, translation)
-        return Frame(self.embedding, self.landmarks, rotation, translation, rows)
+        return self._replace(rotation=rotation, translation=translation, rows=rows)
 
 
 class Frames:
@@ -92,7 +102,7 @@ class Frames:
 
     def present(self, selector: OnlineLandmarks) -> Frame:
         """The frame of the present landmarks."""
-        slots = selector._fitted_state().marks.arrival.tobytes()  # to sort them by arrival takes much longer
+        slots = selector._fitted_state().cells["landmark"].tobytes()  # to sort them by arrival takes much longer
         if self.current is None or slots != self.slots:
             landmarks = selector.landmark_indices_
             if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
@@ -102,12 +112,14 @@ class Frames:
         return self.current
 
     def _refresh(self, selector: OnlineLandmarks, landmarks: Ids) -> None:
-        old, masses = self.current, selector.landmark_mass_.astype(np.float64)
+        old, masses = self.current, _positive(selector.landmark_mass_.astype(np.float64))
         embedding = self._embed(selector, landmarks, masses)
         k = self.n_components
-        frame = Frame(embedding, landmarks, np.eye(k), np.zeros(k), self._row_placer(embedding, selector))
+        points = None if isinstance(selector._fitted_space(), PrecomputedSpace) else selector.landmarks_
+        frame = Frame(embedding, landmarks, np.eye(k), np.zeros(k), self._row_placer(embedding, selector), points)
         if old is not None:
-            sample = np.unique(np.linspace(0, selector.n_samples_seen_ - 1, SAMPLE).astype(np.int64))
+            stored = selector.stored_indices_
+            sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
             before, after = (f.place_stored(selector, sample) for f in (old, frame))
             if self.align:
                 real = min(old.embedding.n_dimensions_, embedding.n_dimensions_)  # the others are 0 and stay so
@@ -136,8 +148,9 @@ class Frames:
             return LandmarkMDS(self.n_components, weighted=self.embedding == "weighted-lmds").fit(distances, masses)
         points, arguments = landmarks, {}
         if self.n_anchors is not None and self.n_anchors > len(landmarks):
-            points, weights = choose_anchors(landmarks, selector.cells(), self.n_anchors)
-            arguments = {"anchors": selector.stored_distances(points, landmarks), "anchor_masses": weights}
+            cells, weights = selector.cells()
+            points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
+            arguments = {"anchors": selector.stored_distances(points, landmarks), "anchor_masses": _positive(shares)}
         start: Any = None
         if self.current is not None and self.align:
             start = self.current.place_stored(selector, points)
@@ -149,3 +162,8 @@ class Frames:
             assert isinstance(embedding, LandmarkMDS | LandmarkStress)
             return embedding.for_rows(selector.landmarks_)
         return None
+
+
+def _positive(masses: Array) -> Array:
+    """Nothing that is remembered may be nearest to a landmark; it still has its place on the map."""
+    return np.maximum(masses, FAINT * masses.sum())

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from driftmap import checks
 from driftmap.embedding import Embedding
 from driftmap.frames import EMBEDDINGS, ROWS, Frame, FrameChange, Frames
-from driftmap.landmarks import OnlineLandmarks
+from driftmap.landmarks import Detector, OnlineLandmarks
 from driftmap.metrics import EuclideanSpace, Metric
 from driftmap.state import Event
 
@@ -59,6 +59,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
     metric, metric_params
         The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
+    memory, window, half_life, replace_on
+        How many points are remembered, how long, and when landmarks are replaced; see
+        :class:`~driftmap.landmarks.OnlineLandmarks`.
     random_state : int, RandomState or None
         For embeddings that need random numbers; those above do not.
 
@@ -86,6 +89,10 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         align: bool = True,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        memory: int | str | None = "auto",
+        window: Any = None,
+        half_life: Any = None,
+        replace_on: str | Detector = "uncovered",
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -96,19 +103,27 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.align = align
         self.metric = metric
         self.metric_params = metric_params
+        self.memory = memory
+        self.window = window
+        self.half_life = half_life
+        self.replace_on = replace_on
         self.random_state = random_state
 
     # --- learning ---
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
         """Forget everything, then learn from X."""
-        self._learn(X, self._new_selector(), reset=True)
+        self._learn(X, times, self._new_selector(), reset=True)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from further points, in their order. Bad input raises an error and changes nothing."""
+    def partial_fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
+        """Learn from further points, in their order. Bad input raises an error and changes nothing.
+
+        ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
+        duration; else these count arrivals.
+        """
         fresh = not self.__sklearn_is_fitted__()
-        self._learn(X, self._new_selector() if fresh else self._selector, reset=fresh)
+        self._learn(X, times, self._new_selector() if fresh else self._selector, reset=fresh)
         return self
 
     def learn_one(self, x: Mapping[str, float]) -> Self:
@@ -152,12 +167,13 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             raise TypeError(f"embedding must be a name or an object with fit and place, got {self.embedding!r}")
         elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
             raise ValueError(f"embedding has n_components={own}, but the map has {self.n_components}")
-        return OnlineLandmarks(self.n_landmarks, rule=self.rule, metric=self.metric, metric_params=self.metric_params)
+        names = ("rule", "metric", "metric_params", "memory", "window", "half_life", "replace_on")
+        return OnlineLandmarks(self.n_landmarks, **{name: getattr(self, name) for name in names})
 
-    def _learn(self, X: Any, selector: OnlineLandmarks, *, reset: bool) -> None:
+    def _learn(self, X: Any, times: Any, selector: OnlineLandmarks, *, reset: bool) -> None:
         if not reset:
             self._check_features(X, reset=False)
-        selector.partial_fit(X)
+        selector.partial_fit(X, times=times)
         if self.metric == "precomputed":
             self.n_features_in_ = selector.n_samples_seen_
         if reset:
@@ -195,7 +211,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         reach, residual = np.empty(len(X)), np.empty(len(X))
         for i in range(0, len(X), ROWS):
             part = X[i : i + ROWS]
-            distances = space.to_stored(part, frame.landmarks)
+            distances = frame.distances(space, part)
             gaps = distances - cdist(frame.place_queries(space, part), frame.landmark_positions())
             reach[i : i + ROWS] = distances.min(axis=1) / radius
             residual[i : i + ROWS] = np.sqrt((gaps**2 * shares).sum(axis=1))
@@ -238,8 +254,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return self._check_fitted().landmarks_
 
     @property
-    def landmark_mass_(self) -> NDArray[np.int64]:
-        """For each landmark, the number of points seen that are nearest to it."""
+    def landmark_mass_(self) -> NDArray[np.int64] | Array:
+        """For each landmark, the number of points seen that are nearest to it (with a half-life, their weight)."""
         return self._check_fitted().landmark_mass_
 
     @property
@@ -284,6 +300,16 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def covering_radius_(self) -> float:
         """The largest distance of a point seen to its nearest landmark."""
         return self._check_fitted().covering_radius_
+
+    @property
+    def resolution_(self) -> float:
+        """Every point seen lies within this distance of a stored one; 0 as long as all are stored."""
+        return self._check_fitted().resolution_
+
+    @property
+    def coverage_bound_(self) -> float:
+        """Every point ever seen (and not forgotten) lies within this distance of its nearest landmark."""
+        return self._check_fitted().coverage_bound_
 
     @property
     def n_samples_seen_(self) -> int:

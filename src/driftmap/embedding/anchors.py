@@ -31,21 +31,21 @@ FAINT = 1e-9
 
 
 def choose_anchors(
-    landmarks: Ids, cells: Sequence[Ids], n_anchors: int, weights: Array | None = None
+    landmarks: Ids, cells: Sequence[Ids], n_anchors: int, weights: Sequence[Array] | None = None
 ) -> tuple[Ids, Array]:
     """Choose up to ``n_anchors`` stored points with masses; returns arrival numbers, ascending, and masses.
 
-    Each landmark is an anchor (of the largest cells, where there are more landmarks than anchors). The others go to
+    Each landmark is an anchor (of the heaviest cells, where there are more landmarks than anchors). The others go to
     cells by mass, and in a cell to the points that come first in an order that depends on nothing but the arrival
-    number: a sample that is spread evenly over time, and that hardly changes when a point arrives or a landmark leaves.
-    The anchors of a cell share its mass equally. Deterministic, and no distance is needed.
+    number and the weight: a sample that is spread evenly over time, and that hardly changes when a point arrives or a
+    landmark leaves. The anchors of a cell share its mass equally. Deterministic, and no distance is needed.
 
     Parameters
     ----------
     landmarks : array of m arrival numbers
-    cells : for each landmark, the arrival numbers of the stored points nearest to it, itself included, in any order
+    cells : for each landmark, the arrival numbers of the stored points nearest to it, in any order
     n_anchors : the most anchors to choose
-    weights : the mass of each arrival, by arrival number; 1 if not given
+    weights : for each landmark, the masses of those points; 1 if not given
 
     Examples
     --------
@@ -54,22 +54,26 @@ def choose_anchors(
     >>> ids, masses
     (array([0, 4, 5, 7, 9]), array([2., 2., 2., 2., 2.]))
     """
-    cell_masses = np.array([len(cell) if weights is None else weights[cell].sum() for cell in cells], dtype=np.float64)
-    quotas = _quotas(cell_masses, np.array([len(cell) for cell in cells], dtype=np.int64), n_anchors)
-    ids, masses = [np.empty(0, np.int64)], [np.empty(0)]
-    for landmark, cell, quota, mass in zip(landmarks, cells, quotas, cell_masses, strict=True):
+    if weights is None:
+        weights = [np.ones(len(cell)) for cell in cells]
+    cell_masses = np.array([masses.sum() for masses in weights], dtype=np.float64)
+    others = [cell != landmark for landmark, cell in zip(landmarks, cells, strict=True)]
+    quotas = _quotas(cell_masses, np.array([1 + part.sum() for part in others], dtype=np.int64), n_anchors)
+    ids, masses_of = [np.empty(0, np.int64)], [np.empty(0)]
+    for landmark, cell, weight, other, quota, mass in zip(
+        landmarks, cells, weights, others, quotas, cell_masses, strict=True
+    ):
         if quota > 0:
-            rest = cell[cell != landmark]
-            ranks: NDArray[np.uint64] | Array = rest.astype(np.uint64) * GOLDEN
-            if weights is not None:
-                ranks = ranks / weights[rest]  # heavier points come sooner, as in priority sampling
+            rest = cell[other]
+            # heavier points come sooner, as in priority sampling
+            ranks = (rest.astype(np.uint64) * GOLDEN) / weight[other]
             if quota <= len(rest):
                 rest = rest[np.argpartition(ranks, quota - 1)[: quota - 1]]
             ids += [np.array([landmark]), rest]
-            masses.append(np.full(quota, mass / quota))
+            masses_of.append(np.full(quota, mass / quota))
     chosen = np.concatenate(ids)
     order = np.argsort(chosen)
-    return chosen[order], np.concatenate(masses)[order]
+    return chosen[order], np.concatenate(masses_of)[order]
 
 
 def _quotas(masses: Array, sizes: Ids, n: int) -> Ids:

@@ -100,7 +100,7 @@ class LandmarkSelector(BaseEstimator, ABC):
     @property
     def landmarks_(self) -> Any:
         """The landmarks themselves: rows of an array, or a list of objects."""
-        return self._fitted_space().take(self._numbers(self.landmark_indices_))
+        return self.stored_points(self.landmark_indices_)
 
     @property
     def n_samples_seen_(self) -> int:
@@ -115,6 +115,10 @@ class LandmarkSelector(BaseEstimator, ABC):
         """True distances between stored points, given by their arrival numbers."""
         space = self._fitted_space()
         return space.true_all(space.pairs(self._numbers(rows), self._numbers(columns)))
+
+    def stored_points(self, arrivals: Ids) -> Any:
+        """Stored points themselves, given by their arrival numbers: rows of an array, or a list of objects."""
+        return self._fitted_space().take(self._numbers(arrivals))
 
     def distances(self, X: Any) -> NDArray[np.float64]:
         """True distances of the rows of X to the landmarks, (n, m)."""

@@ -195,20 +195,20 @@ class OnlineLandmarks(LandmarkSelector):
         state = self._fitted_state()
         if self._memory is None:
             return state.cells["size"][state.slots()]
-        masses = np.array([weights.sum() for _, weights in self.cells()])
+        masses = np.array([weights.sum() for weights in self.cells()[1]])
         return masses if self._memory.half_life < np.inf else masses.astype(np.int64)
 
-    def cells(self) -> list[tuple[Ids, Array]]:
-        """For each landmark, the arrival numbers of the stored points nearest to it, ascending, and their masses."""
+    def cells(self) -> tuple[list[Ids], list[Array]]:
+        """For each landmark, the arrival numbers of the stored points nearest to it, ascending; and their masses."""
         from driftmap._kernels.cells import positions
 
         state = self._fitted_state()
         masses = np.ones(state.n) if self._memory is None else self._memory.masses()
-        cells = []
-        for slot in state.slots():
-            rows = np.sort(state.records["row"][positions(state.chain, state.cells, slot)]).astype(np.int64)
-            cells.append((state.arrivals(rows), masses[rows]))
-        return cells
+        cells = [
+            np.sort(state.records["row"][positions(state.chain, state.cells, slot)]).astype(np.int64)
+            for slot in state.slots()
+        ]
+        return [state.arrivals(cell) for cell in cells], [masses[cell] for cell in cells]
 
     @property
     def radius_(self) -> float:

@@ -36,8 +36,15 @@ class CallableMixin:
 
     def to_stored(self, queries: Any, ids: Ids) -> Array:
         """True distances of checked points that are not stored to stored ones."""
-        out = np.array([[self.metric(x, self._get(s), **self.params) for s in ids] for x in queries], dtype=float)
-        return usable(out.reshape(len(queries), len(ids)), None, ids)
+        return usable(self._all_pairs(queries, [self._get(s) for s in ids]), None, ids)
+
+    def to_points(self, queries: Any, points: Any) -> Array:
+        """True distances of checked points to others."""
+        return usable(self._all_pairs(queries, points), None, np.arange(len(points)))
+
+    def _all_pairs(self, queries: Any, points: Any) -> Array:
+        out = np.array([[self.metric(x, y, **self.params) for y in points] for x in queries], dtype=float)
+        return out.reshape(len(queries), len(points))
 
 
 class RowSpace(CallableMixin, Table):

@@ -29,17 +29,21 @@ class EuclideanSpace(Table):
 
     def pairs(self, rows: Ids, columns: Ids) -> Array:
         """Squared distances, summed over coordinates in order as everywhere."""
-        return self._squared(self.rows[rows], columns)
+        return self._squared(self.rows[rows], self.rows[columns])
 
     def to_stored(self, queries: Any, ids: Ids) -> Array:
         """True distances of checked points that are not stored to stored ones."""
-        return np.sqrt(self._squared(queries, ids))
+        return self.to_points(queries, self.rows[ids])
 
-    def _squared(self, X: Array, ids: Ids) -> Array:
+    def to_points(self, queries: Any, points: Any) -> Array:
+        """True distances of checked points to others."""
+        return np.sqrt(self._squared(queries, points))
+
+    def _squared(self, X: Array, Y: Array) -> Array:
         from driftmap._kernels.distances import cross_squared
 
-        out = np.empty((len(X), len(ids)))
-        cross_squared(X, np.ascontiguousarray(self.rows[ids].T), out)
+        out = np.empty((len(X), len(Y)))
+        cross_squared(X, np.ascontiguousarray(Y.T), out)
         return out
 
     def comparable(self, distance: float) -> float:
@@ -95,6 +99,10 @@ class NamedSpace(Table):
     def to_stored(self, queries: Any, ids: Ids) -> Array:
         """True distances of checked points that are not stored to stored ones."""
         return usable(self._distances(queries, self.rows[ids]), None, ids)
+
+    def to_points(self, queries: Any, points: Any) -> Array:
+        """True distances of checked points to others."""
+        return usable(self._distances(queries, points), None, np.arange(len(points)))
 
     def check(self, X: Any) -> Array:
         """Return X as a matrix of the stored width that the metric's parameters fit, or raise."""

@@ -93,6 +93,10 @@ class PrecomputedSpace(PlainScale):
         """The distances to some of the arrivals."""
         return usable(queries[:, ids], None, ids)
 
+    def to_points(self, queries: Any, points: Any) -> Array:
+        """Not possible: nothing is known of points but their distances to arrivals."""
+        raise NotImplementedError("precomputed distances are those to arrivals")
+
 
 def distances_given(X: Any) -> Array:
     """Distances as real numbers, or an error that says what they are instead."""

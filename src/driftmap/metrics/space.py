@@ -47,6 +47,9 @@ class Space(Protocol):
     def to_stored(self, queries: Any, ids: Ids) -> Array:
         """True distances of checked points that are not stored to stored ones."""
 
+    def to_points(self, queries: Any, points: Any) -> Array:
+        """True distances of checked points to others, in the form in which :meth:`take` gives them."""
+
     def comparable(self, distance: float) -> float:
         """A distance in the comparison scale."""
 

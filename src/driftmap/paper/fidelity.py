@@ -68,7 +68,7 @@ def maps(points: Array, m: int, k: int) -> dict[str, Array]:
     selector = OnlineLandmarks(m).fit(points)
     landmarks, masses = selector.landmark_indices_, selector.landmark_mass_.astype(np.float64)
     between, distances = selector.landmark_distances(), selector.distances(points)
-    anchors, anchor_masses = choose_anchors(landmarks, selector.cells(), ANCHORS)
+    anchors, anchor_masses = choose_anchors(landmarks, selector.cells()[0], ANCHORS)
     return {
         "lmds": LandmarkMDS(k).fit(between).place(distances),
         "weighted": LandmarkMDS(k, weighted=True).fit(between, masses).place(distances),

@@ -142,7 +142,7 @@ def choose(scenario: str, points: Array, m: int, seed: int = 0) -> Landmarks:
             tuple(
                 Change(event.arrival, event.came, event.left)
                 for event in events
-                if event.kind == "replaced" and event.left is not None
+                if event.kind == "replaced" and event.came is not None and event.left is not None
             ),
         )
     if scenario == "initial":
