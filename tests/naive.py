@@ -239,9 +239,11 @@ class Bounded:
         if uncovered:
             self.enter(n)
             if None not in self.slots:
-                costs = [max((self.d(y, self.slots[self.nearest(y, s)]) for y in self.lists[s]), default=0.0) for s in self.all()]
-                self.leave(min(self.all(), key=lambda s: (costs[s], self.slots[s])))
+                self.leave(min(self.all(), key=lambda s: (self.cost(s), self.slots[s])))
                 self.rho = self.covering_radius()
+
+    def cost(self, slot):
+        return max((self.d(y, self.slots[self.nearest(y, slot)]) for y in self.lists[slot]), default=0.0)
 
     def all(self):
         return [s for s, z in enumerate(self.slots) if z is not None]
@@ -314,9 +316,7 @@ class Bounded:
 
     def largest_distance(self):
         """Of all points ever seen to their nearest landmark."""
-        return max(
-            min(self.root(self.distance(x, self.points[z])) for z in self.landmarks()) for x in self.everything
-        )
+        return max(min(self.root(self.distance(x, self.points[z])) for z in self.landmarks()) for x in self.everything)
 
 
 class Forgetful(Bounded):

@@ -16,8 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, align, choose_anchors, move
+from driftmap.embedding.anchors import Inference
+from driftmap.embedding.fixed import FixedPoints, StressRows
+from driftmap.embedding.lmds import LinearRows
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.metrics import EuclideanSpace, PrecomputedSpace, Space
+from driftmap.packing import Arrays, flatten, rebuild
 from driftmap.quality import Displacement, displacement
 
 Array = NDArray[np.float64]
@@ -89,6 +93,12 @@ class Frame(NamedTuple):
         return self._replace(rotation=rotation, translation=translation, rows=rows)
 
 
+KNOWN = (
+    Frame, LandmarkMDS, LandmarkStress, Inference, FixedPoints, StressRows, LinearRows
+)  # fmt: skip
+"""What a frame is made of."""
+
+
 class Frames:
     """Makes frames when they are asked for."""
 
@@ -99,6 +109,28 @@ class Frames:
         self.changes: deque[FrameChange] = deque(maxlen=FRAMES_KEPT)
         self.warned = False
         self.slots = b""
+
+    def pack(self, arrays: Arrays) -> dict[str, Any]:
+        """As values that a checkpoint can hold; a frame of the user's own embedding is made anew later."""
+        frame = self.current if isinstance(self.embedding, str) else None
+        return {
+            "frame": flatten(frame, "frame", arrays, KNOWN),
+            "count": self.count,
+            "changes": {
+                "frames": flatten(np.array([change.frame for change in self.changes]), "changes.frames", arrays),
+                "rotations": flatten(np.array([change.rotation for change in self.changes]), "rotations", arrays),
+                "moved": flatten(np.array([change.displacement for change in self.changes]), "moved", arrays),
+            },
+            "warned": self.warned,
+        }
+
+    def unpack(self, packed: dict[str, Any], arrays: Arrays) -> None:
+        """Go back to what was packed."""
+        self.current = rebuild(packed["frame"], arrays, KNOWN)
+        self.count, self.warned = packed["count"], packed["warned"]
+        changes = (rebuild(packed["changes"][name], arrays) for name in ("frames", "rotations", "moved"))
+        for number, rotation, moved in zip(*changes, strict=True):
+            self.changes.append(FrameChange(int(number), rotation, Displacement(*moved.tolist())))
 
     def present(self, selector: OnlineLandmarks) -> Frame:
         """The frame of the present landmarks."""

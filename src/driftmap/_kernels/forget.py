@@ -1,4 +1,4 @@
-"""The arrival loop for Euclidean points that are forgotten after a while; otherwise as :mod:`driftmap._kernels.learn`."""
+"""The arrival loop for Euclidean points that are forgotten after a while."""
 
 import numpy as np
 
@@ -120,9 +120,9 @@ def learn_forgetting(
 ):  # fmt: skip
     """Take in rows of a batch from i on by the tight rule, forgetting points as their time comes.
 
-    As :func:`driftmap._kernels.learn.learn_tight`; ``times`` says when the rows arrive, all points before ``oldest`` are
-    forgotten, ``least`` is the radius below which free slots stay free, ``limit`` the most points that are remembered.
-    Stops when the stored points fill X. Returns also ``oldest``.
+    As :func:`driftmap._kernels.learn.learn_tight`; ``times`` says when the rows arrive, all points before ``oldest``
+    are forgotten, ``least`` is the radius below which free slots stay free, ``limit`` the most points that are
+    remembered. Stops when the stored points fill X. Returns also ``oldest``.
     """
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
     columns = np.empty((X.shape[1], n_landmarks + 1))
@@ -170,10 +170,13 @@ def learn_forgetting(
         if m > 0:
             near = slots[p1]
         uncovered = d1 > radius
-        if resolution >= 0 and not uncovered:
-            if join(X, records, chain, cells, near, x, d1, resolution, witnesses, now, window, half_life):
-                i += 1
-                continue
+        if (
+            resolution >= 0
+            and not uncovered
+            and join(X, records, chain, cells, near, x, d1, resolution, witnesses, now, window, half_life)
+        ):
+            i += 1
+            continue
         if n == X.shape[0] or live == limit:
             break
         store(batch, i, first, X, n, witnesses, now)

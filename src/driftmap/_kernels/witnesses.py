@@ -7,7 +7,6 @@ from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.distances import squared_distance
 from driftmap.state import BLOCK
 
-
 GENERATIONS = 8
 """Parts of a window; only points of the same one merge, so that a witness is forgotten at most one part too late."""
 

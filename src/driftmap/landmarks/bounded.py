@@ -88,7 +88,7 @@ class BoundedCover(Cover):
                     self.memory.let_go()
 
     def _forget(self) -> Iterator[Event]:
-        """Forget points whose time has come: their landmarks leave if they have no others, and others take their place."""
+        """Forget points whose time has come; landmarks that have no others leave, and others take their place."""
         state, memory = self.state, self.memory
         witnesses = state.witnesses
         assert witnesses is not None

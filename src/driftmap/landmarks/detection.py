@@ -1,10 +1,10 @@
 """Replacement only when a change is signalled (the paper's last proposal).
 
-A detector watches the distance of each arrival to its nearest landmark, divided by the radius. An uncovered arrival that
-comes without a signal is held: it is stored, it counts in the mass of its landmark and in ``coverage_bound_``, but it
-does not become a landmark. With the next signal, or when ``BUFFER`` of them are held, the one farthest out does, and the
-radius becomes the covering radius, so that every point is covered again. An isolated point that is no change therefore
-costs no replacement, and yet nothing breaks.
+A detector watches the distance of each arrival to its nearest landmark, divided by the radius. An uncovered arrival
+that comes without a signal is held: it is stored, it counts in the mass of its landmark and in ``coverage_bound_``, but
+it does not become a landmark. With the next signal, or when ``BUFFER`` of them are held, the one farthest out does, and
+the radius becomes the covering radius, so that every point is covered again. An isolated point that is no change
+therefore costs no replacement, and yet nothing breaks.
 """
 
 from __future__ import annotations

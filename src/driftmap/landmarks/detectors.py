@@ -8,7 +8,7 @@ from driftmap import checks
 
 
 class Detector(Protocol):
-    """What river's drift detectors are: ``update`` takes one number, ``drift_detected`` says whether it was a change."""
+    """As river's drift detectors: ``update`` takes one number, ``drift_detected`` says whether it was a change."""
 
     drift_detected: bool
 

@@ -1,10 +1,10 @@
 """Bounded memory: stored points become witnesses, which stand for all points near them.
 
-Up to ``limit`` points are stored as they are. Beyond, a covered arrival within the *resolution* of a witness in the cell
-of its nearest landmark joins it (the first such witness of the cell); any other arrival is stored. When there is no
-room for one, the resolution is raised and witnesses merge within their cells. A witness knows how many points it stands
-for and its *spread*: all of them lie within it, by the triangle inequality, however often they were merged. A landmark
-is a witness that never merges into another, so merging changes neither the landmarks nor the radius.
+Up to ``limit`` points are stored as they are. Beyond, a covered arrival within the *resolution* of a witness in the
+cell of its nearest landmark joins it (the first such witness of the cell); any other arrival is stored. When there is
+no room for one, the resolution is raised and witnesses merge within their cells. A witness knows how many points it
+stands for and its *spread*: all of them lie within it, by the triangle inequality, however often they were merged. A
+landmark is a witness that never merges into another, so merging changes neither the landmarks nor the radius.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Memory:
 
     def let_go(self) -> None:
         """Store nothing any more that is forgotten, but for the landmarks."""
-        self._retain(self._forgotten())
+        if (forgotten := self._forgotten()).any():
+            self._retain(forgotten)
 
     def until_relaxed(self) -> int:
         """Arrivals until the resolution is looked at again."""

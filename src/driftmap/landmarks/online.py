@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import os
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import checks
+from driftmap import checkpoint, checks
 from driftmap.landmarks.base import LandmarkSelector
 from driftmap.landmarks.detectors import Detector
 from driftmap.landmarks.plan import MemoryPlan, plan_for, times_of
+from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
 from driftmap.metrics import EuclideanSpace, Metric
+from driftmap.packing import Arrays, unpacked
 from driftmap.state import Event, StreamState
 
 Array = NDArray[np.float64]
@@ -149,6 +152,36 @@ class OnlineLandmarks(LandmarkSelector):
             raise
         self._timed = times is not None
 
+    # --- checkpoints ---
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a checkpoint file, from which :meth:`load` goes on as if nothing had happened.
+
+        The file is replaced as a whole or not at all. Its size is that of the stored points, 24 bytes for each (56 with
+        bounded memory), and a few kilobytes; up to 2 MB for ``events_`` where they are 10,000.
+        """
+        checkpoint.write(path, *self._pack())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, metric: Any = None, replace_on: Any = None) -> Self:
+        """Read a checkpoint; any damage is an error that says so.
+
+        A metric or detector of your own cannot be stored: give it again. Such a detector begins from the beginning.
+        """
+        return unpacked(cls, path, metric=metric, replace_on=replace_on)
+
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        arrays: Arrays = {}
+        self._fitted_space()
+        params = pack_params(self.get_params(deep=False), "params", arrays)
+        return {"kind": "OnlineLandmarks", "params": params, "selector": pack_selector(self, arrays)}, arrays
+
+    @classmethod
+    def _unpack(cls, header: dict[str, Any], arrays: Arrays, given: dict[str, Any]) -> Self:
+        selector = cls(**unpack_params(header["params"], arrays, given))
+        unpack_selector(selector, header["selector"], arrays)
+        return selector
+
     def _numbers(self, arrivals: Ids) -> Ids:
         return self._state.numbers(arrivals)
 
@@ -179,7 +212,7 @@ class OnlineLandmarks(LandmarkSelector):
     def coverage_bound_(self) -> float:
         """Every point ever seen (and not forgotten) lies within this distance of its nearest landmark.
 
-        The radius and the resolution; points that are held back from being landmarks (``replace_on``) are accounted for.
+        The radius plus the resolution; points that are held back by ``replace_on`` are accounted for.
         """
         return max(self.radius_, self.covering_radius_) + self.resolution_
 

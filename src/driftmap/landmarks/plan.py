@@ -60,7 +60,7 @@ def plan_for(selector: OnlineLandmarks, space: Space) -> MemoryPlan | None:
 
 
 def _detects(replace_on: Any) -> bool:
-    if isinstance(replace_on, str) or isinstance(replace_on, type):
+    if isinstance(replace_on, str | type):
         if replace_on == "uncovered":
             return False
     elif hasattr(replace_on, "update") and hasattr(replace_on, "drift_detected"):
@@ -101,13 +101,16 @@ def _limit(selector: OnlineLandmarks, space: Space) -> int | None:
 
 def _duration(value: Any, name: str) -> float:
     """A number of arrivals or a time; infinity if there is none."""
-    if value is None:
-        return np.inf
-    if isinstance(value, datetime.timedelta):
-        value = value.total_seconds()
-    elif isinstance(value, np.timedelta64):
-        value = value / np.timedelta64(1, "s")
-    return checks.positive_number(value, name)
+    return np.inf if value is None else checks.positive_number(seconds(value), name)
+
+
+def seconds(duration: Any) -> Any:
+    """A span of time as a number; anything else as it is."""
+    if isinstance(duration, datetime.timedelta):
+        return duration.total_seconds()
+    if isinstance(duration, np.timedelta64):
+        return float(duration / np.timedelta64(1, "s"))
+    return duration
 
 
 def times_of(times: Any, n: int, seen: int, last: float, given_before: bool | None) -> Array:
