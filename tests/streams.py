@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 EXAMPLES = int(os.environ.get("DRIFTMAP_STREAMS", "120"))
 many = settings(max_examples=EXAMPLES, derandomize=True, deadline=None, database=None)
 
+few = settings(max_examples=max(EXAMPLES // 8, 1), derandomize=True, deadline=None, database=None)
+
 KINDS = ("stationary", "walk", "line", "grid", "duplicates", "jumps", "constant", "collinear")
 
 

@@ -1,5 +1,6 @@
 """Bounded memory: witnesses against the literal oracle, and what is promised about every point ever seen."""
 
+import datetime
 import math
 
 import numpy as np
@@ -8,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from driftmap.landmarks import OnlineLandmarks
-from streams import make, many, streams
+from driftmap import DriftMap
+from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
+from driftmap.landmarks import OnlineLandmarks, RatioShift
+from driftmap.quality import stress
+from streams import few, make, many, streams
 
 KINDS = ("stationary", "walk", "line", "grid", "duplicates", "jumps", "collinear")
 METRICS = {
@@ -121,3 +125,263 @@ def test_held_points_are_covered_by_the_bound_and_at_the_next_replacement(metric
     at_once = OnlineLandmarks(m, metric=metric, replace_on=Fixed(signals)).fit(X)
     assert state_of(at_once) == state_of(landmarks)
     assert all(event.kind == "added" or event.came is not None for event in landmarks.events_)
+
+
+# --- promises ---------------------------------------------------------------------------------------------------------
+
+
+def comparable(landmarks):
+    """What does not depend on how many points are stored."""
+    return (
+        landmarks.landmark_indices_.tolist(),
+        landmarks.landmark_mass_.tolist(),
+        landmarks._state.radius,
+        landmarks.covering_radius_,
+        landmarks.events_,
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@given(stream=streams(longest=48))
+@many
+def test_up_to_the_memory_nothing_is_merged(metric, stream):
+    X, _ = stream
+    bounded = OnlineLandmarks(3, memory=48, metric=metric).fit(X)
+    assert comparable(bounded) == comparable(OnlineLandmarks(3, memory=None, metric=metric).fit(X))
+    assert bounded.resolution_ == 0.0
+    assert bounded.stored_indices_.tolist() == list(range(len(X)))
+
+
+@pytest.mark.parametrize("how", ["window", "half_life"])
+@pytest.mark.parametrize("metric", METRICS)
+@given(stream=streams(longest=60))
+@many
+def test_a_window_as_long_as_the_stream_changes_nothing(metric, how, stream):
+    X, m = stream
+    whole = OnlineLandmarks(m, metric=metric).fit(X)
+    length = {"window": len(X), "half_life": 1e9}[how]
+    forgetting = OnlineLandmarks(m, metric=metric, **{how: length}).fit(X)
+    assert comparable(forgetting)[::2] == comparable(whole)[::2]
+    np.testing.assert_allclose(forgetting.landmark_mass_, whole.landmark_mass_)
+
+
+HOW = {
+    "bounded": {"memory": 64},
+    "window": {"window": 90, "memory": 64},
+    "exact window": {"window": 50, "memory": None},
+    "half-life": {"half_life": 20, "memory": 64},
+    "detector": {"memory": 64, "replace_on": RatioShift(warm_up=5)},
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("metric", METRICS)
+@given(kind=st.sampled_from(KINDS), seed=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(1, 399), max_size=6))
+@few
+def test_batches_and_checkpoints_change_nothing(metric, how, kind, seed, cuts, tmp_path_factory):
+    X = make(kind, 400, 3, seed)
+    at_once = OnlineLandmarks(4, metric=metric, **HOW[how]).fit(X)
+    path = tmp_path_factory.mktemp("saved") / "landmarks.ckpt"
+    in_parts = OnlineLandmarks(4, metric=metric, **HOW[how])
+    for part in np.split(X, sorted(set(cuts))):
+        in_parts.partial_fit(part)
+        in_parts.save(path)
+        in_parts = OnlineLandmarks.load(path)
+    at_once._memory.let_go()
+    in_parts._memory.let_go()
+    assert state_of(in_parts) == state_of(at_once)
+
+
+def edit_distance(a, b):
+    """The least number of letters to insert, delete or change."""
+    row = list(range(len(b) + 1))
+    for i, s in enumerate(a, start=1):
+        row, before = [i], row
+        for j, t in enumerate(b, start=1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (s != t)))
+    return row[-1]
+
+
+edit_distance.obeys_triangle = True
+
+
+@pytest.mark.parametrize(
+    ("metric", "params"),
+    [
+        ("euclidean", {}),
+        ("cityblock", {}),
+        ("chebyshev", {}),
+        ("canberra", {}),
+        ("hamming", {}),
+        ("jensenshannon", {}),
+        ("minkowski", {"p": 1.5}),
+        (edit_distance, {}),
+    ],
+)
+@pytest.mark.parametrize("window", [None, 150])
+def test_the_bound_holds_for_every_point_and_every_metric(metric, params, window):
+    rng = np.random.default_rng(5)
+    X = np.abs(make("walk", 500, 3, 4))
+    if metric == "hamming":
+        X = rng.integers(0, 3, (500, 6)).astype(float)
+    if metric is edit_distance:
+        X = ["".join(rng.choice(list("abc"), rng.integers(1, 7))) for _ in range(500)]
+    landmarks = OnlineLandmarks(5, memory=80, metric=metric, metric_params=params or None, window=window)
+    for n in range(0, 500, 20):
+        landmarks.partial_fit(X[n : n + 20])
+        assert len(landmarks.stored_indices_) <= 80
+        seen = X[max(0, n + 20 - (window or 500)) : n + 20]
+        worst = landmarks.distances(seen).min(axis=1).max()
+        assert worst <= landmarks.coverage_bound_ * (1 + 1e-12)
+        if window is None:
+            assert landmarks.landmark_mass_.sum() == n + 20
+        else:  # a merged point is forgotten at most an eighth of the window late
+            assert min(window, n + 20) <= landmarks.landmark_mass_.sum() <= window * 9 / 8 + 1
+    assert landmarks.resolution_ > 0
+
+
+def test_nothing_grows_with_the_stream():
+    X = np.random.default_rng(0).standard_normal((60_000, 3))
+    landmarks = OnlineLandmarks(5, memory=100).partial_fit(X[:10_000])
+
+    def size():
+        state = landmarks._state
+        return landmarks._space.rows.nbytes + sum(a.nbytes for a in (state.records, state.chain, state.witnesses))
+
+    before = size()
+    assert size() == before
+    for part in np.split(X[10_000:], 50):
+        landmarks.partial_fit(part)
+    assert size() == before
+    windowed = OnlineLandmarks(5, window=100).partial_fit(X)
+    assert len(windowed._space.rows) < 1000
+    assert windowed.landmark_mass_.sum() == 100
+
+
+def test_the_radius_shrinks_when_the_stream_does():
+    rng = np.random.default_rng(1)
+    wide, narrow = 10 * rng.standard_normal((500, 2)), 0.1 * rng.standard_normal((500, 2))
+    landmarks = OnlineLandmarks(10, window=200).partial_fit(wide)
+    radius = landmarks.radius_
+    landmarks.partial_fit(narrow)
+    assert landmarks.radius_ < 0.05 * radius
+    assert len(landmarks.landmark_indices_) == 10
+    assert (landmarks.landmark_indices_ >= 500).all()
+    assert {event.kind for event in landmarks.events_} == {"added", "replaced", "widened", "forgotten"}
+    kept = OnlineLandmarks(10).partial_fit(wide).partial_fit(narrow)
+    assert kept.radius_ > 0.5 * radius
+
+
+def test_durations_count_time_and_dates_count_seconds():
+    X = make("walk", 100, 2, 0)
+    times = np.arange(100) * 0.5
+    by_time = OnlineLandmarks(5, window=10).fit(X, times=times)
+    assert comparable(by_time) == comparable(OnlineLandmarks(5, window=20).fit(X))
+    dates = np.datetime64("2026-01-01T00:00:00") + (times * 1000).astype("timedelta64[ms]")
+    for window in (10, np.timedelta64(10, "s"), datetime.timedelta(seconds=10)):
+        by_date = OnlineLandmarks(5, window=window).fit(X, times=dates)
+        assert comparable(by_date) == comparable(by_time)
+    after_a_pause = by_time.partial_fit(X[:1], times=[1000.0])
+    assert after_a_pause.landmark_indices_.tolist() == [100]
+    assert after_a_pause.landmark_mass_.tolist() == [1]
+
+
+def test_masses_decay():
+    X = np.repeat([[0.0], [100.0]], 10, axis=0)
+    landmarks = OnlineLandmarks(2, half_life=10).fit(X)
+    newest = np.exp2(-np.arange(10) / 10)
+    np.testing.assert_allclose(landmarks.landmark_mass_, [(newest / 2).sum(), newest.sum()])
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"memory": 100, "rule": "paper"}, 'memory=100 does not go with rule="paper"'),
+        ({"memory": 100}, "memory=100 is too small for n_landmarks=10: .* 160"),
+        ({"memory": 0}, "memory must be"),
+        ({"memory": "all"}, "memory='all' is not known"),
+        ({"memory": 500, "metric": "cosine"}, "triangle inequality"),
+        ({"memory": 500, "metric": lambda x, y: 1.0}, "obeys_triangle = True"),
+        ({"window": 5, "rule": "paper"}, 'window does not go with rule="paper"'),
+        ({"window": -1}, "window must be positive"),
+        ({"half_life": 0.0}, "half_life must be positive"),
+        ({"window": 5, "half_life": 5}, "give one of them"),
+        ({"window": 5, "metric": "precomputed"}, 'window does not go with metric="precomputed"'),
+        ({"replace_on": "drift"}, 'replace_on must be "uncovered" or a detector'),
+        ({"replace_on": RatioShift}, 'replace_on must be "uncovered" or a detector'),
+        ({"replace_on": RatioShift(), "window": 5}, "replace_on does not go with window"),
+        ({"replace_on": RatioShift(), "rule": "paper"}, 'replace_on does not go with rule="paper"'),
+    ],
+)
+def test_parameters_that_do_not_fit_are_named(params, message):
+    X = np.ones((1, 1)) if params.get("metric") == "precomputed" else np.ones((3, 2))
+    with pytest.raises(ValueError, match=message):
+        OnlineLandmarks(10, **params).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ([1.0], r"one time for each of the 2 rows: shape \(2,\), got \(1,\)"),
+        ([7.0, 6.0], r"times\[1\] = 6 is before 7"),
+        ([2.0, 6.0], r"times\[0\] = 2 is before 5"),
+        ([5.0, np.nan], r"times\[1\] is nan"),
+        (["a", "b"], "times must be numbers or dates"),
+        (None, "earlier arrivals came with times"),
+    ],
+)
+def test_bad_times_change_nothing(times, message):
+    landmarks = OnlineLandmarks(3, window=10).fit(np.ones((2, 2)), times=[0.0, 5.0])
+    before = state_of(landmarks)
+    with pytest.raises(ValueError, match=message):
+        landmarks.partial_fit(np.zeros((2, 2)), times=times)
+    assert state_of(landmarks) == before
+    landmarks.partial_fit(np.zeros((2, 2)), times=[5.0, 6.0])
+    with pytest.raises(ValueError, match="times are used to forget"):
+        OnlineLandmarks(3).fit(np.ones((2, 2)), times=[0.0, 1.0])
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_metric_that_fails_changes_nothing(how):
+    def fragile(x, y):
+        if x[0] == 99.0:
+            raise ZeroDivisionError("no distance today")
+        return abs(float(x[0]) - float(y[0]))
+
+    fragile.obeys_triangle = True
+    X = make("stationary", 300, 1, 3)
+    landmarks = OnlineLandmarks(4, metric=fragile, **HOW[how]).fit(X)
+    twin = OnlineLandmarks(4, metric=fragile, **HOW[how]).fit(X)
+    more = make("walk", 200, 1, 4)
+    with pytest.raises(ZeroDivisionError):
+        landmarks.partial_fit(np.vstack([more, [[99.0]]]))
+    assert state_of(landmarks) == state_of(twin)
+    assert state_of(landmarks.partial_fit(more)) == state_of(twin.partial_fit(more))
+
+
+# --- fidelity ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["s-curve", "spy", "hospital"])
+def test_maps_from_bounded_memory_are_nearly_as_true(name):
+    load = {
+        "s-curve": lambda: s_curve_stream(5000),  # longer than in the paper: its 1,000 points would all be stored
+        "spy": lambda: load_stocks().normalized,
+        "hospital": lambda: load_hospital().spectra(),
+    }
+    m = {"s-curve": 50, "spy": 10, "hospital": 20}[name]
+    try:
+        X = load[name]()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    for k in (1, 2, 3):
+        sigma = {}
+        for memory in (None, 64 * m, 16 * m):
+            mapper = DriftMap(k, n_landmarks=m, memory=memory).fit(X)
+            sigma[memory] = stress(X, mapper.transform(X))
+        assert mapper.resolution_ > 0
+        assert sigma[64 * m] <= 1.05 * sigma[None] + 1e-9
+        assert sigma[16 * m] <= 1.15 * sigma[None] + 0.01 * (name == "s-curve" and k == 3)

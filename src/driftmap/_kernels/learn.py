@@ -198,10 +198,14 @@ def advance(
         if m > 0:
             slot = slots[p1]
         uncovered = d1 > radius  # also the very first point
-        if witnesses is not None and resolution >= 0 and not uncovered:
-            if join(X, records, chain, cells, slot, x, d1, resolution, witnesses, 0.0, np.inf, np.inf):
-                i += 1
-                continue
+        if (
+            witnesses is not None
+            and resolution >= 0
+            and not uncovered
+            and join(X, records, chain, cells, slot, x, d1, resolution, witnesses, 0.0, np.inf, np.inf)
+        ):
+            i += 1
+            continue
         if n == limit:
             break
         store(batch, i, first, X, n, witnesses, 0.0)
