@@ -65,8 +65,11 @@ class FixedPoints(NamedTuple):
         positions, shift = self.positions @ rotation + translation, self.shift @ rotation + translation
         return self.prepare(positions, self.weights, rotation.T @ self.projection, shift, self.tolerance, self.max_iter)
 
-    def settle(self, squared: Array, coordinates: Array) -> None:
-        """Place points by their squared distances, (n, a padded), into the first columns of zeros."""
+    def settle(self, squared: Array, coordinates: Array, rows: Array) -> None:
+        """Place points by their squared distances, (n, a padded), into the first columns of zeros.
+
+        ``rows`` is a copy of those here to work in, one for each thread.
+        """
         k = len(self.shift)
         if k == 0:
             return
@@ -81,8 +84,6 @@ class FixedPoints(NamedTuple):
         from driftmap._kernels.placing import settle_rows
 
         coordinates[:, :k] = self.shift
-        rows = aligned(*self.rows.shape)
-        rows[:] = self.rows  # a copy, since several threads may place points at once
         settle_rows(squared, rows, np.empty((2 * k + 5, k + 1)), coordinates, self.tolerance, self.max_iter, False)
 
 
@@ -131,11 +132,14 @@ class StressRows(NamedTuple):
         """Positions of rows, each by itself."""
         from driftmap._kernels.distances import cross_squared
 
-        coordinates, squared = np.zeros((len(X), self.n_components)), aligned(min(len(X), BLOCK), len(self.offsets))
+        fixed, n = self.fixed, len(self.fixed.rows)
+        room = aligned(n + min(len(X), BLOCK), len(self.offsets))
+        rows, squared, coordinates = room[:n], room[n:], np.zeros((len(X), self.n_components))
+        rows[:] = fixed.rows
         for i in range(0, len(X), BLOCK):
             part = X[i : i + BLOCK]
             block = squared[: len(part)]
             cross_squared(part, self.columns, block)
             block += self.offsets
-            self.fixed.settle(block, coordinates[i : i + BLOCK])
+            fixed.settle(block, coordinates[i : i + BLOCK], rows)
         return coordinates

@@ -171,7 +171,7 @@ class LandmarkStress:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
         squared = self._squared(distances)
         coordinates = np.zeros((len(squared), self.n_components))
-        self._fixed.settle(squared, coordinates)
+        self._fixed.settle(squared, coordinates, self._fixed.rows.copy())
         return coordinates
 
     def residuals(self, distances: Array) -> Array:
