@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import naive
-from driftmap.landmarks import OnlineLandmarks
+from driftmap._kernels import cells
+from driftmap.landmarks import OnlineLandmarks, euclidean
+from driftmap.landmarks.small import SmallLearner
 from streams import make, many, streams
 
 RULES = ("tight", "paper")
@@ -92,6 +94,29 @@ def test_equals_the_oracle_after_every_arrival(rule, metric, stream):
         oracle.add(x)
         assert_same(landmarks, oracle)
     assert_same_events(landmarks, oracle)
+
+
+@given(stream=streams(), compiled_from=st.integers(0, 40))
+@many
+def test_without_compiled_code_all_is_the_same(stream, compiled_from):
+    X, m = stream
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(euclidean, "worthwhile", lambda compiled: True)
+        landmarks = OnlineLandmarks(m)
+        oracle = naive.Online(m, "tight", naive.squared_euclidean, initial("euclidean", 1e-20))
+        for n, x in enumerate(X):
+            patch.setattr(SmallLearner, "work", 0 if n < compiled_from else np.inf)
+            landmarks.partial_fit(x[None])
+            oracle.add(x)
+            assert_same(landmarks, oracle)
+            assert (landmarks._learner.small is not None) == (n < compiled_from)
+        assert_same_events(landmarks, oracle)
+        patch.setattr(SmallLearner, "work", 0)
+        small = OnlineLandmarks(m).fit(X)
+        patch.setattr(euclidean, "worthwhile", lambda compiled: False)
+        assert state_of(small) == state_of(OnlineLandmarks(m).fit(X)) == state_of(landmarks)
+        where = [cells.positions(one._state.chain, one._state.cells, 0) for one in (small, landmarks)]
+        assert small._state.records["row"][where[0]].tolist() == landmarks._state.records["row"][where[1]].tolist()
 
 
 @pytest.mark.parametrize("rule", RULES)

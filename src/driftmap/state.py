@@ -165,13 +165,29 @@ class StreamState:
         chain[end] = had
         self.records, self.chain = records, chain
 
-    def empty_cells(self) -> None:
-        """Take all records out of the cells; the landmarks stay."""
-        landmarks = self.cells["landmark"].copy()
-        self.cells[:] = np.array(FREE_CELL, CELL)
-        self.cells["landmark"] = landmarks
-        self.chain[:] = np.arange(1, len(self.chain) + 1)
-        self.chain[-2], self.chain[-1] = -1, 0
+    def refill(self, slots: NDArray[np.integer[Any]], records: NDArray[Any], order: Ids | None = None) -> None:
+        """Fill all cells anew: ``slots`` says to which each record belongs; they follow each other in this order."""
+        by_slot = np.argsort(slots, kind="stable") if order is None else np.lexsort((order, slots))
+        slots, records = slots[by_slot], records[by_slot]
+        cells, blocks = self.cells, len(self.chain) - 1
+        sizes = np.bincount(slots, minlength=len(cells))
+        needed = -(-sizes // BLOCK)
+        first = np.cumsum(needed) - needed
+        rank = np.arange(len(slots)) - (np.cumsum(sizes) - sizes)[slots]
+        self.records[first[slots] * BLOCK + rank] = records
+        cells["size"], cells["head"] = sizes, np.where(sizes > 0, first, -1)
+        cells["tail"], cells["filled"] = np.where(sizes > 0, first + needed - 1, -1), sizes - (needed - 1) * BLOCK
+        cells["filled"][sizes == 0] = 0
+        cells["cost"], cells["reach"], cells["certain"] = 0.0, 0.0, 1
+        np.maximum.at(cells["cost"], slots, records["second"])
+        np.maximum.at(cells["reach"], slots, records["nearest"])
+        cells["certain"][slots[records["second_slot"] < 0]] = 0
+        self.chain[:] = np.arange(1, blocks + 2)
+        self.chain[cells["tail"][sizes > 0]] = -1
+        used = int(needed.sum())
+        self.chain[-1] = used if used < blocks else -1
+        if used < blocks:
+            self.chain[blocks - 1] = -1
 
     def copy(self) -> StreamState:
         """An independent copy."""

@@ -12,6 +12,7 @@ from driftmap._kernels.learn import exchange, learn_paper, learn_tight
 from driftmap._kernels.witnesses import take_rows
 from driftmap.landmarks.cover import Found, kind_of
 from driftmap.landmarks.memory import Memory
+from driftmap.landmarks.small import SmallLearner, worthwhile
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import Event, StreamState
 
@@ -50,6 +51,9 @@ class EuclideanLearner:
         self.compiled = learn_tight if rule == "tight" else learn_paper
         self.came, self.left = np.empty((events, 2), np.int64), np.empty(events, np.int64)
         self.radii = np.empty((events, 2))
+        self.small: SmallLearner | None = None
+        if rule == "tight" and worthwhile(learn_tight):
+            self.small = SmallLearner(space, state, n_landmarks)
         self.found = Found(ROWS)
         self.room: dict[str, Any] = {}
 
@@ -58,6 +62,11 @@ class EuclideanLearner:
         state, i = self.state, 0
         calm = int(np.clip(CALM_WORK // (self.n_landmarks * batch.shape[1]), *CALM))
         limit = state.n + len(batch) if self.memory is None else self.memory.limit
+        if self.small is not None:
+            i = self.small.learn(batch, limit)
+            if i == len(batch):
+                return
+            self.small = None
         self.space.reserve(min(limit, state.n + len(batch)), batch.shape[1])
         state.reserve(min(limit, state.n + len(batch)))
         resolution = -1.0 if self.memory is None else self.memory.comparable()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels.cells import add_records, positions
+from driftmap._kernels.cells import positions
 from driftmap._kernels.witnesses import GENERATIONS, merge_cell, merge_cost
 from driftmap.metrics import EuclideanSpace, Space
 from driftmap.state import StreamState
@@ -150,12 +150,7 @@ class Memory:
         state.witnesses[: len(ids)] = state.witnesses[ids]
         self.space.retain(ids)
         state.n, state.oldest = len(ids), 0
-        state.empty_cells()
-        row, nearest, second, second_slot = (
-            np.ascontiguousarray(records[name]) for name in ("row", "nearest", "second", "second_slot")
-        )
-        add_records(state.records, state.chain, state.cells, row, nearest, slots, second, second_slot)
-        state.cells["certain"][slots[second_slot < 0]] = 0
+        state.refill(slots, records)
 
 
 class Cell:

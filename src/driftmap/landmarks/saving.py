@@ -138,8 +138,6 @@ def unpack_selector(selector: OnlineLandmarks, packed: dict[str, Any], arrays: A
 
 def _fill(state: StreamState, scalars: dict[str, Any], tables: dict[str, NDArray[Any]]) -> None:
     """Set the state, after a look at whether it can be one: compiled code relies on it."""
-    from driftmap._kernels.cells import add_records
-
     n, cells, records = scalars["n"], tables["cells"], tables["records"].astype(RECORD)
     slots = np.repeat(np.arange(len(cells)), cells["size"])
     fits = [
@@ -162,10 +160,7 @@ def _fill(state: StreamState, scalars: dict[str, Any], tables: dict[str, NDArray
     if state.witnesses is not None:
         state.witnesses[:n] = tables["witnesses"].astype(WITNESS)
     state.cells["landmark"] = cells["landmark"]
-    row, nearest, second, second_slot = (
-        np.ascontiguousarray(records[name]) for name in ("row", "nearest", "second", "second_slot")
-    )
-    add_records(state.records, state.chain, state.cells, row, nearest, slots, second, second_slot)
+    state.refill(slots, records)
     for name in ("cost", "reach", "certain"):
         state.cells[name] = cells[name]
 
