@@ -1,0 +1,252 @@
+"""A checkpoint: named arrays of numbers and a JSON header in one file, which is whole or refused.
+
+The file is an uncompressed ZIP archive of NPY members, as ``numpy.load`` reads them, after one member of JSON that says
+what each of them must be. Its last 64 bytes are the SHA-256 of all bytes before them, so no change goes unnoticed.
+Nothing in it is ever executed. All numbers are little-endian. The same content gives the same bytes; the size is that
+of the arrays, plus the header, plus about 400 bytes per array.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Never
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = "driftmap checkpoint"
+VERSION = 1
+"""The newest version of the format that this library reads, and the one it writes."""
+HEADER = "driftmap.json"
+LARGEST_HEADER = 2**26
+"""More bytes of JSON than this are not a header."""
+DTYPES = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)), "<f4", "<f8"})
+"""What an array may hold: plain numbers and truth values."""
+DIGEST = 64
+COMMENT = b"sha256:" + b"0" * DIGEST
+PIECE = 2**20
+
+# What the readers of ZIP, NPY and JSON raise, given bytes that somebody has made up.
+UNREADABLE = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, EOFError, MemoryError,
+    NotImplementedError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile, zipfile.LargeZipFile, SyntaxError,
+)  # fmt: skip
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be written or read; the message names the file and takes one line."""
+
+
+class Checkpoint(NamedTuple):
+    """What a checkpoint holds."""
+
+    header: dict[str, Any]
+    """What was given to :func:`write`, and ``format``, ``version``, ``library`` and ``members``."""
+    arrays: dict[str, NDArray[Any]]
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a checkpoint; ``path`` holds the old one or the new one at any moment, whatever happens.
+
+    ``header`` may hold whatever JSON can.
+    """
+    stored = {name: _portable(name, array) for name, array in arrays.items()}
+    members = {
+        name: {"dtype": array.dtype.str, "shape": list(array.shape), "crc32": zlib.crc32(_bytes_of(array))}
+        for name, array in stored.items()
+    }
+    own = {"format": FORMAT, "version": VERSION, "library": _library(), "members": members}
+    text = json.dumps({**own, **header, **own}, indent=1).encode()
+    if len(text) > LARGEST_HEADER:
+        raise CheckpointError(f"{path} cannot be written: its header would be larger than {LARGEST_HEADER} bytes")
+    with _replacing(Path(path)) as file:
+        _fill(file, text, stored)
+
+
+def _fill(file: BinaryIO, text: bytes, arrays: Mapping[str, NDArray[Any]]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.comment = COMMENT
+        with archive.open(_member(HEADER), "w") as member:
+            member.write(text)
+        for name, array in arrays.items():
+            with archive.open(_member(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    file.flush()
+    digest = _digest(file)
+    file.seek(-DIGEST, os.SEEK_END)
+    file.write(digest)
+
+
+def read(path: str | os.PathLike[str]) -> Checkpoint:
+    """Read a checkpoint, or raise a :class:`CheckpointError` that says what is wrong with the file."""
+    try:
+        if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for
+            raise CheckpointError(f"{path} is not a file")
+        with open(path, "rb") as file:
+            return _read(file, str(path))
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
+    except CheckpointError:
+        raise
+    except UNREADABLE as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise CheckpointError(f"{path} is damaged: {reason}") from error
+
+
+def _read(file: BinaryIO, name: str) -> Checkpoint:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    start = file.read(30 + len(HEADER))
+    if not (start.startswith(b"PK\x03\x04") and start.endswith(HEADER.encode())):
+        raise CheckpointError(f"{name} is empty" if size == 0 else f"{name} is not a Driftmap checkpoint")
+    file.seek(max(0, size - len(COMMENT)))
+    comment = file.read()
+    if not comment.startswith(COMMENT[:-DIGEST]):
+        raise CheckpointError(f"{name} is damaged: its end is missing or overwritten")
+    if _digest(file) != comment[-DIGEST:]:
+        raise CheckpointError(f"{name} is damaged: its bytes do not give its checksum")
+    with zipfile.ZipFile(file) as archive:
+        infos = archive.infolist()
+        # What members state is bounded by what is there, before any memory is asked for.
+        if sum(info.file_size for info in infos) > size or any(info.compress_type for info in infos):
+            raise ValueError("its members do not fit into it")
+        if infos[0].filename != HEADER or infos[0].file_size > LARGEST_HEADER:
+            raise ValueError("its header is too large or out of place")
+        header = json.loads(archive.read(infos[0]))
+        members = _check_header(header, name)
+        if [info.filename for info in infos[1:]] != [f"{member}.npy" for member in members]:
+            raise ValueError("it does not hold the arrays that its header lists")
+        arrays = {
+            member: _array(archive, info, stated)
+            for info, (member, stated) in zip(infos[1:], members.items(), strict=True)
+        }
+    return Checkpoint(header, arrays)
+
+
+def _check_header(header: Any, name: str) -> dict[str, dict[str, Any]]:
+    """What the header says of the members, if it is one that this library understands."""
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise CheckpointError(f"{name} is not a Driftmap checkpoint")
+    version = header["version"]
+    if type(version) is not int or version < 1:
+        raise ValueError(f"its version is {version!r}")
+    if version > VERSION:
+        raise CheckpointError(
+            f"{name} was written by driftmap {header.get('library')} in version {version} of the format; this is "
+            f"driftmap {_library()}, which reads up to version {VERSION}: upgrade with pip install --upgrade driftmap"
+        )
+    members: dict[str, dict[str, Any]] = header["members"]
+    for member, stated in members.items():
+        if stated["dtype"] not in DTYPES or any(type(n) is not int or n < 0 for n in stated["shape"]):
+            raise ValueError(f"its array {member!r} is stated to be {stated['dtype']!r} of shape {stated['shape']!r}")
+    return members
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, stated: Mapping[str, Any]) -> NDArray[Any]:
+    dtype, shape = np.dtype(stated["dtype"]), tuple(stated["shape"])
+    with archive.open(info) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            raise ValueError(f"{info.filename} is of another version of NPY")
+        if np.lib.format.read_array_header_1_0(member) != (shape, False, dtype):
+            raise ValueError(f"{info.filename} is not what the header says")
+        if member.tell() + math.prod(shape) * dtype.itemsize != info.file_size:
+            raise ValueError(f"{info.filename} has not the size that its shape needs")
+        array = np.empty(shape, dtype)
+        rest = _bytes_of(array)
+        checksum = 0
+        while rest.nbytes:
+            piece = member.read(min(PIECE, rest.nbytes))
+            rest[: len(piece)] = piece
+            rest = rest[len(piece) :]
+            checksum = zlib.crc32(piece, checksum)
+            if not piece:
+                raise EOFError(f"{info.filename} is cut off")
+        if member.read(1):
+            raise ValueError(f"{info.filename} is too long")
+    if checksum != stated["crc32"]:
+        raise ValueError(f"{info.filename} does not give its checksum")
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _portable(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    stored = np.asarray(array, order="C")
+    stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
+    if stored.dtype.str not in DTYPES:
+        raise TypeError(f"array {name!r} holds {array.dtype}; a checkpoint has room for plain numbers only")
+    return stored
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a fixed time: the same content gives the same bytes
+    info.create_system, info.external_attr = 3, 0o644 << 16
+    return info
+
+
+def _digest(file: BinaryIO) -> bytes:
+    """The hexadecimal SHA-256 of all bytes but those that hold it."""
+    left, digest = file.seek(0, os.SEEK_END) - DIGEST, hashlib.sha256()
+    file.seek(0)
+    while left > 0:
+        piece = file.read(min(PIECE, left))
+        digest.update(piece)
+        left -= len(piece)
+    return digest.hexdigest().encode()
+
+
+def _library() -> str:
+    try:
+        return metadata.version("driftmap")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` once it is safely on the disk, and otherwise disappears."""
+    target = path.resolve()  # a link stays a link to the new file
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        try:
+            with temporary.open("w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+    except OSError as error:
+        _fail(path, error)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make sure that a new name in a folder outlives a power failure."""
+    if hasattr(os, "O_DIRECTORY"):  # elsewhere folders cannot be opened, and need not be
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _fail(path: Path, error: OSError) -> Never:
+    kept = "; the checkpoint written before is intact" if path.is_file() else ""
+    raise CheckpointError(f"{path} cannot be written: {error.strerror or error}{kept}") from error
