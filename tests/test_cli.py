@@ -588,7 +588,7 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["embed", "t.csv", "--contacts", "--decay", "fast"], "'fast' is not a number"),
         (["embed", "t.csv", "--contacts", "--decay", "1"], "t.csv, line 1"),
         (["embed", "t.csv", "--contacts", "--decay", "1", "--label", "a"], "--label is for tables"),
-        (["embed", "t.csv", "-o", "o.txt"], "'o.txt' must end in .csv, .parquet or .npy"),
+        (["embed", "t.csv", "-o", "o.txt"], "'o.txt' must end in .csv, .jsonl, .ndjson, .parquet or .npy"),
         (["embed", "t.csv", "-o", "no/o.csv"], "no/o.csv: there is no folder 'no'"),
         (["embed", "t.csv", "-o", "folder.csv"], "folder.csv is a folder"),
         (["embed", "t.csv", "--plot", "o.gif"], "'o.gif' must end in .png, .svg or .pdf"),
