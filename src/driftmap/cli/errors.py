@@ -22,13 +22,13 @@ def refused_by_library() -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
-    """Around writing coordinates: a full disk is told as such, since the system's message names no file."""
+    """Around writing to an open file: the system's message alone would not say what failed."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UserError(f"the coordinates cannot be written: {error.strerror or error}") from error
+        raise UserError(f"the output cannot be written: {error.strerror or error}") from error
 
 
 def one_line(error: BaseException) -> str:

@@ -108,7 +108,7 @@ class Job:
             "position": self.position,
             "counts": self.counts,
             "output_bytes": self.length,
-            "bad_lines": [self.bad.count, self.bad.last],
+            "bad_lines": [self.bad.settled, self.bad.last],
         }
         sums = {f"job.{name}": array for name, array in self.sums.items()}
         checkpoint.write(self.path, header | {"job": state}, arrays | sums)
@@ -128,7 +128,7 @@ class Job:
         """Take up the state of an interrupted run."""
         self.stage, self.counts, self.length = state["stage"], state["counts"], state["output_bytes"]
         self.position = None if state["position"] is None else Position(*state["position"])
-        self.bad.count, self.bad.last = state["bad_lines"]
+        self.bad.settled, self.bad.last = state["bad_lines"]
         self.sums = arrays
         self.saved = True
 
@@ -191,7 +191,8 @@ def reopened(file: Path, shown: Path, length: int) -> Iterator[BinaryIO]:
         opened = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b")
     except OSError as error:
         raise UserError(f"{shown} cannot be written: {error.strerror}") from error
-    with opened:
+    with contextlib.ExitStack() as stack:
+        stack.callback(_close, opened)
         _lock(opened, shown)
         if opened.seek(0, os.SEEK_END) < length:
             raise UserError(
@@ -201,6 +202,14 @@ def reopened(file: Path, shown: Path, length: int) -> Iterator[BinaryIO]:
         opened.truncate(length)
         opened.seek(length)
         yield opened
+        with writing():
+            opened.close()
+
+
+def _close(file: BinaryIO) -> None:
+    """Close a file after an error, whatever becomes of the rows that are still in memory."""
+    with contextlib.suppress(OSError):
+        file.close()
 
 
 def _clear(path: Path) -> None:

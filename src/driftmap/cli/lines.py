@@ -49,6 +49,7 @@ class FiniteLines:
 
     def __init__(self, stream: BinaryIO, name: str, bad: BadLines, *, shared: bool) -> None:
         self.count, self._name, self._bad, self._shared = 0, name, bad, shared
+        self._end: int | None = None
         if stream.peek(2)[:2] == b"\x1f\x8b":  # type: ignore[attr-defined]
             stream = gzip.GzipFile(fileobj=stream)  # type: ignore[assignment]
         # Bytes that are no text end the reading where they are read, unless their line is to be skipped.
@@ -81,6 +82,8 @@ class FiniteLines:
 
     def tell(self) -> int | None:
         """The place as Python's text files tell it, if the input can be read from any place."""
+        if self._text.closed:
+            return self._end
         return self._text.tell() if self._text.seekable() else None
 
     def go_to(self, place: Position) -> None:
@@ -102,8 +105,11 @@ class FiniteLines:
         """Close the file; closing standard input is left to others."""
         if self._shared:
             self._text.detach()
+            self._text = io.TextIOWrapper(io.BytesIO())
         else:
-            self._text.close()
+            with contextlib.suppress(OSError, ValueError, EOFError, zlib.error):  # damaged: there is no way back
+                self._end = self.tell()
+        self._text.close()
 
 
 class FollowedLines:
@@ -182,7 +188,8 @@ class FollowedLines:
             self._bad.refuse(
                 self.count + 1, UserError(f"{self._name}, line {self.count + 1} had no end when the file was replaced")
             )
-        self._rest, self.count, self._offset, self._read, self._bad.last = b"", 0, 0, 0, 0
+        self._bad.restart()
+        self._rest, self.count, self._offset, self._read = b"", 0, 0, 0
 
     def tell(self) -> int | None:
         """The bytes of all lines given out, if the input is a file."""

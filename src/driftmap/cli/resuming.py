@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import shlex
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ def start_job(args: argparse.Namespace, mapper: DriftMap, bad: BadLines, stop: S
     job = Job(mapper, bad, stop, args.checkpoint, args.checkpoint_every)
     about = {"input": _fingerprint(args.file, args.checkpoint), "arguments": _arguments(args)}
     job.about = about
-    exists = args.checkpoint.exists()
-    found = checkpoint.read(args.checkpoint) if exists else None
+    found = checkpoint.read(args.checkpoint) if args.checkpoint.exists() else None
+    _check_folder(args.checkpoint)
     if found is not None and "job" not in found.header:
         raise UserError(f"{args.checkpoint} holds a {found.header.get('kind')}, no run of embed: name another file")
     if not args.resume:
@@ -50,6 +51,15 @@ def start_job(args: argparse.Namespace, mapper: DriftMap, bad: BadLines, stop: S
         return _go_on(args, job, found)
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{args.checkpoint} does not hold what a run needs to go on: {one_line(error)}") from error
+
+
+def _check_folder(path: Path) -> None:
+    """Find out now, not after the first hours of work, whether there is a place for the checkpoint."""
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _go_on(args: argparse.Namespace, job: Job, found: Checkpoint) -> Job | None:

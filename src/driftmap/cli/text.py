@@ -56,6 +56,8 @@ class TextTable(ABC):
         self._place, self._given = start, 0 if start is None else start.rows
         while block := list(itertools.islice(records, rows)):
             features, block = self._usable(block)
+            assert self._lines is not None
+            self._bad.settle(self._lines.count)
             if not block:
                 continue
             labels = None

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.cli.errors import UserError
+from driftmap.cli.errors import UserError, writing
 from driftmap.cli.parquet import ParquetWriter
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".npy")
@@ -48,10 +48,13 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from error
     try:
-        with file:
-            yield file
+        yield file
+        with writing():
+            file.close()
         temporary.replace(target)
     except BaseException:
+        with contextlib.suppress(OSError):  # a full disk, told already
+            file.close()
         temporary.unlink(missing_ok=True)
         raise
 
