@@ -49,7 +49,7 @@ class Job:
         """Their bytes when the state was saved last."""
         self.restarts = False
         """Whether mapping has to start again when it is interrupted, because its outputs cannot be continued."""
-        self.saved = False
+        self.saved, self._cleared = False, False
         self._due = time.monotonic() + every
         self._packed: tuple[dict[str, Any], dict[str, Any]] | None = None
 
@@ -94,8 +94,9 @@ class Job:
         if self.path is None:
             return
         start = time.monotonic()
-        if not self.saved:
-            _clear(self.path)
+        if not self._cleared:
+            clear(self.path)
+            self._cleared = True
         if self.output is not None and not self.output.closed:
             with writing():
                 self.output.flush()
@@ -212,7 +213,7 @@ def _close(file: BinaryIO) -> None:
         file.close()
 
 
-def _clear(path: Path) -> None:
+def clear(path: Path) -> None:
     """Remove what runs have left that were killed while they wrote this checkpoint."""
     for leftover in path.resolve().parent.glob(f".{glob.escape(path.resolve().name)}.*.tmp"):
         leftover.unlink(missing_ok=True)

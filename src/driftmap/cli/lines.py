@@ -17,7 +17,7 @@ from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.tables import Position
 
-POLL = 0.01
+POLL = 0.005
 """Seconds between two looks at a file that may have grown."""
 PIECE = 2**16
 

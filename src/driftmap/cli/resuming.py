@@ -13,7 +13,7 @@ from driftmap import DriftMap, checkpoint
 from driftmap.checkpoint import Checkpoint
 from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError, note, one_line
-from driftmap.cli.job import Job, partial
+from driftmap.cli.job import Job, clear, partial
 from driftmap.cli.stopping import Stop
 from driftmap.cli.tables import Table
 from driftmap.saving import unpack
@@ -113,6 +113,7 @@ def _close(args: argparse.Namespace, found: Checkpoint) -> None:
             unfinished.replace(output.resolve())
         elif not (output.exists() and output.stat().st_size == size):
             raise UserError(f"{output} was deleted or changed; delete {args.checkpoint} to start again")
+    clear(args.checkpoint)
     state = {**state, "stage": "finished"}
     checkpoint.write(args.checkpoint, found.header | {"job": state}, found.arrays)
 
