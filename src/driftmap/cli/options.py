@@ -19,6 +19,8 @@ from driftmap.map import Trust
 from driftmap.metrics import make_space
 from driftmap.plot import FORMATS, require_matplotlib
 
+BINARY = (".npy", ".parquet", ".pq")
+
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
 
@@ -178,6 +180,9 @@ def _check_mapping(args: argparse.Namespace) -> None:
         raise UserError("--contacts needs --decay, the rate at which ties decay, per unit of the contacts' time")
     if args.decay is not None and not args.contacts:
         raise UserError("--decay is for lists of contacts: add --contacts")
+    binary = args.file != "-" and Path(args.file).suffix.lower() in BINARY
+    if args.skip_bad and (args.contacts or binary):
+        raise UserError("--skip-bad is for lines of text: CSV, TSV or JSON lines")
     if args.contacts and args.label is not None:
         raise UserError("--label is for tables; contacts are coloured by their time")
     if args.metric == "precomputed":
@@ -204,7 +209,7 @@ def _check_follow(args: argparse.Namespace) -> None:
     for name in ("contacts", "plot", "animate", "landmarks_out"):
         if getattr(args, name):
             raise UserError(f"--{name.replace('_', '-')} needs all rows, but --follow never has them; leave out one")
-    if args.file != "-" and Path(args.file).suffix.lower() in (".npy", ".parquet", ".pq", ".gz"):
+    if args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, ".gz"):
         raise UserError(f"{args.file} cannot be followed: --follow is for lines of text (CSV, TSV, JSON lines)")
     if args.output is not None and args.output.suffix.lower() not in TEXT_SUFFIXES:
         raise UserError(f"-o {args.output} cannot be written row by row: --follow writes .csv, .jsonl or .ndjson")

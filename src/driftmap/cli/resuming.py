@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from driftmap import DriftMap, checkpoint
-from driftmap.checkpoint import Checkpoint
+from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError, note, one_line
 from driftmap.cli.job import Job, clear, partial
@@ -49,7 +49,9 @@ def start_job(args: argparse.Namespace, mapper: DriftMap, bad: BadLines, stop: S
         return job
     try:
         return _go_on(args, job, found)
-    except (KeyError, TypeError, AttributeError) as error:
+    except CheckpointError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{args.checkpoint} does not hold what a run needs to go on: {one_line(error)}") from error
 
 
