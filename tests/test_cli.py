@@ -248,6 +248,23 @@ def test_landmarks_are_written_as_they_stand_in_the_input(folder, monkeypatch, o
     np.testing.assert_array_equal(np.array([r[5:] for r in rows], dtype=float), X[expected.landmark_indices_])
 
 
+def test_json_lines_hold_the_same_numbers(folder, capfd):
+    command = ["embed", "dated.csv", "--label", "date", "--landmarks", M, "--trust"]
+    run(*command, "-o", "o.jsonl", "--landmarks-out", "l.ndjson")
+    run(*command, "--format", "jsonl")
+    text = folder.joinpath("o.jsonl").read_text()
+    assert capfd.readouterr().out == text
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert [*rows[0]] == ["date", "x1", "x2", "reach", "residual"]
+    assert [row["date"] for row in rows] == DATES
+    np.testing.assert_array_equal([[row["x1"], row["x2"]] for row in rows], mapped())
+    arrivals = [json.loads(line)["arrival"] for line in folder.joinpath("l.ndjson").read_text().splitlines()]
+    assert arrivals == fitted().landmark_indices_.tolist()
+    np.save("nan.npy", np.column_stack([X[:20, :2], [np.nan] * 20]))
+    run("embed", "nan.npy", "--label", "3", "--format", "jsonl")
+    assert json.loads(capfd.readouterr().out.splitlines()[0])["3"] is None  # JSON has no NaN
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "npy"])
 def test_landmarks_in_other_formats(folder, suffix):
     run("embed", "t.npy", "--label", "1", "--landmarks", M, "-o", "o.csv", "--landmarks-out", f"l.{suffix}")
@@ -588,7 +605,11 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["embed", "t.csv", "--contacts", "--decay", "fast"], "'fast' is not a number"),
         (["embed", "t.csv", "--contacts", "--decay", "1"], "t.csv, line 1"),
         (["embed", "t.csv", "--contacts", "--decay", "1", "--label", "a"], "--label is for tables"),
-        (["embed", "t.csv", "-o", "o.txt"], "'o.txt' must end in .csv, .parquet or .npy"),
+        (["embed", "t.csv", "--contacts", "--decay", "1", "--skip-bad"], "--skip-bad is for lines of text"),
+        (["embed", "t.parquet", "--skip-bad"], "--skip-bad is for lines of text"),
+        (["embed", "t.csv", "--format", "jsonl", "-o", "o.csv"], "the suffix of -o says the format"),
+        (["embed", "t.csv", "--format", "jsonl", "--json"], "which --json leaves out"),
+        (["embed", "t.csv", "-o", "o.txt"], "'o.txt' must end in .csv, .jsonl, .ndjson, .parquet or .npy"),
         (["embed", "t.csv", "-o", "no/o.csv"], "no/o.csv: there is no folder 'no'"),
         (["embed", "t.csv", "-o", "folder.csv"], "folder.csv is a folder"),
         (["embed", "t.csv", "--plot", "o.gif"], "'o.gif' must end in .png, .svg or .pdf"),
@@ -695,13 +716,15 @@ def test_demo_without_matplotlib_still_writes_coordinates(folder, capfd, monkeyp
     assert os.listdir("d") == ["s_curve.csv"]
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["embed", "--help"], ["demo", "--help"], ["reproduce", "--help"]])
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["embed", "--help"], ["demo", "--help"], ["info", "--help"], ["reproduce", "--help"]]
+)
 def test_help(capfd, argv):
     run(*argv)
     out, err = capfd.readouterr()
     assert "usage: driftmap" in out
     assert err == ""
-    if argv[0] in ("demo", "embed"):
+    if argv[0] in ("demo", "embed", "info"):
         assert "example" in out
     assert max(map(len, out.splitlines())) <= 120
 

@@ -10,11 +10,12 @@ from importlib import import_module
 from typing import Any
 
 from driftmap import __version__
+from driftmap.checkpoint import CheckpointError
 from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError, one_line, warn
 from driftmap.cli.writing import abandon_stdout
 
-COMMANDS = ("driftmap.cli.demo", "driftmap.cli.embed", "driftmap.cli.reproduce")
+COMMANDS = ("driftmap.cli.demo", "driftmap.cli.embed", "driftmap.cli.info", "driftmap.cli.reproduce")
 """The modules of the subcommands, in the order of ``--help``."""
 
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
@@ -27,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             arguments = _parser().parse_args(argv)
+            arguments.argv = list(sys.argv[1:] if argv is None else argv)
             code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report("interrupted", INTERRUPTED)
     except MemoryError as error:
         return _report(f"not enough memory: {one_line(error)}", 2)
-    except (UserError, OSError) as error:
+    except (UserError, CheckpointError, OSError) as error:
         return _report(one_line(error), 2)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, TypeAlias
@@ -63,6 +64,14 @@ def rate(text: str) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise argparse.ArgumentTypeError(f"must be finite and not negative, got {text}")
     return value
+
+
+def duration(text: str) -> float:
+    """The type of an option that is a time: a number with s, m or h."""
+    match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh])", text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: give a number with s, m or h, such as 10s")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def names(text: str) -> list[str]:

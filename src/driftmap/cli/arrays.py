@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from driftmap.cli.errors import UserError, one_line, refused_by_library
 from driftmap.cli.sources import Source, open_source
-from driftmap.cli.tables import Array, Chunk, Wanted, check_finite, numbered, select
+from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, numbered, select
 from driftmap.networks import laplacian_spectra, read_contacts
 
 
@@ -24,16 +24,22 @@ class ArrayTable:
         self.name, self.columns, self.label = name, tuple(columns), label
         self._matrix, self._labels = matrix, labels
         self._places: list[int] | slice = slice(None)
+        self._given = 0
 
-    def chunks(self, rows: int) -> Iterator[Chunk]:
-        """All rows from the first, ``rows`` at a time."""
+    def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
+        """All rows from the first, or from a place where an earlier reading was, ``rows`` at a time."""
         n = len(self._matrix)
-        for first in range(0, n, rows):
+        for first in range(0 if start is None else start.rows, n, rows):
             block = self._matrix[first : first + rows][:, self._places]
             features = np.ascontiguousarray(block, dtype=np.float64)
             check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
             labels = None if self._labels is None else self._labels[first : first + rows].astype(np.float64)
-            yield Chunk(features, labels, min(1.0, (first + rows) / n))
+            self._given = first + len(features)
+            yield Chunk(features, labels, self._given / n)
+
+    def position(self) -> Position:
+        """The place after the last chunk that was given out."""
+        return Position(self._given)
 
     def close(self) -> None:
         """Arrays need no closing."""

@@ -20,6 +20,17 @@ def refused_by_library() -> Iterator[None]:
         raise UserError(str(error)) from error
 
 
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Around writing to an open file: the system's message alone would not say what failed."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"the output cannot be written: {error.strerror or error}") from error
+
+
 def one_line(error: BaseException) -> str:
     """The message of an error on one line; a system error names its file."""
     if isinstance(error, OSError) and error.strerror:
@@ -27,6 +38,11 @@ def one_line(error: BaseException) -> str:
     else:
         text = str(error) or type(error).__name__
     return " ".join(text.split())
+
+
+def note(message: str) -> None:
+    """Tell the user what is done, on one line of standard error."""
+    print(f"driftmap: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 def warn(message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from driftmap import DriftMap
 from driftmap.animate import Film, save_animation, stride
+from driftmap.cli.errors import writing
 from driftmap.cli.labels import as_color
 from driftmap.cli.passes import Mapped
 from driftmap.cli.tables import Array, Table
@@ -46,8 +48,10 @@ def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool, 
 class Coordinates:
     """The coordinates of every row, after its label and its frame where there are any, before its trust."""
 
-    def __init__(self, writer: Writer, *, with_label: bool, with_trust: bool) -> None:
-        self._writer, self._with_label, self._with_trust = writer, with_label, with_trust
+    def __init__(
+        self, writer: Writer, *, with_label: bool, with_trust: bool, flush: Callable[[], None] | None = None
+    ) -> None:
+        self._writer, self._with_label, self._with_trust, self._flush = writer, with_label, with_trust, flush
 
     @property
     def closed(self) -> bool:
@@ -60,7 +64,10 @@ class Coordinates:
         if mapped.frames is not None:
             columns.append(mapped.frames)
         trust = mapped.trust if self._with_trust and mapped.trust is not None else ()
-        self._writer.write([*columns, *mapped.coordinates.T, *trust])
+        with writing():
+            self._writer.write([*columns, *mapped.coordinates.T, *trust])
+            if self._flush is not None:
+                self._flush()
 
     def finish(self, mapper: DriftMap) -> None:
         """Nothing is left to do; whoever opened the writer closes it."""

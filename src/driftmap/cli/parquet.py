@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from driftmap.cli.errors import UserError, one_line
 from driftmap.cli.sources import Source
-from driftmap.cli.tables import Array, Chunk, Wanted, check_finite, select
+from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, select
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
@@ -32,6 +32,7 @@ class ParquetTable:
     def __init__(self, source: Source, wanted: Wanted) -> None:
         self._pa = require_pyarrow()
         self.name, self.label = source.name, wanted.label
+        self._given = 0
         try:
             self._file = self._pa.parquet.ParquetFile(source.path)
         except (self._pa.ArrowException, OSError) as error:
@@ -54,8 +55,8 @@ class ParquetTable:
                 "choose the columns with --columns or colour by it with --label"
             )
 
-    def chunks(self, rows: int) -> Iterator[Chunk]:
-        """All rows from the first, ``rows`` at a time."""
+    def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
+        """All rows from the first, or from a place where an earlier reading was, ``rows`` at a time."""
         asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
         total, first = self._file.metadata.num_rows, 0
         batches = self._file.iter_batches(batch_size=rows, columns=asked)
@@ -66,10 +67,17 @@ class ParquetTable:
                 raise UserError(f"{self.name} is damaged: {one_line(error)}") from error
             if batch is None:
                 return
+            if start is not None and first < start.rows:
+                first += batch.num_rows
+                continue
             features = np.column_stack([self._numbers(batch.column(name), name, first) for name in self.columns])
             check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
-            first += len(features)
+            first = self._given = first + len(features)
             yield Chunk(features, self._labels(batch), first / total)
+
+    def position(self) -> Position:
+        """The place after the last chunk that was given out."""
+        return Position(self._given)
 
     def _numbers(self, column: Any, name: str, first: int) -> Array:
         if column.null_count:

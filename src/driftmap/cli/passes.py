@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from driftmap import DriftMap
 from driftmap.cli.errors import UserError, refused_by_library
+from driftmap.cli.job import Job
 from driftmap.cli.progress import Progress
 from driftmap.cli.tables import Array, Chunk, Table, chunk_rows
 from driftmap.map import Trust
@@ -44,55 +45,64 @@ class Mapped(NamedTuple):
     """How well the map represents each row, where that is wanted; in the frame in which the row was placed."""
 
 
-def find_scaling(table: Table, kind: str) -> Scaling | None:
+def find_scaling(table: Table, kind: str, job: Job) -> Scaling | None:
     """The scaling that ``--normalize`` asks for, from all rows; a constant column is only shifted."""
     if kind == "none":
         return None
-    d = len(table.columns)
-    low, high = np.full(d, np.inf), np.full(d, -np.inf)
-    base, total, squares, n = np.zeros(d), np.zeros(d), np.zeros(d), 0
-    with Progress("measuring") as progress:
-        for chunk in table.chunks(chunk_rows(table)):
+    with Progress("measuring", done=job.rows_before("measuring")) as progress:
+        for chunk in job.chunks("measuring", table, chunk_rows(table)):
             rows = chunk.features
-            low, high = np.minimum(low, rows.min(axis=0)), np.maximum(high, rows.max(axis=0))
-            base = rows[0] if n == 0 else base
+            sums = job.sums or _no_sums(rows[0])
+            base = sums["base"]
             # Deviations from one of the rows lose no digits to a large mean, and running sums, unlike NumPy's sum,
             # do not depend on where a chunk ends.
-            total = _running_sum(total, rows - base)
-            squares = _running_sum(squares, (rows - base) ** 2)
-            n += len(rows)
+            job.sums = {
+                "low": np.minimum(sums["low"], rows.min(axis=0)),
+                "high": np.maximum(sums["high"], rows.max(axis=0)),
+                "base": base,
+                "total": _running_sum(sums["total"], rows - base),
+                "squares": _running_sum(sums["squares"], (rows - base) ** 2),
+            }
             progress.update(len(rows), chunk.fraction)
+    n = job.counts["measuring"]
     _check_any(n, table)
+    job.next_stage("learning")
+    low, high, base, total, squares = job.sums.values()
     if kind == "minmax":
         return Scaling(low, np.where(high > low, high - low, 1.0))
     deviation = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0))
     return Scaling(base + total / n, np.where((high > low) & (deviation > 0), deviation, 1.0))
 
 
+def _no_sums(base: Array) -> dict[str, Array]:
+    zeros = np.zeros(len(base))
+    return {"low": zeros + np.inf, "high": zeros - np.inf, "base": base, "total": zeros, "squares": zeros}
+
+
 def _running_sum(start: Array, rows: Array) -> Array:
     return np.asarray(np.add.accumulate(np.vstack([start, rows]), axis=0)[-1])
 
 
-def learn(table: Table, mapper: DriftMap, scaling: Scaling | None, feed: Feed | None = None) -> int:
+def learn(table: Table, mapper: DriftMap, scaling: Scaling | None, feed: Feed | None, job: Job) -> int:
     """Learn from all rows and return their number; ``feed`` hands them to the mapper in its own way."""
-    n = 0
-    with Progress("learning") as progress:
-        for chunk in table.chunks(chunk_rows(table)):
+    with Progress("learning", done=job.rows_before("learning")) as progress:
+        for chunk in job.chunks("learning", table, chunk_rows(table)):
             with refused_by_library():
                 (feed or mapper.partial_fit)(chunk.features if scaling is None else scaling(chunk.features))
-            n += len(chunk.features)
             progress.update(len(chunk.features), chunk.fraction, f"radius {mapper.radius_:.4g}")
+    n = job.counts["learning"]
     _check_any(n, table)
+    job.next_stage("mapping")
     return n
 
 
 def place(
-    table: Table, mapper: DriftMap, scaling: Scaling | None, n: int, *, with_trust: bool = False
+    table: Table, mapper: DriftMap, scaling: Scaling | None, n: int, job: Job, *, with_trust: bool = False
 ) -> Iterator[Mapped]:
     """Map all rows in the frame of the landmarks that learning ended with."""
-    first = 0
-    with Progress("mapping") as progress:
-        for chunk in table.chunks(chunk_rows(table)):
+    first = job.rows_before("mapping")
+    with Progress("mapping", done=first) as progress:
+        for chunk in job.chunks("mapping", table, chunk_rows(table)):
             with refused_by_library(), _dimensions_told_later():
                 features = chunk.features if scaling is None else scaling(chunk.features)
                 coordinates = mapper.transform(features)
@@ -105,12 +115,12 @@ def place(
 
 
 def place_online(
-    table: Table, mapper: DriftMap, rows: int, feed: Feed | None = None, *, with_trust: bool = False
+    table: Table, mapper: DriftMap, rows: int, feed: Feed | None, job: Job, *, with_trust: bool = False
 ) -> Iterator[Mapped]:
     """Learn from each row and map it at once, in the frame of that moment; ``feed`` as in :func:`learn`."""
-    first = 0
-    with Progress("mapping") as progress:
-        for chunk in table.chunks(rows):
+    first = job.rows_before("mapping")
+    with Progress("mapping", done=first) as progress:
+        for chunk in job.chunks("mapping", table, rows):
             n = len(chunk.features)
             coordinates, frames = np.empty((n, mapper.n_components)), np.empty(n, dtype=np.int64)
             trust = Trust(np.empty(n), np.empty(n)) if with_trust else None

@@ -13,10 +13,13 @@ INTERVAL = 0.1  # seconds between redraws: more would only cost time
 
 
 class Progress:
-    """One line that is redrawn: what is done, how far, how many rows, how fast, and a note such as the radius."""
+    """One line that is redrawn: what is done, how far, how many rows, how fast, and a note such as the radius.
 
-    def __init__(self, task: str, stream: TextIO | None = None) -> None:
-        self.task = task
+    ``done`` rows were counted before, by a run that this one goes on with.
+    """
+
+    def __init__(self, task: str, stream: TextIO | None = None, *, done: int = 0) -> None:
+        self.task, self.done = task, done
         self.stream = sys.stderr if stream is None else stream
         self.shown = self.stream.isatty()
         self.rows, self.note = 0, ""
@@ -57,7 +60,7 @@ class Progress:
         if self.fraction is not None:
             filled = round(BAR * min(self.fraction, 1.0))
             parts.append(f"[{'#' * filled}{'.' * (BAR - filled)}] {min(self.fraction, 1.0):4.0%}")
-        parts.append(f"{self.rows:,} rows")
+        parts.append(f"{self.done + self.rows:,} rows")
         if self.rows and seconds > 0:
             parts.append(f"{self.rows / seconds:,.0f}/s")
         return "  ".join(parts + [self.note] if self.note else parts)

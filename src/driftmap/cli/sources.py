@@ -21,21 +21,23 @@ class Source:
     name: str
     path: Path | None = None
     stream: BinaryIO | None = None
+    follow: bool = False
+    """Whether the input is still growing, so that its end is waited for."""
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The bytes from the start; those of a stream only the first time."""
-        if self.path is None:
-            assert self.stream is not None
+        if self.stream is not None:
             yield self.stream
         else:
+            assert self.path is not None
             with self.path.open("rb") as file:
                 yield file
 
     @property
     def size(self) -> int | None:
         """Number of bytes, where it is known."""
-        return None if self.path is None else self.path.stat().st_size
+        return None if self.path is None or self.stream is not None else self.path.stat().st_size
 
     @property
     def kind(self) -> str:
@@ -51,7 +53,7 @@ STANDARD_INPUT = "standard input"
 
 
 @contextlib.contextmanager
-def open_source(file: str, *, once: bool) -> Iterator[Source]:
+def open_source(file: str, *, once: bool, follow: bool = False) -> Iterator[Source]:
     """The file, or for ``-`` and named pipes the stream: directly if read ``once``, else a copy of it."""
     path = Path(file)
     if file != "-" and not path.is_fifo():
@@ -59,13 +61,13 @@ def open_source(file: str, *, once: bool) -> Iterator[Source]:
             raise UserError(f"{file} is a folder, not a file")
         with path.open("rb"):  # a missing or unreadable file is reported before anything else is done
             pass
-        yield Source(file, path)
+        yield Source(file, path, follow=follow)
         return
     with contextlib.ExitStack() as stack:
         name = STANDARD_INPUT if file == "-" else file
         stream = sys.stdin.buffer if file == "-" else stack.enter_context(path.open("rb"))
         if once:
-            yield Source(name, stream=stream)
+            yield Source(name, path if follow and file != "-" else None, stream, follow=follow)
             return
         copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="driftmap-"))) / "input"
         with copy.open("wb") as target:

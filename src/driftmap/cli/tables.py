@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError
 from driftmap.cli.sources import Source, open_source
 
@@ -32,12 +33,24 @@ class Chunk(NamedTuple):
     """How much of the table is read with this chunk; None where its size is not known."""
 
 
+class Position(NamedTuple):
+    """A place in a table between two rows, from which it can be read on."""
+
+    rows: int
+    """The rows before it."""
+    lines: int = 0
+    """The lines of text before it."""
+    offset: int | None = None
+    """What leads there without reading all that is before it."""
+
+
 class Wanted(NamedTuple):
-    """The columns the user asked for; None: all but the label."""
+    """The columns the user asked for (None: all but the label), and what is to become of bad lines of text."""
 
     columns: list[str] | None = None
     label: str | None = None
     header: str = "auto"
+    bad: BadLines = BadLines()
 
 
 class Table(Protocol):
@@ -49,8 +62,11 @@ class Table(Protocol):
     label: str | None
     """Name of the label, if there is one."""
 
-    def chunks(self, rows: int) -> Iterator[Chunk]:
-        """All rows from the first, ``rows`` at a time."""
+    def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
+        """All rows from the first, or from a place where an earlier reading was, ``rows`` at a time."""
+
+    def position(self) -> Position:
+        """The place after the last chunk that was given out."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -62,24 +78,27 @@ def chunk_rows(table: Table) -> int:
 
 
 @contextlib.contextmanager
-def open_table(file: str, wanted: Wanted, *, once: bool) -> Iterator[Table]:
-    """The table in a file or, for ``-``, on standard input; ``once``: it will be read only once."""
-    with open_source(file, once=once) as source:
+def open_table(file: str, wanted: Wanted, *, once: bool, follow: bool = False) -> Iterator[Table]:
+    """The table in a file or, for ``-``, on standard input; ``once``: it will be read only once.
+
+    ``follow``: it is still growing; a reading never ends, unless standard input does.
+    """
+    with open_source(file, once=once, follow=follow) as source:
         table = _reader(source)(source, wanted)
         with contextlib.closing(table):
             yield table
 
 
 def _reader(source: Source) -> Callable[[Source, Wanted], Table]:
-    from driftmap.cli import arrays, text
+    from driftmap.cli import arrays, formats
 
     kind = source.kind
     if source.stream is not None or source.path is None or source.path != Path(source.name):
-        return text.detected_table
+        return formats.detected_table
     if kind in (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".tab.gz", ".txt.gz"):
-        return text.SeparatedTable
+        return formats.SeparatedTable
     if kind in (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"):
-        return text.JSONTable
+        return formats.JSONTable
     if kind == ".npy":
         return arrays.NumpyTable
     if kind in (".parquet", ".pq"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,11 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.cli.errors import UserError
+from driftmap.cli.errors import UserError, writing
 from driftmap.cli.parquet import ParquetWriter
 
-TABLE_SUFFIXES = (".csv", ".parquet", ".npy")
+TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".npy")
+TEXT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 
 Column = list[str] | NDArray[Any]
 
@@ -46,22 +48,32 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from error
     try:
-        with file:
-            yield file
+        yield file
+        with writing():
+            file.close()
         temporary.replace(target)
     except BaseException:
+        with contextlib.suppress(OSError):  # a full disk, told already
+            file.close()
         temporary.unlink(missing_ok=True)
         raise
 
 
 @contextlib.contextmanager
-def new_table(path: Path, names: Sequence[str]) -> Iterator[Writer]:
-    """A writer of the format that the suffix of ``path`` names, to a :func:`new_file`."""
-    with new_file(path) as file:
+def new_table(
+    path: Path, names: Sequence[str], opened: contextlib.AbstractContextManager[BinaryIO] | None = None
+) -> Iterator[Writer]:
+    """A writer of the format that the suffix of ``path`` names, to a :func:`new_file` or to another that is opened.
+
+    Where that other file has rows already, they are continued.
+    """
+    with opened or new_file(path) as file:
         writer: Writer
         match path.suffix.lower():
             case ".csv":
-                writer = CSVWriter(file, names)
+                writer = CSVWriter(file, names, continued=file.tell() > 0)
+            case ".jsonl" | ".ndjson":
+                writer = JSONWriter(file, names)
             case ".parquet":
                 writer = ParquetWriter(file, names)
             case _:
@@ -73,9 +85,10 @@ def new_table(path: Path, names: Sequence[str]) -> Iterator[Writer]:
 class CSVWriter:
     """Columns to CSV; numbers are written so that reading gives the same bits."""
 
-    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+    def __init__(self, stream: BinaryIO, names: Sequence[str], *, continued: bool = False) -> None:
         self._stream = stream
-        self._write_rows([names])
+        if not continued:
+            self._write_rows([names])
 
     def write(self, columns: Sequence[Column]) -> None:
         """Append rows, given column by column."""
@@ -91,12 +104,40 @@ class CSVWriter:
         """Nothing is missing."""
 
 
+class JSONWriter:
+    """Columns to JSON lines, one object per row; a number that JSON cannot write is null."""
+
+    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+        self._stream, self._names = stream, names
+
+    def write(self, columns: Sequence[Column]) -> None:
+        """Append rows, given column by column."""
+        lists = [_finite(column) if isinstance(column, np.ndarray) else column for column in columns]
+        rows = [dict(zip(self._names, row, strict=True)) for row in zip(*lists, strict=True)]
+        self._stream.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+
+    def close(self) -> None:
+        """Nothing is missing."""
+
+
+def _finite(column: NDArray[Any]) -> list[Any]:
+    return [value if np.isfinite(value) else None for value in column.tolist()]
+
+
 class NumpyWriter:
     """Columns of numbers to one NPY matrix; the number of rows is filled in at the end."""
 
     def __init__(self, stream: BinaryIO, n_columns: int) -> None:
         self._stream, self._shape = stream, (0, n_columns)
-        self._write_header()
+        size = stream.seek(0, os.SEEK_END)
+        if size == 0:
+            self._write_header()
+        else:
+            stream.seek(0)
+            np.lib.format.read_magic(stream)
+            np.lib.format.read_array_header_1_0(stream)
+            self._shape = ((size - stream.tell()) // (8 * n_columns), n_columns)
+            stream.seek(size)
 
     def _write_header(self) -> None:
         header = {"descr": "<f8", "fortran_order": False, "shape": self._shape}
@@ -116,12 +157,12 @@ class NumpyWriter:
 
 
 class StandardOutput:
-    """CSV on standard output. Once nobody reads it any more, ``closed`` is true and nothing more is written."""
+    """Text on standard output. Once nobody reads it any more, ``closed`` is true and nothing more is written."""
 
-    def __init__(self, names: Sequence[str], *, at_once: bool) -> None:
+    def __init__(self, names: Sequence[str], *, at_once: bool, kind: str = "csv", continued: bool = False) -> None:
         self.closed = False
-        self._at_once = at_once
-        self._writer: CSVWriter | None = None
+        self._at_once, self._kind, self._continued = at_once, kind, continued
+        self._writer: Writer | None = None
         self._names = names
 
     def write(self, columns: Sequence[Column]) -> None:
@@ -130,7 +171,13 @@ class StandardOutput:
             return
         try:
             if self._writer is None:
-                self._writer = CSVWriter(sys.stdout.buffer, self._names)
+                stream = sys.stdout.buffer
+                json_lines = self._kind == "jsonl"
+                self._writer = (
+                    JSONWriter(stream, self._names)
+                    if json_lines
+                    else CSVWriter(stream, self._names, continued=self._continued)
+                )
             self._writer.write(columns)
             if self._at_once:
                 sys.stdout.buffer.flush()

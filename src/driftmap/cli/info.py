@@ -1,0 +1,89 @@
+"""``driftmap info``: what a checkpoint holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from driftmap import checkpoint
+from driftmap.checkpoint import Checkpoint
+from driftmap.cli import arguments as kinds
+
+DESCRIPTION = """\
+Show what a checkpoint holds: who wrote it, the map, its arrays, and how far a run of embed had come.
+
+The file is checked as it is when it is loaded, so this also says whether it is whole.
+
+examples:
+  driftmap info map.ckpt
+  driftmap info map.ckpt --json
+"""
+
+OWN = ("format", "version", "library", "members", "kind", "job")
+LONGEST = 60
+"""Characters of a value that are shown."""
+
+
+def register(subparsers: kinds.Subparsers) -> None:
+    """Add the subcommand."""
+    parser = kinds.add_command(subparsers, "info", "show what a checkpoint holds", DESCRIPTION, run)
+    parser.add_argument("file", type=Path, metavar="FILE", help="a checkpoint")
+    parser.add_argument("--json", action="store_true", help="the whole header as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command."""
+    found = checkpoint.read(args.file)
+    if args.json:
+        print(json.dumps(found.header, indent=2))
+    else:
+        for name, value in _lines(args.file, found):
+            print(f"{name}{value}")
+    return 0
+
+
+def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
+    """Names and values, in the order in which they are shown."""
+    header = found.header
+    lines = [
+        ("file", f"{path}, {path.stat().st_size:,} bytes, whole"),
+        ("written by", f"driftmap {header['library']}, version {header['version']} of the format"),
+        ("holds", "a run of embed that has learnt nothing yet" if header["kind"] == "job" else header["kind"]),
+    ]
+    for name, value in header.items():
+        if name not in OWN:
+            lines.append((name, _shown(value)))
+    if "job" in header:
+        lines += [("", ""), *_job(header["job"])]
+    lines.append(("", ""))
+    lines += [(f"array {name}", f"{array.dtype} {array.shape}") for name, array in found.arrays.items()]
+    width = max(len(name) for name, _ in lines) + 2
+    return [(name.ljust(width) if name else "", value) for name, value in lines]
+
+
+def _job(job: dict[str, Any]) -> list[tuple[str, str]]:
+    source, counts = job["input"], job["counts"]
+    size = "" if source["size"] is None else f", {source['size']:,} bytes"
+    rows = job["position"][0] if job["position"] else 0
+    given = {name: value for name, value in job["arguments"].items() if value not in (None, False)}
+    lines = [
+        ("input", ("standard input" if source["name"] == "-" else source["name"]) + size),
+        ("stage", job["stage"] if job["stage"] in ("closing", "finished") else f"{job['stage']}, after {rows:,} rows"),
+        *((f"{stage} done", f"{n:,} rows") for stage, n in counts.items()),
+        ("bad lines", f"{job['bad_lines'][0]:,}"),
+        ("arguments", ", ".join(f"{name}={_shown(value)}" for name, value in given.items())),
+    ]
+    if job["output_bytes"] is not None:
+        lines.insert(2, ("output", f"{job['arguments']['output']}, {job['output_bytes']:,} bytes so far"))
+    return lines
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_shown(item)}" for name, item in value.items())
+    text = value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, list) and len(text) > LONGEST:
+        return f"{len(value):,} entries"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

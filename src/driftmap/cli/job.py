@@ -1,0 +1,231 @@
+"""A run that can be interrupted: how far it is, and the checkpoint from which another run goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from driftmap import DriftMap, checkpoint
+from driftmap.cli.badlines import BadLines
+from driftmap.cli.errors import UserError, writing
+from driftmap.cli.stopping import Stop
+from driftmap.cli.tables import Array, Chunk, Position, Table
+from driftmap.saving import pack
+
+STAGES = ("measuring", "learning", "mapping", "closing", "finished")
+"""What a run does, in this order; "closing": all is written, but the output has not got its name yet."""
+SHARE = 10
+"""Writing checkpoints takes at most one part in so many of the time, even if that makes them rarer than asked."""
+
+
+class Job:
+    """Leads the passes over a table from where they are, and saves the state between two pieces of work.
+
+    Without a path nothing is saved, and the passes run as they would alone.
+    """
+
+    def __init__(
+        self, mapper: DriftMap, bad: BadLines, stop: Stop, path: Path | None = None, every: float = 0.0
+    ) -> None:
+        self.mapper, self.bad, self.stop = mapper, bad, stop
+        self.path, self.every = path, every
+        self.about: dict[str, Any] = {}
+        """What does not change: the input and the arguments."""
+        self.stage = STAGES[0]
+        self.position: Position | None = None
+        """The place in the input up to which the present stage has come."""
+        self.counts: dict[str, int] = {}
+        """Rows of the stages that are done."""
+        self.sums: dict[str, Array] = {}
+        """What measuring has found."""
+        self.output: BinaryIO | None = None
+        """The coordinates, if they can be continued."""
+        self.length: int | None = None
+        """Their bytes when the state was saved last."""
+        self.restarts = False
+        """Whether mapping has to start again when it is interrupted, because its outputs cannot be continued."""
+        self.saved, self._cleared = False, False
+        self._due = time.monotonic() + every
+        self._packed: tuple[dict[str, Any], dict[str, Any]] | None = None
+
+    @property
+    def done(self) -> int:
+        """Rows that the present stage has done."""
+        return 0 if self.position is None else self.position.rows
+
+    def rows_before(self, stage: str) -> int:
+        """Rows of a stage that are done already, as it begins."""
+        return self.done if self.stage == stage else self.counts.get(stage, 0)
+
+    def chunks(self, stage: str, table: Table, rows: int) -> Iterator[Chunk]:
+        """The rows that a stage still has to do; those given out are done when the next ones are asked for."""
+        if STAGES.index(self.stage) > STAGES.index(stage):
+            return
+        if self.stage != stage:
+            self.stage, self.position = stage, None
+        keeps = self.path is not None and not (self.restarts and stage == "mapping")
+        done, chunks = self.done, table.chunks(rows, self.position)
+        while True:
+            with self.stop.waiting():
+                chunk = next(chunks, None)
+            if chunk is None:
+                break
+            yield chunk
+            done += len(chunk.features)
+            if keeps:
+                self.position = table.position()
+                if time.monotonic() >= self._due:
+                    self.save()
+        self.counts[stage] = done
+
+    def next_stage(self, stage: str) -> None:
+        """A pass is complete: from now on it need not be done again."""
+        if STAGES.index(self.stage) < STAGES.index(stage):
+            self.stage, self.position = stage, None
+            self.save()
+
+    def save(self) -> None:
+        """Write the checkpoint, after making sure that the rows it counts on are on the disk."""
+        if self.path is None:
+            return
+        start = time.monotonic()
+        if not self._cleared:
+            clear(self.path)
+            self._cleared = True
+        if self.output is not None and not self.output.closed:
+            with writing():
+                self.output.flush()
+                os.fsync(self.output.fileno())
+            self.length = self.output.tell()
+        header, arrays = self._pack()
+        state = {
+            **self.about,
+            "stage": self.stage,
+            "position": self.position,
+            "counts": self.counts,
+            "output_bytes": self.length,
+            "bad_lines": [self.bad.settled, self.bad.last],
+        }
+        sums = {f"job.{name}": array for name, array in self.sums.items()}
+        checkpoint.write(self.path, header | {"job": state}, arrays | sums)
+        self.saved = True
+        now = time.monotonic()
+        self._due = now + max(self.every, (SHARE - 1) * (now - start))
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        if not self.mapper.__sklearn_is_fitted__():
+            return {"kind": "job"}, {}
+        if self.stage == "mapping" and "learning" in self.counts:  # placing changes nothing
+            self._packed = self._packed or pack(self.mapper)
+            return self._packed
+        return pack(self.mapper)
+
+    def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Take up the state of an interrupted run."""
+        self.stage, self.counts, self.length = state["stage"], state["counts"], state["output_bytes"]
+        self.position = None if state["position"] is None else Position(*state["position"])
+        self.bad.settled, self.bad.last = state["bad_lines"]
+        self.sums = arrays
+        self.saved = True
+
+    # --- the files of an interrupted run ---
+
+    @contextlib.contextmanager
+    def open_output(self, path: Path, *, continued: bool) -> Iterator[BinaryIO]:
+        """An unfinished file beside ``path`` that takes its place at the end; it stays if the state is saved.
+
+        ``continued``: it is taken back to the length that it had when the state was saved.
+        """
+        target = path.resolve()
+        unfinished = partial(path)
+        length = self.length if continued and self.length is not None else 0
+        with reopened(unfinished, path, length) as file:
+            if continued:
+                self.output = file
+            try:
+                yield file
+                with writing():
+                    file.flush()
+                    os.fsync(file.fileno())
+                if continued:
+                    self.length, self.output = file.seek(0, os.SEEK_END), None
+                    self.next_stage("closing")
+                unfinished.replace(target)
+            except BaseException:
+                if not self.saved:
+                    unfinished.unlink(missing_ok=True)
+                raise
+
+    @contextlib.contextmanager
+    def open_growing(self, path: Path) -> Iterator[BinaryIO]:
+        """A file that is appended to where everybody sees it, for rows that never end."""
+        if self.length is None and path.exists() and path.stat().st_size:
+            raise UserError(
+                f"{path} exists; --follow goes on with it only from a checkpoint (--checkpoint FILE --resume): "
+                "delete it or name another"
+            )
+        with reopened(path.resolve(), path, self.length or 0) as file:
+            self.output = file
+            yield file
+
+
+def partial(path: Path) -> Path:
+    """The unfinished file from which an output will be made."""
+    target = path.resolve()  # a link stays a link to the new file
+    return target.with_name(f".{target.name}.partial")
+
+
+@contextlib.contextmanager
+def reopened(file: Path, shown: Path, length: int) -> Iterator[BinaryIO]:
+    """A file with its first bytes as they are and nothing after them; an error if it has fewer."""
+    if shown.is_dir():
+        raise UserError(f"{shown} is a folder, not a file")
+    if not file.parent.is_dir():
+        raise UserError(f"{shown}: there is no folder {str(shown.parent)!r}")
+    try:
+        # Neither mode of open() does: one that creates the file truncates it, or writes only at its end.
+        opened = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b")
+    except OSError as error:
+        raise UserError(f"{shown} cannot be written: {error.strerror}") from error
+    with contextlib.ExitStack() as stack:
+        stack.callback(_close, opened)
+        _lock(opened, shown)
+        if opened.seek(0, os.SEEK_END) < length:
+            raise UserError(
+                f"{file} has {opened.tell()} bytes, but had {length} when the checkpoint was made: it was deleted or "
+                "changed; delete the checkpoint to start again"
+            )
+        opened.truncate(length)
+        opened.seek(length)
+        yield opened
+        with writing():
+            opened.close()
+
+
+def _close(file: BinaryIO) -> None:
+    """Close a file after an error, whatever becomes of the rows that are still in memory."""
+    with contextlib.suppress(OSError):
+        file.close()
+
+
+def clear(path: Path) -> None:
+    """Remove what runs have left that were killed while they wrote this checkpoint."""
+    for leftover in path.resolve().parent.glob(f".{glob.escape(path.resolve().name)}.*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
+def _lock(file: BinaryIO, shown: Path) -> None:
+    """Let no other run write the same file at the same time."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise UserError(f"{shown} is being written by another run") from error

@@ -1,0 +1,249 @@
+"""The options of ``driftmap embed``, and what can be refused before anything is read."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from driftmap import DriftMap
+from driftmap.animate import FORMATS as ANIMATIONS
+from driftmap.animate import require_ffmpeg
+from driftmap.cli import arguments as kinds
+from driftmap.cli.errors import UserError, refused_by_library
+from driftmap.cli.writing import TABLE_SUFFIXES, TEXT_SUFFIXES
+from driftmap.frames import EMBEDDINGS
+from driftmap.landmarks.online import RULES
+from driftmap.map import Trust
+from driftmap.metrics import make_space
+from driftmap.plot import FORMATS, require_matplotlib
+
+BINARY = (".npy", ".parquet", ".pq")
+
+DESCRIPTION = """\
+Map the rows of a table, in the order in which they stand.
+
+FILE is CSV, TSV, JSON lines (each plain or .gz), Parquet or NPY; "-" is standard input, CSV or JSON lines. Files are
+read in pieces. The first line of CSV is a header if any of its cells is not a number; columns without names are called
+1, 2, 3, ...
+
+All rows are learnt first; then every row is mapped in the final frame. With --online, each row is mapped as it arrives,
+in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.
+
+--follow does the same for a file that is still growing or a pipe, for ever: each row is written as soon as its line has
+its end, with frame, reach and residual. A file that is replaced or cut is read again from its start; a named pipe waits
+for the next writer. Ctrl-C ends it.
+
+--trust adds two columns that say which rows the map does not represent: "reach", the distance to the nearest landmark
+divided by the radius (above 1: farther out than all rows learnt), and "residual", by how much the row's distances to
+the landmarks are off on the map (root mean square, in the units of the data).
+
+--checkpoint keeps the state of the run in a file. After a crash, a kill or Ctrl-C, the same command with --resume goes
+on where the checkpoint is, and the output is the same to the byte as that of a run without interruption. Standard input
+has to be given again from its start; the rows done before are skipped.
+
+examples:
+  driftmap embed prices.csv --label date --normalize minmax --plot map.png -o map.csv
+  driftmap embed sensors.parquet --columns temp,load --landmarks 200 --landmarks-out landmarks.csv
+  driftmap embed --contacts contacts.dat.gz --decay 0.01 -o days.parquet
+  driftmap embed prices.csv --label date --animate map.gif --trust -o map.csv
+  driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
+  driftmap embed --follow sensors.csv --skip-bad --format jsonl | consumer
+"""
+
+
+def add_options(parser: kinds.Parser) -> None:
+    """All options of the command."""
+    parser.add_argument("file", metavar="FILE", help='what to map; "-" is standard input')
+    _add_reading(parser)
+    _add_mapping(parser)
+    _add_writing(parser)
+    _add_interrupting(parser)
+
+
+def _add_reading(parser: kinds.Parser) -> None:
+    what = parser.add_argument_group("what to read")
+    what.add_argument("--columns", type=kinds.names, metavar="A,B,C", help="the features; default: all but the label")
+    what.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="colour by this column and copy it to the output; no feature unless listed in --columns",
+    )
+    what.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="of CSV (default: auto)")
+    what.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="leave out lines that are no rows of numbers, tell each on stderr and count them; every row is one line",
+    )
+    what.add_argument(
+        "--contacts", action="store_true", help="FILE is a list of contacts: SocioPatterns or CSV (t,i,j)"
+    )
+    what.add_argument("--decay", type=kinds.rate, metavar="RATE", help="decay of ties per unit of time, for --contacts")
+
+
+def _add_mapping(parser: kinds.Parser) -> None:
+    how = parser.add_argument_group("how to map")
+    how.add_argument("--landmarks", type=kinds.integer_from(1), default=100, metavar="M", help="default: 100")
+    how.add_argument("--components", type=kinds.integer_from(1), default=2, metavar="K", help="default: 2")
+    how.add_argument("--rule", choices=RULES, default="tight", help="which landmark leaves (default: tight)")
+    how.add_argument("--embedding", choices=EMBEDDINGS, default=DriftMap().embedding, help="default: %(default)s")
+    how.add_argument(
+        "--metric", default="euclidean", metavar="NAME", help="one that scipy's cdist knows (default: euclidean)"
+    )
+    how.add_argument(
+        "--normalize",
+        choices=("none", "minmax", "zscore"),
+        default="none",
+        help="by a first pass over all rows (default: none)",
+    )
+    how.add_argument("--online", action="store_true", help="map each row as it arrives")
+    how.add_argument("--follow", action="store_true", help="map the rows of a growing file or a pipe as they arrive")
+
+
+def _add_writing(parser: kinds.Parser) -> None:
+    out = parser.add_argument_group("what to write (a file appears only when it is complete, but with --follow)")
+    table, figure = kinds.file_with_suffix(*TABLE_SUFFIXES), kinds.file_with_suffix(*FORMATS)
+    out.add_argument(
+        "-o",
+        "--output",
+        type=table,
+        metavar="OUT",
+        help="coordinates: .csv, .jsonl, .ndjson, .parquet or .npy; default: text on stdout",
+    )
+    out.add_argument("--format", choices=("csv", "jsonl"), help="of the coordinates on stdout (default: csv)")
+    out.add_argument("--trust", action="store_true", help="two more columns, reach and residual: see above")
+    out.add_argument("--plot", type=figure, metavar="FIGURE", help="the map as .png, .svg or .pdf")
+    out.add_argument("--shade", choices=Trust._fields, help="colour the plot by this instead of by label or arrival")
+    out.add_argument(
+        "--animate",
+        type=kinds.file_with_suffix(*ANIMATIONS),
+        metavar="FILM",
+        help="the map growing, as .gif or .mp4 (which needs ffmpeg)",
+    )
+    out.add_argument(
+        "--animate-frames",
+        type=kinds.integer_from(2, 1000),
+        metavar="N",
+        help="about how many pictures --animate shows (default: 100)",
+    )
+    out.add_argument(
+        "--landmarks-out", type=table, metavar="OUT", help="the landmarks: arrival, mass, coordinates, row"
+    )
+    out.add_argument("--json", action="store_true", help="a summary on stdout; coordinates go only to -o")
+
+
+def _add_interrupting(parser: kinds.Parser) -> None:
+    long = parser.add_argument_group("runs that may be interrupted")
+    long.add_argument("--checkpoint", type=Path, metavar="FILE", help="keep the state of the run in this file")
+    long.add_argument(
+        "--checkpoint-every",
+        type=kinds.duration,
+        metavar="TIME",
+        help="such as 10s, 5m or 1h (default: 30s); less often if writing would take a tenth of the time",
+    )
+    long.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from the checkpoint; if there is none yet, start from the beginning",
+    )
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse whatever can be refused before anything is read."""
+    _check_mapping(args)
+    _check_writing(args)
+    if args.follow:
+        _check_follow(args)
+    _check_interrupting(args)
+    with refused_by_library():
+        make_space(args.metric, None, np.zeros((1, 2)))
+        if args.plot is not None or args.animate is not None:
+            require_matplotlib()
+    if args.animate is not None and args.animate.suffix.lower() == ".mp4":
+        require_ffmpeg()
+
+
+def _check_mapping(args: argparse.Namespace) -> None:
+    if args.landmarks < args.components + 1:
+        raise UserError(
+            f"--landmarks {args.landmarks} is too few for --components {args.components}: "
+            f"at least {args.components + 1} are needed"
+        )
+    if (args.online or args.follow) and args.normalize != "none":
+        option = "--follow" if args.follow else "--online"
+        raise UserError(
+            f"--normalize {args.normalize} needs all rows before the first is mapped, which {option} cannot wait for; "
+            "normalize the file first, or leave out one of the two"
+        )
+    if args.contacts and args.decay is None:
+        raise UserError("--contacts needs --decay, the rate at which ties decay, per unit of the contacts' time")
+    if args.decay is not None and not args.contacts:
+        raise UserError("--decay is for lists of contacts: add --contacts")
+    binary = args.file != "-" and Path(args.file).suffix.lower() in BINARY
+    if args.skip_bad and (args.contacts or binary):
+        raise UserError("--skip-bad is for lines of text: CSV, TSV or JSON lines")
+    if args.contacts and args.label is not None:
+        raise UserError("--label is for tables; contacts are coloured by their time")
+    if args.metric == "precomputed":
+        raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
+
+
+def _check_writing(args: argparse.Namespace) -> None:
+    if args.trust and args.json and args.output is None:
+        raise UserError("--trust adds columns to the coordinates, which --json writes only to -o")
+    if args.format is not None and args.output is not None:
+        raise UserError("--format is for standard output; the suffix of -o says the format of the file")
+    if args.format is not None and args.json:
+        raise UserError("--format is for coordinates on standard output, which --json leaves out")
+    if args.shade is not None and args.plot is None:
+        raise UserError("--shade is for figures: add --plot")
+    if args.animate_frames is not None and args.animate is None:
+        raise UserError("--animate-frames is for animations: add --animate")
+    paths = [path.resolve() for path in [*files(args).values(), *([args.checkpoint] if args.checkpoint else [])]]
+    if len(set(paths)) < len(paths):
+        raise UserError("two outputs have the same name")
+
+
+def _check_follow(args: argparse.Namespace) -> None:
+    for name in ("contacts", "plot", "animate", "landmarks_out"):
+        if getattr(args, name):
+            raise UserError(f"--{name.replace('_', '-')} needs all rows, but --follow never has them; leave out one")
+    if args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, ".gz"):
+        raise UserError(f"{args.file} cannot be followed: --follow is for lines of text (CSV, TSV, JSON lines)")
+    if args.output is not None and args.output.suffix.lower() not in TEXT_SUFFIXES:
+        raise UserError(f"-o {args.output} cannot be written row by row: --follow writes .csv, .jsonl or .ndjson")
+    if args.json and args.output is None:
+        raise UserError("--follow with --json would write no coordinates: add -o")
+
+
+def _check_interrupting(args: argparse.Namespace) -> None:
+    if args.checkpoint is None:
+        option = "--resume" if args.resume else "--checkpoint-every"
+        if args.resume or args.checkpoint_every is not None:
+            raise UserError(f"{option} needs to know the checkpoint: add --checkpoint FILE")
+        return
+    if args.animate is not None:
+        raise UserError("--animate cannot be interrupted: leave it out, or leave out --checkpoint")
+    if args.output is None and not args.json and not args.follow:
+        raise UserError(
+            "--checkpoint needs -o: standard output cannot be taken back to where it was when the state was saved"
+        )
+    if args.online or args.follow:
+        for name in ("plot", "landmarks_out"):
+            if getattr(args, name) is not None:
+                raise UserError(
+                    f"--{name.replace('_', '-')} with --online cannot be interrupted: leave it out, or leave out "
+                    "--checkpoint"
+                )
+        if args.output is not None and args.output.suffix.lower() == ".parquet":
+            raise UserError(
+                "a Parquet file cannot be continued after an interruption: with --online and --checkpoint, write .csv, "
+                ".jsonl, .ndjson or .npy"
+            )
+
+
+def files(args: argparse.Namespace) -> dict[str, Path]:
+    """The files that are to be written, by the names they have in the summary."""
+    names = ("output", "plot", "landmarks_out", "animate")
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}

@@ -1,0 +1,186 @@
+"""The start of a run that can be interrupted: from nothing, or from the checkpoint of a run like it."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from driftmap import DriftMap, checkpoint
+from driftmap.checkpoint import Checkpoint, CheckpointError
+from driftmap.cli.badlines import BadLines
+from driftmap.cli.errors import UserError, note, one_line
+from driftmap.cli.job import Job, clear, partial
+from driftmap.cli.stopping import Stop
+from driftmap.cli.tables import Table
+from driftmap.saving import unpack
+
+SHAPING = (
+    "columns", "label", "header", "contacts", "decay", "skip_bad", "landmarks", "components", "rule", "embedding",
+    "metric", "normalize", "online", "follow", "output", "format", "trust", "plot", "shade", "landmarks_out",
+)  # fmt: skip
+"""The arguments that a run and the one that goes on with it must have in common."""
+HEAD = 4096
+"""Bytes at the start of the input by which it is known again."""
+
+
+def start_job(args: argparse.Namespace, mapper: DriftMap, bad: BadLines, stop: Stop) -> Job | None:
+    """A new job, or the one that was interrupted; None if there is nothing left to do."""
+    if args.checkpoint is None:
+        return Job(mapper, bad, stop)
+    job = Job(mapper, bad, stop, args.checkpoint, args.checkpoint_every)
+    about = {"input": _fingerprint(args.file, args.checkpoint), "arguments": _arguments(args)}
+    job.about = about
+    found = checkpoint.read(args.checkpoint) if args.checkpoint.exists() else None
+    _check_folder(args.checkpoint)
+    if found is not None and "job" not in found.header:
+        raise UserError(f"{args.checkpoint} holds a {found.header.get('kind')}, no run of embed: name another file")
+    if not args.resume:
+        if found is not None and found.header["job"]["stage"] != "finished":
+            raise UserError(
+                f"{args.checkpoint} holds a run that was interrupted: go on with it by --resume, or delete it"
+            )
+        return job
+    if found is None:
+        note(f"there is no {args.checkpoint} yet: this run starts from the beginning")
+        return job
+    try:
+        return _go_on(args, job, found)
+    except CheckpointError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{args.checkpoint} does not hold what a run needs to go on: {one_line(error)}") from error
+
+
+def _check_folder(path: Path) -> None:
+    """Find out now, not after the first hours of work, whether there is a place for the checkpoint."""
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _go_on(args: argparse.Namespace, job: Job, found: Checkpoint) -> Job | None:
+    """The job that was interrupted; None if there is nothing left to do."""
+    state, about = found.header["job"], job.about
+    _check_arguments(about["arguments"], state["arguments"], args.checkpoint)
+    if state["stage"] == "closing":
+        _close(args, found)
+    if state["stage"] in ("closing", "finished"):
+        note(f"{args.checkpoint} says that this run is finished ({_result(state)}); delete it to start again")
+        return None
+    _check_input(args, about["input"], state)
+    job.mapper, job.about = _mapper(found) or job.mapper, {key: state[key] for key in ("input", "arguments", "columns")}
+    job.restore(state, {name[4:]: array for name, array in found.arrays.items() if name.startswith("job.")})
+    return job
+
+
+def check_columns(job: Job, table: Table) -> None:
+    """The input must have the columns it had when the job was started."""
+    columns = [table.label, *table.columns]
+    if job.about.setdefault("columns", columns) != columns:
+        raise UserError(f"{table.name} has other columns than when {job.path} was started; delete that to start again")
+
+
+def how_to_go_on(args: argparse.Namespace) -> str:
+    """The command that goes on with a run, as a shell takes it."""
+    resume = [] if args.resume else ["--resume"]
+    again = "" if args.file != "-" else ", with the same input from its start"
+    return f"go on with: driftmap {shlex.join([*args.argv, *resume])}{again}"
+
+
+def _mapper(found: Checkpoint) -> DriftMap | None:
+    if found.header["kind"] == "job":  # no row was learnt yet
+        return None
+    header = {key: value for key, value in found.header.items() if key != "job"}
+    arrays = {name: array for name, array in found.arrays.items() if not name.startswith("job.")}
+    mapper = unpack(Checkpoint(header, arrays))
+    if not isinstance(mapper, DriftMap):
+        raise UserError(f"the checkpoint holds a {header['kind']}, not a map")
+    return mapper
+
+
+def _close(args: argparse.Namespace, found: Checkpoint) -> None:
+    """Do what was left of a run that was interrupted at its very end."""
+    state, output = found.header["job"], args.output
+    if output is not None:
+        unfinished, size = partial(output), state["output_bytes"]
+        if unfinished.exists():
+            if unfinished.stat().st_size != size:
+                raise UserError(f"{unfinished} was changed; delete {args.checkpoint} to start again")
+            unfinished.replace(output.resolve())
+        elif not (output.exists() and output.stat().st_size == size):
+            raise UserError(f"{output} was deleted or changed; delete {args.checkpoint} to start again")
+    clear(args.checkpoint)
+    state = {**state, "stage": "finished"}
+    checkpoint.write(args.checkpoint, found.header | {"job": state}, found.arrays)
+
+
+def _result(state: dict[str, Any]) -> str:
+    rows, output = state["counts"].get("mapping"), state["arguments"]["output"]
+    return f"{rows:,} rows" + ("" if output is None else f", in {output}")
+
+
+def _fingerprint(file: str, path: Path) -> dict[str, Any]:
+    """What tells an input from others without reading all of it; a stream has to be taken on trust."""
+    source = Path(file)
+    if file == "-" or source.is_fifo() or source.is_dir():
+        return {"name": file, "size": None}
+    if source.exists() and path.exists() and source.samefile(path):
+        raise UserError(f"{path} is the input: give --checkpoint another file")
+    with source.open("rb") as stream:
+        head = stream.read(HEAD)
+    return {
+        "name": file,
+        "size": source.stat().st_size,
+        "head_bytes": len(head),
+        "head": hashlib.sha256(head).hexdigest(),
+    }
+
+
+def _check_input(args: argparse.Namespace, now: dict[str, Any], state: dict[str, Any]) -> None:
+    then, again = state["input"], f"; delete {args.checkpoint} to start again"
+    if (now["size"] is None) != (then["size"] is None):
+        raise UserError(f"{args.checkpoint} was started from {then['name']}, not from {args.file}{again}")
+    if now["size"] is None:
+        return
+    with Path(args.file).open("rb") as stream:
+        head = hashlib.sha256(stream.read(then["head_bytes"])).hexdigest()
+    if head != then["head"]:
+        raise UserError(
+            f"{args.file} begins in another way than the input that {args.checkpoint} was started from{again}"
+        )
+    least = (state["position"] or [0, 0, 0])[2] or 0
+    if args.follow and now["size"] < least:
+        raise UserError(f"{args.file} has {now['size']} bytes, but {least} were read before: it was cut{again}")
+    if not args.follow and now["size"] != then["size"]:
+        raise UserError(
+            f"{args.file} has {now['size']} bytes, but had {then['size']} when {args.checkpoint} was started{again}"
+        )
+
+
+def _arguments(args: argparse.Namespace) -> dict[str, Any]:
+    values = {name: getattr(args, name) for name in SHAPING}
+    return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+
+
+def _check_arguments(now: dict[str, Any], then: dict[str, Any], path: Path) -> None:
+    for name in SHAPING:
+        if now[name] != then.get(name):
+            option = "-o" if name == "output" else f"--{name.replace('_', '-')}"
+            raise UserError(
+                f"{option} is {_shown(now[name])}, but was {_shown(then.get(name))} when {path} was started: "
+                "give the same arguments, or delete it to start again"
+            )
+
+
+def _shown(value: Any) -> str:
+    if value is None or value is False:
+        return "not given"
+    if value is True:
+        return "given"
+    return ",".join(value) if isinstance(value, list) else str(value)

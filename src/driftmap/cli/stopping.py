@@ -1,0 +1,65 @@
+"""Ctrl-C and requests to end: a job is left at a row where it can be taken up again."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopped(BaseException):
+    """The user asked to stop; ``clean`` unless that was for a second time, in the middle of something."""
+
+    def __init__(self, signum: int, *, clean: bool) -> None:
+        super().__init__(signum)
+        self.code, self.clean = 128 + signum, clean
+
+
+class Stop:
+    """Whether the user asked to stop. The first request waits for the end of the piece of work, the second does not."""
+
+    def __init__(self, *, active: bool) -> None:
+        self._active = active
+        self._asked: int | None = None
+        self._waiting = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if self._active:
+            self._before = {signum: signal.signal(signum, self._handle) for signum in SIGNALS}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for signum, handler in self._before.items():
+            signal.signal(signum, handler)
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        if self._waiting or self._asked is not None:
+            raise Stopped(signum, clean=self._waiting)
+        self._asked = signum
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Around reading, which may wait for ever and may be broken off anywhere."""
+        self._waiting = True
+        try:
+            self.check()
+            yield
+        finally:
+            self._waiting = False
+
+    def check(self) -> None:
+        """Raise if the user asked to stop."""
+        if self._asked is not None:
+            raise Stopped(self._asked, clean=True)
+
+    def ignore(self) -> None:
+        """From now on the end is near anyway."""
+        for signum in self._before:
+            signal.signal(signum, signal.SIG_IGN)
