@@ -55,6 +55,13 @@ def integer_from(lowest: int, highest: int | None = None) -> Callable[[str], int
     return integer
 
 
+def count_or_all(text: str) -> int | str | None:
+    """The type of an option that is an integer, "all" for no limit, or "auto"."""
+    if text in ("all", "auto"):
+        return None if text == "all" else text
+    return integer_from(1)(text)
+
+
 def rate(text: str) -> float:
     """The type of an option that is a finite number, not negative."""
     try:

@@ -56,6 +56,9 @@ def run(args: argparse.Namespace) -> int:
         rule=args.rule,
         embedding=args.embedding,
         metric=args.metric,
+        memory=args.memory,
+        window=args.window,
+        half_life=args.half_life,
     )
     with Stop(active=args.follow or args.checkpoint is not None) as stop:
         job = start_job(args, mapper, BadLines(skip=args.skip_bad), stop)
@@ -220,6 +223,8 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
         "online": args.online,
         "radius": mapper.radius_,
         "covering_radius": mapper.covering_radius_,
+        "resolution": mapper.resolution_,
+        "coverage_bound": mapper.coverage_bound_,
         "replacements": mapper.n_replacements_,
         "landmark_stress": landmark_stress(mapper),
         **{name: str(path) for name, path in files(args).items()},

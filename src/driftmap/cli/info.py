@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from driftmap import checkpoint
-from driftmap.checkpoint import Checkpoint
+from driftmap import DriftMap, OnlineLandmarks, checkpoint
+from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli import arguments as kinds
+from driftmap.saving import unpack
 
 DESCRIPTION = """\
 Show what a checkpoint holds: who wrote it, the map, its arrays, and how far a run of embed had come.
@@ -21,7 +22,6 @@ examples:
   driftmap info map.ckpt --json
 """
 
-OWN = ("format", "version", "library", "members", "kind", "job")
 LONGEST = 60
 """Characters of a value that are shown."""
 
@@ -52,15 +52,45 @@ def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
         ("written by", f"driftmap {header['library']}, version {header['version']} of the format"),
         ("holds", "a run of embed that has learnt nothing yet" if header["kind"] == "job" else header["kind"]),
     ]
-    for name, value in header.items():
-        if name not in OWN:
-            lines.append((name, _shown(value)))
+    if header["kind"] != "job":
+        lines += _estimator(found)
     if "job" in header:
         lines += [("", ""), *_job(header["job"])]
-    lines.append(("", ""))
-    lines += [(f"array {name}", f"{array.dtype} {array.shape}") for name, array in found.arrays.items()]
+    size = sum(array.nbytes for array in found.arrays.values())
+    lines += [("", ""), ("arrays", f"{len(found.arrays)}, {size:,} bytes; --json lists them")]
     width = max(len(name) for name, _ in lines) + 2
     return [(name.ljust(width) if name else "", value) for name, value in lines]
+
+
+def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
+    """What there is to know about a map or its landmarks."""
+    params = {name: _param(value) for name, value in found.header["params"].items()}
+    lines = [("parameters", ", ".join(f"{name}={value}" for name, value in params.items()))]
+    try:
+        estimator = unpack(found)
+    except CheckpointError as error:  # it needs something that a checkpoint cannot hold
+        return [*lines, ("not shown", str(error))]
+    selector = estimator if isinstance(estimator, OnlineLandmarks) else estimator._selector
+    lines += [
+        ("points seen", f"{selector.n_samples_seen_:,}, {len(selector.stored_indices_):,} of them stored"),
+        ("landmarks", f"{len(selector.landmark_indices_):,}, {selector.n_replacements_:,} replaced so far"),
+        ("radius", f"{selector.radius_:.6g}"),
+        ("resolution", f"{selector.resolution_:.6g}"),
+        ("coverage bound", f"{selector.coverage_bound_:.6g}"),
+    ]
+    if isinstance(estimator, DriftMap):
+        names = ", ".join(map(str, getattr(estimator, "feature_names_in_", ())))
+        lines += [
+            ("features", f"{getattr(estimator, 'n_features_in_', 0)}" + (f": {_shown(names)}" if names else "")),
+            ("frame", f"{found.header['frames']['count']}"),
+        ]
+    return lines
+
+
+def _param(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value.get("given") or value.get("object") or "...")
+    return _shown(value)
 
 
 def _job(job: dict[str, Any]) -> list[tuple[str, str]]:

@@ -97,6 +97,19 @@ def _add_mapping(parser: kinds.Parser) -> None:
         default="none",
         help="by a first pass over all rows (default: none)",
     )
+    how.add_argument(
+        "--memory",
+        type=kinds.count_or_all,
+        default="auto",
+        metavar="N",
+        help="the most rows to store: others are merged into those near them; all: keep every row (default: 10000)",
+    )
+    how.add_argument(
+        "--window", type=kinds.integer_from(1), metavar="N", help="remember only the last N rows; landmarks follow them"
+    )
+    how.add_argument(
+        "--half-life", type=kinds.integer_from(1), metavar="N", help="halve the mass of a row after N rows"
+    )
     how.add_argument("--online", action="store_true", help="map each row as it arrives")
     how.add_argument("--follow", action="store_true", help="map the rows of a growing file or a pipe as they arrive")
 
@@ -198,6 +211,11 @@ def _check_writing(args: argparse.Namespace) -> None:
         raise UserError("--format is for coordinates on standard output, which --json leaves out")
     if args.shade is not None and args.plot is None:
         raise UserError("--shade is for figures: add --plot")
+    if args.online and args.landmarks_out is not None and (args.window or args.half_life):
+        raise UserError(
+            "--landmarks-out needs the rows of all landmarks, which --online does not keep where rows are forgotten; "
+            "leave out one of them"
+        )
     if args.animate_frames is not None and args.animate is None:
         raise UserError("--animate-frames is for animations: add --animate")
     paths = [path.resolve() for path in [*files(args).values(), *([args.checkpoint] if args.checkpoint else [])]]

@@ -20,6 +20,7 @@ from driftmap.saving import unpack
 
 SHAPING = (
     "columns", "label", "header", "contacts", "decay", "skip_bad", "landmarks", "components", "rule", "embedding",
+    "memory", "window", "half_life",
     "metric", "normalize", "online", "follow", "output", "format", "trust", "plot", "shade", "landmarks_out",
 )  # fmt: skip
 """The arguments that a run and the one that goes on with it must have in common."""
