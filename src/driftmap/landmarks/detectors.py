@@ -50,6 +50,9 @@ class RatioShift:
         self.drift_detected = False
         self.n, self.mean, self.total = 0, 0.0, 0.0
 
+    def __repr__(self) -> str:
+        return f"RatioShift(tolerance={self.tolerance}, threshold={self.threshold}, warm_up={self.warm_up})"
+
     def update(self, x: float) -> None:
         """Look at the next ratio."""
         if self.drift_detected:

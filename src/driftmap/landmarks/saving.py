@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from driftmap.landmarks.online import OnlineLandmarks
 
 KNOWN = (RatioShift,)
+OWN = ("metric", "embedding", "replace_on")
+"""The parameters that may be functions or objects of the user's own."""
 KINDS = ("added", "replaced", "widened", "forgotten")
 EVENT = np.dtype(
     [("arrival", "i8"), ("kind", "i1"), ("came", "i8"), ("left", "i8"), ("radius_before", "f8"), ("radius_after", "f8")]
@@ -32,7 +34,7 @@ def pack_params(params: dict[str, Any], name: str, arrays: Arrays) -> dict[str, 
     for key, value in params.items():
         if key in ("window", "half_life"):
             value = seconds(value)
-        if (callable(value) or hasattr(value, "update") or hasattr(value, "fit")) and type(value) not in KNOWN:
+        if key in OWN and not isinstance(value, (str, *KNOWN)):
             packed[key] = {"given": getattr(value, "__qualname__", type(value).__qualname__)}
         elif key == "random_state" and not isinstance(value, int | None):
             packed[key] = None
@@ -124,6 +126,8 @@ def unpack_selector(selector: OnlineLandmarks, packed: dict[str, Any], arrays: A
         space.n, space.triangle_of_distances = scalars["n"], points
     else:
         space.extend(points)
+    if len(space) != scalars["n"]:
+        raise ValueError(f"it holds {len(space)} points, not {scalars['n']}")
     state.reserve(scalars["n"])
     _fill(state, scalars, {name: rebuild(packed[name], arrays) for name in ("cells", "records", "witnesses")})
     state.events.extend(_events(rebuild(packed["events"], arrays)))

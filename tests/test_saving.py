@@ -1,0 +1,176 @@
+"""save and load: an estimator goes on from its file as if nothing had happened, or the file is refused."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from driftmap import DriftMap, OnlineLandmarks, checkpoint
+from driftmap.checkpoint import CheckpointError
+from driftmap.embedding import LandmarkMDS
+from driftmap.landmarks import RatioShift, euclidean
+from streams import make
+
+
+def mismatches(a, b):
+    return sum(s != t for s, t in zip(a, b, strict=False)) + abs(len(a) - len(b))
+
+
+def taxi(x, y):
+    return float(np.abs(x - y).sum())
+
+
+class Every:
+    """A detector that a checkpoint cannot hold."""
+
+    drift_detected = True
+
+    def update(self, x):
+        pass
+
+
+X = make("walk", 600, 3, 0)
+MAPS = {
+    "default": {},
+    "one dimension": {"n_components": 1},
+    "all points": {"memory": None},
+    "bounded": {"memory": 160},
+    "window": {"window": 100},
+    "timed window": {"window": 50.0},
+    "half-life": {"half_life": 40},
+    "detector": {"replace_on": RatioShift(warm_up=5)},
+    "landmark MDS": {"embedding": "lmds"},
+    "weighted landmark MDS": {"embedding": "weighted-lmds", "align": False},
+    "landmarks only": {"n_anchors": None},
+    "paper": {"rule": "paper"},
+    "manhattan": {"metric": "manhattan", "memory": 160},
+    "mahalanobis": {"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}},
+    "function": {"metric": taxi},
+}
+
+
+def assert_same(one, other, points):
+    np.testing.assert_array_equal(one.transform(points), other.transform(points))
+    assert one.events_ == other.events_
+    assert one.frame_ == other.frame_
+    assert [change.displacement for change in one.frames_] == [change.displacement for change in other.frames_]
+    for name in ("landmark_indices_", "landmark_mass_", "landmark_embedding_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    for name in ("radius_", "resolution_", "coverage_bound_", "n_samples_seen_", "n_replacements_"):
+        assert getattr(one, name) == getattr(other, name)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_map_goes_on_to_the_bit(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(euclidean, "worthwhile", lambda compiled: False)  # it knows more than it needs to
+    params = {"n_landmarks": 10, **MAPS[name]}
+    given = {"metric": taxi} if params.get("metric") is taxi else {}
+    times = (lambda a, b: {"times": np.arange(a, b) / 3}) if name == "timed window" else lambda a, b: {}
+    mapper, path = DriftMap(**params), tmp_path / "map.ckpt"
+    for a, b in ((0, 200), (200, 250), (250, 420)):
+        mapper.partial_fit(X[a:b], **times(a, b)).transform(X[:2])
+    mapper.save(path)
+    loaded = DriftMap.load(path, **given)
+    assert str(loaded.get_params()) == str(mapper.get_params())
+    assert_same(mapper, loaded, X[:50])
+    for one in (mapper, loaded):
+        one.partial_fit(X[420:], **times(420, 600))
+    assert_same(mapper, loaded, X)
+    mapper.save(path)
+    loaded.save(tmp_path / "other.ckpt")
+    assert path.read_bytes() == (tmp_path / "other.ckpt").read_bytes()
+
+
+@pytest.mark.parametrize("metric", ["precomputed", mismatches])
+def test_landmarks_of_anything_go_on_to_the_bit(metric, tmp_path):
+    rng = np.random.default_rng(1)
+    path = tmp_path / "landmarks.ckpt"
+    if metric == "precomputed":
+        D = np.abs(X[:200, :1] - X[:200, 0])
+        parts, given = (D[:150, :150], D[150:]), {}
+    else:
+        words = ["".join(rng.choice(list("abc"), rng.integers(1, 8))) for _ in range(200)]
+        parts, given = (words[:150], words[150:]), {"metric": mismatches}
+    landmarks = OnlineLandmarks(6, metric=metric).partial_fit(parts[0])
+    landmarks.save(path)
+    loaded = OnlineLandmarks.load(path, **given)
+    for one in (landmarks, loaded):
+        one.partial_fit(parts[1])
+    assert loaded.events_ == landmarks.events_
+    assert loaded.landmark_mass_.tolist() == landmarks.landmark_mass_.tolist()
+    assert loaded.covering_radius_ == landmarks.covering_radius_
+
+
+def test_names_of_features_are_kept(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    DriftMap(n_landmarks=5).fit(frame).save(tmp_path / "m")
+    loaded = DriftMap.load(tmp_path / "m")
+    assert loaded.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.transform(frame.rename(columns={"a": "z"}))
+    river = DriftMap(2, n_landmarks=3)
+    for row in X[:20]:
+        river.learn_one(dict(zip("xyz", row, strict=True)))
+    river.save(tmp_path / "m")
+    with pytest.raises(ValueError, match="features seen first"):
+        DriftMap.load(tmp_path / "m").learn_one({"x": 1.0, "y": 2.0})
+
+
+def test_what_a_file_cannot_hold_must_be_given_again(tmp_path):
+    path = tmp_path / "m"
+    DriftMap(n_landmarks=5, metric=taxi).fit(X[:20]).save(path)
+    with pytest.raises(CheckpointError, match=r"made with metric=taxi, .* load it with metric=\.\.\."):
+        DriftMap.load(path)
+    with pytest.raises(CheckpointError, match="made with metric=taxi, but metric=mismatches is given"):
+        DriftMap.load(path, metric=mismatches)
+    own = DriftMap(n_landmarks=5, embedding=LandmarkMDS(2), replace_on=Every()).fit(X[:50])
+    own.save(path)
+    with pytest.raises(CheckpointError, match="embedding=LandmarkMDS"):
+        DriftMap.load(path, replace_on=Every())
+    loaded = DriftMap.load(path, embedding=LandmarkMDS(2), replace_on=Every())
+    np.testing.assert_array_equal(loaded.fit(X).landmark_indices_, own.fit(X).landmark_indices_)
+    DriftMap(n_landmarks=5).fit(X[:20]).save(path)
+    with pytest.raises(CheckpointError, match="it holds its metric already"):
+        DriftMap.load(path, metric=taxi)
+    with pytest.raises(CheckpointError, match="holds a DriftMap, not a OnlineLandmarks"):
+        OnlineLandmarks.load(path)
+    with pytest.raises(CheckpointError, match=r"points\.0 cannot be saved: it is of type complex"):
+        OnlineLandmarks(2, metric=lambda a, b: abs(a - b)).fit([1 + 1j, 2 + 2j]).save(path)
+    assert DriftMap.load(path).n_samples_seen_ == 20  # what was there is intact
+
+
+def test_nothing_is_saved_before_anything_is_learnt(tmp_path):
+    for one in (DriftMap(), OnlineLandmarks(3)):
+        with pytest.raises(ValueError, match="has seen no points yet"):
+            one.save(tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+BROKEN = {
+    "a landmark that is not there": lambda h, a: a["cells.landmark"].__setitem__(0, 10**6),
+    "a record of a point that is not there": lambda h, a: a["records.row"].__setitem__(0, 10**6),
+    "a point in two cells": lambda h, a: a["records.row"].__setitem__(0, a["records.row"][1]),
+    "a second landmark that is not there": lambda h, a: a["records.second_slot"].__setitem__(0, 99),
+    "more records than there are": lambda h, a: a["cells.size"].__setitem__(0, 10**6),
+    "a negative size": lambda h, a: a["cells.size"].__setitem__(0, -5),
+    "fewer points than stated": lambda h, a: a.__setitem__("points", a["points"][:5]),
+    "no witnesses": lambda h, a: h["selector"].__setitem__("witnesses", None),
+    "an object of another class": lambda h, a: h["frames"].__setitem__("frame", {"object": "Popen", "parts": {}}),
+    "text for a number": lambda h, a: h["selector"]["state"].__setitem__("n", "many"),
+    "an unknown parameter": lambda h, a: h["params"].__setitem__("n_lights", 4),
+    "no parameters": lambda h, a: h.pop("params"),
+    "arrays that are not there": lambda h, a: a.pop("cells.cost"),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_files_with_valid_checksums_and_nonsense_in_them_are_refused(how, tmp_path):
+    mapper = DriftMap(n_landmarks=10, memory=160).fit(X)
+    mapper.transform(X[:3])
+    header, arrays = mapper._pack()
+    header, arrays = copy.deepcopy(header), {name: array.copy() for name, array in arrays.items()}
+    BROKEN[how](header, arrays)
+    checkpoint.write(tmp_path / "m", header, arrays)
+    with pytest.raises(CheckpointError, match=r"m (does not hold a usable DriftMap|cannot be loaded)"):
+        DriftMap.load(tmp_path / "m")
