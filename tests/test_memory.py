@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import naive
 from driftmap import DriftMap
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
-from driftmap.landmarks import OnlineLandmarks, RatioShift
+from driftmap.landmarks import OnlineLandmarks, RatioShift, euclidean
+from driftmap.landmarks.small import SmallLearner
 from driftmap.quality import stress
 from streams import few, make, many, streams
 
@@ -103,6 +104,16 @@ class Fixed:
     def update(self, x):
         self.n += 1
         self.drift_detected = self.n in self.moments
+
+
+def test_detection_is_the_same_with_and_without_compiled_code(monkeypatch):
+    X = np.vstack([make("stationary", 300, 3, 0), 8 + make("stationary", 300, 3, 1)])
+    states = []
+    for small in (True, False):
+        monkeypatch.setattr(euclidean, "worthwhile", lambda compiled, small=small: small)
+        monkeypatch.setattr(SmallLearner, "work", 0)
+        states.append(state_of(OnlineLandmarks(20, replace_on=RatioShift()).fit(X)))
+    assert states[0] == states[1]
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -385,3 +396,15 @@ def test_maps_from_bounded_memory_are_nearly_as_true(name):
         assert mapper.resolution_ > 0
         assert sigma[64 * m] <= 1.05 * sigma[None] + 1e-9
         assert sigma[16 * m] <= 1.15 * sigma[None] + 0.01 * (name == "s-curve" and k == 3)
+
+
+@pytest.mark.parametrize("name", ["ADWIN", "PageHinkley"])
+def test_detectors_of_river_work(name):
+    drift = pytest.importorskip("river.drift", reason="river is not installed")
+    X = np.vstack([make("stationary", 1000, 3, 0), 8 + make("stationary", 1000, 3, 1)])
+    detector = getattr(drift, name)()
+    patient = OnlineLandmarks(20, replace_on=detector).fit(X)
+    assert 0 < patient.n_replacements_ < OnlineLandmarks(20).fit(X).n_replacements_
+    assert patient.distances(X).min(axis=1).max() <= patient.coverage_bound_
+    assert (patient.landmark_indices_ >= 1000).any()
+    assert detector.drift_detected is False  # what is given is copied

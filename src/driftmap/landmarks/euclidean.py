@@ -87,7 +87,7 @@ class EuclideanLearner:
 
     def exchange(self, point: int) -> int:
         """Make a stored point a landmark and drop the one that is cheapest to lose; returns its number."""
-        state = self.state
+        state, self.small = self.state, None  # which would not know of it
         left, state.radius = exchange(
             self.space.rows, self.n_landmarks, state.records, state.chain, state.cells, point
         )  # fmt: skip
