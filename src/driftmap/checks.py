@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_array
 
 Array = NDArray[np.float64]
 
+PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+
 
 def integer_at_least(value: Any, name: str, lowest: int) -> int:
     """Return an integer parameter, or raise an error that names it."""
@@ -39,8 +41,19 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     return value
 
 
+def is_plain(X: Any) -> bool:
+    """Whether X is a matrix of floating-point numbers as the kernels take it: told at once, unlike most else."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype in PLAIN and X.flags.c_contiguous and X.size > 0
+
+
 def points(X: Any, columns: Sequence[str] | None = None) -> Array:
-    """Return X as a C-contiguous float64 matrix of finite numbers, or say which row and column is wrong."""
+    """Return X as a C-contiguous matrix of finite numbers, or say which row and column is wrong.
+
+    Numbers are of double precision; of single precision if X is such a matrix already.
+    """
+    if is_plain(X):
+        _finite(X, columns)
+        return X
     if np.ma.is_masked(X):
         raise ValueError("X has masked entries: fill or drop such rows first")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):

@@ -66,9 +66,11 @@ class Frame(NamedTuple):
 
     def place_queries(self, space: Space, queries: Any) -> Array:
         """Positions of checked points that are not stored."""
-        if self.rows is not None:
+        if self.rows is not None and queries.dtype == np.float64:
             return self.rows.place(queries)
         parts = (queries[i : i + ROWS] for i in range(0, len(queries), ROWS))
+        if self.rows is not None:  # single precision is converted part by part, never as a whole
+            return np.concatenate([self.rows.place(part.astype(np.float64)) for part in parts])
         return np.concatenate([self.place(self.distances(space, part)) for part in parts])
 
     def distances(self, space: Space, queries: Any) -> Array:

@@ -18,15 +18,11 @@ from driftmap.embedding import Embedding
 from driftmap.frames import EMBEDDINGS, ROWS, Frame, FrameChange, Frames
 from driftmap.landmarks import Detector, OnlineLandmarks
 from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
-from driftmap.metrics import EuclideanSpace, Metric
+from driftmap.metrics import Metric
 from driftmap.packing import Arrays, unpacked
 from driftmap.state import Event
 
 Array = NDArray[np.float64]
-
-PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-LARGE = 1e100
-"""Rows whose squares sum to less are finite, and so are their distances."""
 
 
 class Trust(NamedTuple):
@@ -188,6 +184,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Feature names and their number, as scikit-learn keeps them; objects and distances have none."""
         if self.metric == "precomputed" or (hasattr(X, "shape") and len(X.shape) != 2):
             return  # told to the user where the rows are checked
+        named = hasattr(self, "feature_names_in_")
+        if not (reset or named) and checks.is_plain(X) and X.shape[1] == self.n_features_in_:
+            return  # as nearly always; the way through scikit-learn takes longer than to learn a point
         if hasattr(X, "shape"):
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset and not callable(self.metric):
@@ -222,24 +221,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _queries(self, X: Any, named: bool) -> Any:
         """Points that are to be placed, checked."""
-        space = self._selector._fitted_space()
-        # Most of what the checks take is to find out what X is: a plain matrix of finite numbers is told at once.
-        if (
-            type(X) is np.ndarray
-            and X.dtype in PLAIN
-            and X.ndim == 2
-            and X.size
-            and isinstance(space, EuclideanSpace)
-            and X.shape[1] == self.n_features_in_
-            and not (named and hasattr(self, "feature_names_in_"))
-        ):
-            rows = np.ascontiguousarray(X, dtype=np.float64)
-            flat = rows.reshape(-1)
-            if np.vdot(flat, flat) < LARGE:  # false for NaN
-                return rows
         if named:
             self._check_features(X, reset=False)
-        return space.check_queries(X)
+        return self._selector._fitted_space().check_queries(X)
 
     def _present_frame(self) -> Frame:
         return self._frames.present(self._selector)

@@ -28,6 +28,8 @@ CALM_WORK = 100_000
 PRODUCT_FROM = 256
 """Multiplications per arrival from which on a matrix product pays off (measured)."""
 EVENTS = 256
+PART = 8192
+"""Rows of single precision that are converted at a time."""
 
 
 class EuclideanLearner:
@@ -58,9 +60,17 @@ class EuclideanLearner:
         self.room: dict[str, Any] = {}
 
     def learn(self, batch: Array, times: Array | None = None) -> None:
-        """Take in further arrivals."""
+        """Take in further arrivals; those of single precision are converted part by part, never as a whole."""
+        if batch.dtype == np.float64:
+            self._learn(batch, times)
+            return
+        for a in range(0, len(batch), PART):
+            part = slice(a, a + PART)
+            self._learn(batch[part].astype(np.float64), None if times is None else times[part])
+
+    def _learn(self, batch: Array, times: Array | None) -> None:
         state, i = self.state, 0
-        calm = int(np.clip(CALM_WORK // (self.n_landmarks * batch.shape[1]), *CALM))
+        calm = min(max(CALM_WORK // (self.n_landmarks * batch.shape[1]), CALM[0]), CALM[1])
         limit = state.n + len(batch) if self.memory is None else self.memory.limit
         if self.small is not None:
             i = self.small.learn(batch, limit)

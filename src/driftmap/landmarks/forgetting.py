@@ -26,8 +26,7 @@ class ForgettingLearner(EuclideanLearner):
         super().__init__(space, state, n_landmarks, "tight", memory, events)
         self.least = state.radius  # the initial radius
 
-    def learn(self, batch: Array, times: Array | None = None) -> None:
-        """Take in further arrivals."""
+    def _learn(self, batch: Array, times: Array | None) -> None:
         assert times is not None
         state, memory, i = self.state, self.memory, 0
         self.space.reserve(64, batch.shape[1])

@@ -44,6 +44,7 @@ class Memory:
         self.space, self.state = space, state
         self.limit = 2**62 if limit is None else limit
         self.window, self.half_life = window, half_life
+        self._known = -1.0, -1.0  # the resolution last asked for, and what it is in the comparison scale
 
     @property
     def forgets(self) -> bool:
@@ -113,7 +114,9 @@ class Memory:
     def comparable(self) -> float:
         """The resolution in the comparison scale of the space; negative: nothing has been merged yet."""
         resolution = self.state.resolution
-        return self.space.comparable(resolution) if resolution >= 0 else -1.0
+        if resolution != self._known[0]:
+            self._known = resolution, self.space.comparable(resolution) if resolution >= 0 else -1.0
+        return self._known[1]
 
     def _cells(self) -> list[Cell]:
         """The cells, by slot."""

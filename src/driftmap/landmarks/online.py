@@ -58,8 +58,8 @@ class OnlineLandmarks(LandmarkSelector):
         The radius (the paper's rho) before the first replacement.
     memory : int, "auto" or None
         The most points to store, at least 16 per landmark. Beyond, points near a stored one are merged into it, and
-        ``resolution_`` says how far from it they can be. "auto": 10,000 (more for more than 625 landmarks), or all where
-        the rule is the paper's or the metric is not known to obey the triangle inequality. None: all.
+        ``resolution_`` says how far from it they can be. "auto": 10,000 (more for more than 625 landmarks), or all
+        where the rule is the paper's or the metric is not known to obey the triangle inequality. None: all.
     window : number or timedelta, optional
         Remember points for so many arrivals only, or so long if ``partial_fit`` is given times: older ones need not be
         covered and have no mass, and the radius shrinks when the stream does.

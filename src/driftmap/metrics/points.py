@@ -43,7 +43,7 @@ class EuclideanSpace(Table):
         from driftmap._kernels.distances import cross_squared
 
         out = np.empty((len(X), len(Y)))
-        cross_squared(X, np.ascontiguousarray(Y.T), out)
+        cross_squared(np.asarray(X, dtype=np.float64), np.ascontiguousarray(Y.T), out)
         return out
 
     def comparable(self, distance: float) -> float:

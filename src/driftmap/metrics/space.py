@@ -120,7 +120,7 @@ class Table(PlainScale):
     def check(self, X: Any) -> Array:
         """Return X as a matrix of the stored width, or raise."""
         columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
-        array = checks.points(X, columns)
+        array = checks.points(X, columns)  # single precision is taken as it comes
         if self.n and array.shape[1] != self.rows.shape[1]:
             raise ValueError(f"X has {array.shape[1]} features, but the points seen so far have {self.rows.shape[1]}")
         return array
