@@ -4,7 +4,8 @@ Rates are compared with "blocked X @ L.T plus row minimum" in numpy on the same 
 least that any method must do which looks at all landmarks. The seasonal stream drifts round a closed path (a point a
 minute: a day of 1,440 points, and a slow cycle of seven days). The slow one takes 10,000 points for a round, so its
 landmarks begin in one spot and many are replaced until they have spread. The restless one never comes back to where
-it was, so landmarks keep being replaced while the stored points grow: each replacement costs in proportion to these.
+it was, so landmarks keep being replaced: each replacement costs in proportion to the stored points, at most 10,000
+unless all are stored ("all").
 """
 
 from __future__ import annotations
@@ -70,9 +71,10 @@ def rates(times: int, scale: int) -> None:
     from driftmap.landmarks import OnlineLandmarks
 
     print(
-        "| stream | d | m | n | replacements | reference (M rows/s) | partial_fit (M rows/s) | ratio | n against n/10 |"
+        "| stream | d | m | n | replacements | reference (M rows/s) | partial_fit (M rows/s) | ratio | n against n/10 | "
+        "ratio, all stored |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for stream in (seasonal, slow, restless):
         for d, m, n in SHAPES:
             n //= scale
@@ -82,13 +84,39 @@ def rates(times: int, scale: int) -> None:
             reference = best(lambda X=X, L=L: product_and_minimum(X, L), times)
             ours = best(lambda X=X, m=m: OnlineLandmarks(m).partial_fit(X), times)
             tenth = best(lambda X=X, m=m, n=n: OnlineLandmarks(m).partial_fit(X[: n // 10]), times)
+            OnlineLandmarks(m, memory=None).partial_fit(X[:20_000])
+            everything = best(lambda X=X, m=m: OnlineLandmarks(m, memory=None).partial_fit(X), times)
             goal = f" {TICK[reference / ours >= 0.5]}" if stream is seasonal else ""
             growth = f"{ours / tenth:.1f} {TICK[ours / tenth <= 12]}"
             print(
                 f"| {stream.__name__} | {d} | {m} | {n:,} | {fitted.n_replacements_} | {n / reference / 1e6:.2f} | "
-                f"{n / ours / 1e6:.2f} | {reference / ours:.2f}{goal} | {growth} |",
+                f"{n / ours / 1e6:.2f} | {reference / ours:.2f}{goal} | {growth} | {reference / everything:.2f} |",
                 flush=True,
             )
+
+
+def stationary(n: int, d: int, seed: int = 0) -> np.ndarray:
+    """Forty clusters, always the same."""
+    centres = 3 * np.random.default_rng(1).standard_normal((40, d))
+    rng = np.random.default_rng(seed)
+    return centres[rng.integers(0, 40, n)] + 0.3 * rng.standard_normal((n, d))
+
+
+def bounded(scale: int) -> None:
+    """A long stationary stream with bounded memory against a short one with every point stored."""
+    from driftmap.landmarks import OnlineLandmarks
+
+    n = 10**6 // scale
+    batches = [stationary(n, 16, seed) for seed in range(10)]
+    for all_stored in (True, False):
+        OnlineLandmarks(100, memory=None if all_stored else "auto").partial_fit(batches[0][:20_000])
+    short = best(lambda: OnlineLandmarks(100, memory=None).partial_fit(batches[0]), 1)
+    fitted = OnlineLandmarks(100)
+    long = best(lambda: [fitted.partial_fit(batch) for batch in batches], 1)
+    print(
+        f"\nStationary, d=16, m=100: {10 * n / long / 1e6:.2f} M points/s over {10 * n:,} points with bounded memory, "
+        f"{n / short / 1e6:.2f} over {n:,} with every point stored {TICK[10 * short / long >= 0.5]}"
+    )
 
 
 def memory() -> None:
@@ -97,8 +125,8 @@ def memory() -> None:
         "import resource, numpy as np\n"
         "from driftmap.landmarks import OnlineLandmarks\n"
         "from benchmarks.stream import seasonal\n"
-        "OnlineLandmarks(100).partial_fit(seasonal(20_000, 16))\n"
-        "fitted = OnlineLandmarks(100)\n"
+        "OnlineLandmarks(100, memory=None).partial_fit(seasonal(20_000, 16))\n"
+        "fitted = OnlineLandmarks(100, memory=None)\n"
         "parts = [seasonal(50_000, 16) for _ in range(2)]\n"
         "fitted.partial_fit(parts[0])\n"
         "def resident():\n"
@@ -179,6 +207,7 @@ def main() -> None:
     print(f"scipy {scipy.__version__}, scikit-learn {sklearn.__version__}, numba {numba.__version__}, one thread\n")
     with threadpool_limits(1):
         rates(2 if quick else 5, 10 if quick else 1)
+        bounded(10 if quick else 1)
         memory()
         against_naive(300 if quick else 1000)
         start_up()
