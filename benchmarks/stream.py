@@ -71,8 +71,8 @@ def rates(times: int, scale: int) -> None:
     from driftmap.landmarks import OnlineLandmarks
 
     print(
-        "| stream | d | m | n | replacements | reference (M rows/s) | partial_fit (M rows/s) | ratio | n against n/10 | "
-        "ratio, all stored |"
+        "| stream | d | m | n | replacements | reference (M rows/s) | partial_fit (M rows/s) | ratio | n against n/10 "
+        "| ratio, all stored |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for stream in (seasonal, slow, restless):

@@ -200,8 +200,9 @@ class Bounded:
     ``distance`` is in the comparison scale, ``root`` gives the true distance, ``scale`` the way back.
     """
 
-    def __init__(self, m, memory, distance, initial_radius, root=float, scale=float):
+    def __init__(self, m, memory, distance, initial_radius, root=float, scale=float, boxes=None):
         self.m, self.memory, self.distance, self.root, self.scale = m, memory, distance, root, scale
+        self.n_boxes, self.boxes = boxes, {}  # the last two witnesses that points of a box joined
         self.rho, self.resolution, self.seen = initial_radius, None, 0
         self.slots, self.lists = [None] * (m + 1), [[] for _ in range(m + 1)]
         self.points, self.weight, self.spread = {}, {}, {}
@@ -227,6 +228,8 @@ class Bounded:
             self.slots[0] = n
             self.store(n, 0)
             return
+        if self.rejoin(n):
+            return
         slot = self.nearest(n)
         uncovered = self.d(n, self.slots[slot]) > self.rho
         while True:
@@ -235,6 +238,8 @@ class Bounded:
             if len(self.weight) < self.memory:
                 break
             self.make_room()
+            if self.rejoin(n):
+                return
         self.store(n, slot)
         if uncovered:
             self.enter(n)
@@ -251,12 +256,42 @@ class Bounded:
     def store(self, n, slot):
         self.weight[n], self.spread[n] = 1, 0.0
         self.lists[slot].append(n)
+        self.remember(n, n)
+
+    def box(self, x):
+        """Signed sums of coordinates in steps of the resolution, as a number."""
+        axes, number = min(4, len(x)), 14695981039346656037
+        for axis in range(axes):
+            total = 0.0
+            for j in range(axis, len(x), axes):
+                total += float(x[j]) if (j * 2654435761 >> 7) & 1 else -float(x[j])
+            step = math.floor(total / math.sqrt(self.scale(self.resolution)))
+            number = (number ^ (step % 2**64)) * 1099511628211 % 2**64
+            number ^= number >> 29
+        return number % self.n_boxes
+
+    def rejoin(self, n):
+        """Join a witness that another point of the box joined before."""
+        if self.n_boxes is None or not self.resolution:
+            return False
+        for w in self.boxes.get(self.box(self.points[n]), []):
+            if self.d(n, w) <= self.scale(self.resolution):
+                self.gain(w)
+                self.spread[w] = max(self.spread[w], self.root(self.d(n, w)))
+                return True
+        return False
+
+    def remember(self, n, w):
+        if self.n_boxes is not None and self.resolution:
+            box = self.box(self.points[n])
+            self.boxes[box] = [w, *self.boxes.get(box, [])[:1]]
 
     def join(self, n, slot):
         for w in self.lists[slot] if self.resolution is not None else []:
             if self.may_merge(w, n) and self.d(n, w) <= self.scale(self.resolution):
                 self.gain(w)
                 self.spread[w] = max(self.spread[w], self.root(self.d(n, w)))
+                self.remember(n, w)
                 return True
         return False
 
@@ -297,6 +332,7 @@ class Bounded:
                     else:
                         kept.append(y)
             self.lists = [[y for y in cell if y in self.weight] for cell in self.lists]
+            self.boxes = {}
 
     def may_merge(self, y, z):
         return True

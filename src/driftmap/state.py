@@ -27,6 +27,7 @@ Ids = NDArray[np.int64]
 BLOCK = 64
 """Records in a block."""
 EVENTS_KEPT = 10_000
+BOXES = 2**16
 
 RECORD = np.dtype(
     [
@@ -91,6 +92,8 @@ class StreamState:
         """Per block, the next one of its chain; -1: none. The last entry is the first block that is not used."""
         self.witnesses = np.zeros(0, WITNESS) if weighted else None
         """Per stored point, what it stands for; None: every point is kept and stands for itself."""
+        self.boxes = np.full(BOXES if weighted else 0, -1, np.int32)
+        """Witnesses that points of a box joined last (:mod:`driftmap._kernels.witnesses`); -1: none."""
         self.resolution = -1.0
         """Points within this distance of a witness join it; negative: nothing has been merged yet."""
         self.oldest = 0

@@ -173,7 +173,7 @@ def learn_forgetting(
         if (
             resolution >= 0
             and not uncovered
-            and join(X, records, chain, cells, near, x, d1, resolution, witnesses, now, window, half_life)
+            and join(X, records, chain, cells, near, x, d1, resolution, witnesses, now, window, half_life) >= 0
         ):
             i += 1
             continue

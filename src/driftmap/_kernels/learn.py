@@ -19,11 +19,13 @@ from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.distances import distances_to_all, squared_distance
 from driftmap._kernels.pairs import closest_beyond, count_close_pairs
 from driftmap._kernels.scan import two_nearest
-from driftmap._kernels.witnesses import join, store
+from driftmap._kernels.witnesses import box_of, join, rejoin, remember, store
 
 SHORT_LIST = 16
 # A short list of neighbours pays off from this many multiplications per cell on.
 SHORT_LIST_FROM = 100_000
+MOST = 3
+"""One in so many rows may be compared with all landmarks, before that is better done for many rows at once."""
 
 
 # Sorting and counting are spelt out below: numpy's functions take seconds to compile, and there are few landmarks.
@@ -178,19 +180,31 @@ def replace_paper(X, n, radius, records, chain, cells, slots, columns):
 
 @jit_inner
 def advance(
-    batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, slots, columns,
-    distances,
+    batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, boxes, slots,
+    columns, distances,
 ):  # fmt: skip
-    """Take in rows of a batch from i on, up to and with the first uncovered one, or until ``calm`` covered ones.
+    """Take in rows of a batch from i on, up to and with the first uncovered one.
 
-    Ends before a row that would have to be stored where there is no room for it, and at row ``stop``. Returns the rows
-    that are done, the number of stored points, whether the last row is uncovered, and the number of landmarks.
+    Ends before a row that would have to be stored where there is no room for it, at row ``stop``, and after ``calm``
+    rows that were compared with all landmarks, if most were. Returns the rows that are done, the number of stored
+    points, whether the last row is uncovered, and the number of landmarks.
     """
     m = by_arrival(cells, slots)
     take_columns(X, cells, slots, m, columns)
-    last = min(i + calm, stop)
-    while i < last:
+    compared, begun = 0, i
+    box, side = np.int64(0), np.sqrt(max(resolution, 0.0))
+    while i < stop:
         x = batch[i]
+        if witnesses is not None and side > 0:
+            box = box_of(x, side, boxes)
+            if rejoin(X, x, box, boxes, resolution, witnesses):
+                i += 1
+                continue
+        if compared == calm:
+            if i - begun < MOST * compared:
+                break
+            compared, begun = 0, i
+        compared += 1
         slot = np.int64(0)
         if m > 0:
             distances_to_all(x, columns, distances[:m])
@@ -198,17 +212,18 @@ def advance(
         if m > 0:
             slot = slots[p1]
         uncovered = d1 > radius  # also the very first point
-        if (
-            witnesses is not None
-            and resolution >= 0
-            and not uncovered
-            and join(X, records, chain, cells, slot, x, d1, resolution, witnesses, 0.0, np.inf, np.inf)
-        ):
-            i += 1
-            continue
+        if witnesses is not None and resolution >= 0 and not uncovered:
+            row = join(X, records, chain, cells, slot, x, d1, resolution, witnesses, 0.0, np.inf, np.inf)
+            if row >= 0:
+                if side > 0:
+                    remember(box, boxes, row)
+                i += 1
+                continue
         if n == limit:
             break
         store(batch, i, first, X, n, witnesses, 0.0)
+        if witnesses is not None and side > 0:
+            remember(box, boxes, n)
         if m == 0:
             cells[0].landmark = n
             d1 = 0.0
@@ -226,12 +241,12 @@ def advance(
 @jit
 def learn_tight(
     batch, i, stop, first, X, n, limit, radius, resolution, n_landmarks, calm, records, chain, cells, witnesses,
-    came, left, radii,
+    boxes, came, left, radii,
 ):  # fmt: skip
     """Take in rows of a batch from i on by the tight rule.
 
-    Row i is arrival ``first + i``. Stops at row ``stop``, after ``calm`` covered ones in a row, after too many events,
-    and before a row for which there is no room. Events go to ``came`` (numbers of the row and of the stored point that
+    Row i is arrival ``first + i``. Stops at row ``stop``, after ``calm`` rows without an event that were compared with all
+    landmarks (if most were), after too many events, and before a row for which there is no room. Events go to ``came`` (numbers of the row and of the stored point that
     became a landmark), ``left`` (-1: nobody) and ``radii`` (before, after). Returns the rows that are done, the number
     of stored points, the radius and the number of events.
     """
@@ -240,8 +255,8 @@ def learn_tight(
     events = 0
     while events < came.shape[0]:
         i, n, uncovered, m = advance(
-            batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, slots,
-            columns, distances,
+            batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, boxes,
+            slots, columns, distances,
         )  # fmt: skip
         if not uncovered:
             break
@@ -258,7 +273,7 @@ def learn_tight(
 @jit
 def learn_paper(
     batch, i, stop, first, X, n, limit, radius, resolution, n_landmarks, calm, records, chain, cells, witnesses,
-    came, left, radii,
+    boxes, came, left, radii,
 ):  # fmt: skip
     """As :func:`learn_tight`, by Algorithm 2."""
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
@@ -266,8 +281,8 @@ def learn_paper(
     events = 0
     while events < came.shape[0]:
         i, n, uncovered, m = advance(
-            batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, slots,
-            columns, distances,
+            batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, boxes,
+            slots, columns, distances,
         )  # fmt: skip
         if not uncovered:
             break

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels import scan
-from driftmap._kernels.learn import exchange, learn_paper, learn_tight
+from driftmap._kernels.learn import MOST, exchange, learn_paper, learn_tight
 from driftmap._kernels.witnesses import take_rows
 from driftmap.landmarks.cover import Found, kind_of
 from driftmap.landmarks.memory import Memory
@@ -83,7 +83,7 @@ class EuclideanLearner:
         while i < len(batch):
             done, n, radius, events = self.compiled(
                 batch, i, len(batch), state.seen - i, self.space.rows, state.n, limit, state.radius, resolution,
-                self.n_landmarks, calm, state.records, state.chain, state.cells, state.witnesses,
+                self.n_landmarks, calm, state.records, state.chain, state.cells, state.witnesses, state.boxes,
                 self.came, self.left, self.radii,
             )  # fmt: skip
             if done == i and self.memory is not None:  # the next arrival must be stored, and there is no room
@@ -134,12 +134,12 @@ class EuclideanLearner:
                 covered = product.scan(batch, i, last, state.radius, self.found)
             else:
                 covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, *self.found)
-            taken, n = take_rows(
+            taken, n, hits = take_rows(
                 batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
-                state.records, state.chain, state.cells, state.witnesses, *self.found,
+                state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
             )  # fmt: skip
             i = self._done(i, i + taken, n, state.radius)
-            if i < last:
+            if i < last or MOST * (taken - hits) < taken:  # few need to be compared with all landmarks
                 break
         return i
 

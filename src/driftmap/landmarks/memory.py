@@ -153,6 +153,7 @@ class Memory:
         state.witnesses[: len(ids)] = state.witnesses[ids]
         self.space.retain(ids)
         state.n, state.oldest = len(ids), 0
+        state.boxes[:] = -1  # they know the witnesses by their old numbers
         state.refill(slots, records)
 
 

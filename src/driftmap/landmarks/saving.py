@@ -79,6 +79,7 @@ def pack_selector(selector: OnlineLandmarks, arrays: Arrays) -> dict[str, Any]:
         "cells": flatten(state.cells[["landmark", "cost", "reach", "size", "certain"]], "cells", arrays),
         "records": flatten(state.records[np.concatenate(order)], "records", arrays),
         "witnesses": None,
+        "boxes": flatten(state.boxes if state.resolution > 0 else state.boxes[:0], "boxes", arrays),
         "events": flatten(_table(state.events), "events", arrays),
         "timed": getattr(selector, "_timed", None),
     }
@@ -130,6 +131,11 @@ def unpack_selector(selector: OnlineLandmarks, packed: dict[str, Any], arrays: A
         raise ValueError(f"it holds {len(space)} points, not {scalars['n']}")
     state.reserve(scalars["n"])
     _fill(state, scalars, {name: rebuild(packed[name], arrays) for name in ("cells", "records", "witnesses")})
+    boxes = rebuild(packed["boxes"], arrays)
+    if len(boxes):
+        if len(boxes) != len(state.boxes) or not _within(boxes, -1, scalars["n"]):
+            raise ValueError("its boxes hold witnesses that are not there")
+        state.boxes[:] = boxes
     state.events.extend(_events(rebuild(packed["events"], arrays)))
     if packed["timed"] is not None:
         selector._timed = packed["timed"]
