@@ -14,6 +14,20 @@ def squared_distance(x, y):
 
 
 @jit_inner
+def squared_within(x, y, limit):
+    """As :func:`squared_distance` where that is at most the limit; else something larger than the limit, sooner."""
+    total = 0.0
+    k, d = 0, x.shape[0]
+    while k < d and total <= limit:
+        stop = min(k + 16, d)
+        while k < stop:
+            gap = x[k] - y[k]
+            total += gap * gap
+            k += 1
+    return total
+
+
+@jit_inner
 def squared_distances(x, y, z):
     """Squared distances of x to y and to z: two sums side by side take the time of one."""
     to_y, to_z = 0.0, 0.0

@@ -245,10 +245,10 @@ def learn_tight(
 ):  # fmt: skip
     """Take in rows of a batch from i on by the tight rule.
 
-    Row i is arrival ``first + i``. Stops at row ``stop``, after ``calm`` rows without an event that were compared with all
-    landmarks (if most were), after too many events, and before a row for which there is no room. Events go to ``came`` (numbers of the row and of the stored point that
-    became a landmark), ``left`` (-1: nobody) and ``radii`` (before, after). Returns the rows that are done, the number
-    of stored points, the radius and the number of events.
+    Row i is arrival ``first + i``. Stops at row ``stop``, after ``calm`` rows without an event that were compared with
+    all landmarks (if most were), after too many events, and before a row for which there is no room. Events go to
+    ``came`` (numbers of the row and of the stored point that became a landmark), ``left`` (-1: nobody) and ``radii``
+    (before, after). Returns the rows that are done, the number of stored points, the radius and the number of events.
     """
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
     columns = np.empty((X.shape[1], n_landmarks + 1))

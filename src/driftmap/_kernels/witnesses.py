@@ -4,7 +4,7 @@ import numpy as np
 
 from driftmap._kernels.cells import SLACK, TINY, add_record
 from driftmap._kernels.compiler import jit, jit_inner
-from driftmap._kernels.distances import squared_distance
+from driftmap._kernels.distances import squared_distance, squared_within
 from driftmap.state import BLOCK
 
 GENERATIONS = 8
@@ -24,18 +24,35 @@ WAYS = 2
 
 
 @jit_inner
+def sign(j):
+    """1 or -1, as good as at random."""
+    return 1.0 if (j * 2654435761 >> 7) & 1 else -1.0
+
+
+@jit_inner
 def box_of(x, side, boxes):
     """Where the witnesses of x's box are remembered: points with the same few signed sums of coordinates, in steps.
 
     A guess that costs next to nothing: whether such a witness is near is always measured.
     """
-    axes = min(AXES, x.shape[0])
+    d = x.shape[0]
+    axes = min(AXES, d)
+    a, b, c, e = 0.0, 0.0, 0.0, 0.0  # side by side they take the time of one
+    whole = d - d % AXES
+    for j in range(0, whole, AXES):
+        a += sign(j) * x[j]
+        b += sign(j + 1) * x[j + 1]
+        c += sign(j + 2) * x[j + 2]
+        e += sign(j + 3) * x[j + 3]
+    if whole < d:
+        a += sign(whole) * x[whole]
+    if whole + 1 < d:
+        b += sign(whole + 1) * x[whole + 1]
+    if whole + 2 < d:
+        c += sign(whole + 2) * x[whole + 2]
     number = np.uint64(14695981039346656037)
     for axis in range(axes):
-        total = 0.0
-        for j in range(axis, x.shape[0], axes):
-            total += x[j] if (j * 2654435761 >> 7) & 1 else -x[j]
-        step = np.floor(total / side)
+        step = np.floor((a if axis == 0 else b if axis == 1 else c if axis == 2 else e) / side)
         if not abs(step) < 1e15:
             step = 0.0
         number = (number ^ np.uint64(np.int64(step))) * np.uint64(1099511628211)
@@ -51,14 +68,27 @@ def rejoin(X, x, box, boxes, resolution, witnesses):
         if row < 0:
             return False
         y = X[row]
-        t = 0.0
-        for k in range(x.shape[0]):
-            gap = x[k] - y[k]
-            t += gap * gap
-        if t <= resolution:
-            witnesses[row].weight += 1.0
-            witnesses[row].spread = max(witnesses[row].spread, np.sqrt(t))
-            return True
+        a, b, c, e = 0.0, 0.0, 0.0, 0.0
+        whole = x.shape[0] - x.shape[0] % 4
+        for k in range(0, whole, 4):
+            a += (x[k] - y[k]) ** 2
+            b += (x[k + 1] - y[k + 1]) ** 2
+            c += (x[k + 2] - y[k + 2]) ** 2
+            e += (x[k + 3] - y[k + 3]) ** 2
+        for k in range(whole, x.shape[0]):
+            a += (x[k] - y[k]) ** 2
+        t = (a + b) + (c + e)
+        if t > resolution * SLACK:
+            continue
+        # Summed in another order it may be off in the last digits: where these count, it is summed in the usual one.
+        witness = witnesses[row]
+        if t * SLACK > min(resolution, witness.spread * witness.spread):
+            t = squared_distance(x, y)
+            if t > resolution:
+                continue
+            witness.spread = max(witness.spread, np.sqrt(t))
+        witness.weight += 1.0
+        return True
     return False
 
 
@@ -89,7 +119,7 @@ def join(X, records, chain, cells, slot, x, d1, resolution, witnesses, now, wind
         for i in range(block * BLOCK, block * BLOCK + size):
             record = records[i]
             if low <= record.nearest <= high:
-                t = squared_distance(X[record.row], x)
+                t = squared_within(X[record.row], x, resolution)
                 if t <= resolution:
                     witness = witnesses[record.row]
                     if generation(witness.time, window) != generation(now, window):
@@ -157,7 +187,7 @@ def merge_cost(X, rows, groups, j, spread):
     least = np.inf
     for i in range(j):
         if groups[i] == groups[j]:
-            least = min(least, squared_distance(X[rows[j]], X[rows[i]]))
+            least = min(least, squared_within(X[rows[j]], X[rows[i]], least))
     return np.sqrt(least) + spread
 
 
@@ -169,6 +199,7 @@ def merge_cell(X, rows, groups, to_landmark, resolution, witnesses, gone):
     """
     kept = np.empty(len(rows), np.int64)
     count = 0
+    limit = resolution * resolution * SLACK
     for j in range(len(rows)):
         witness = witnesses[rows[j]]
         merged = False
@@ -176,7 +207,7 @@ def merge_cell(X, rows, groups, to_landmark, resolution, witnesses, gone):
             k = kept[i]
             if groups[k] != groups[j] or abs(to_landmark[k] - to_landmark[j]) > resolution * SLACK:
                 continue
-            t = np.sqrt(squared_distance(X[rows[j]], X[rows[k]]))
+            t = np.sqrt(squared_within(X[rows[j]], X[rows[k]], limit))
             if t + witness.spread <= resolution:
                 other = witnesses[rows[k]]
                 other.weight += witness.weight

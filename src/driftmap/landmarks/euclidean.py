@@ -139,7 +139,7 @@ class EuclideanLearner:
                 state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
             )  # fmt: skip
             i = self._done(i, i + taken, n, state.radius)
-            if i < last or MOST * (taken - hits) < taken:  # few need to be compared with all landmarks
+            if i < last or (look == ROWS and MOST * (taken - hits) < taken):  # few need to be compared with landmarks
                 break
         return i
 
