@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from benchmarks.peers.report import SIGMA
 
-matplotlib.use("Agg")
-
-OURS, OTHER, INK, GRID = "#c2410c", "#33658a", "#222222", "#dddddd"
+OURS, OTHER, GRID = "#c2410c", "#33658a", "#dddddd"
+Labelled = list[tuple[float, float, dict[str, Any]]]
 
 
 def spread(wanted: list[float], gap: float, low: float, high: float) -> np.ndarray:
@@ -38,6 +38,11 @@ def _colour(row: dict[str, Any]) -> str:
     return OURS if row["label"].startswith("Driftmap") else OTHER
 
 
+def _label_style(row: dict[str, Any]) -> dict[str, Any]:
+    ours = _colour(row) == OURS
+    return {"fontsize": 8.5, "color": _colour(row), "fontweight": "bold" if ours else "normal"}
+
+
 def _plain(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=GRID, linewidth=0.6)
@@ -53,66 +58,79 @@ def _sigma(row: dict[str, Any]) -> tuple[float, bool] | None:
     return None
 
 
-def _labels(axes: Axes, points: list[tuple[float, float, dict[str, Any]]], x: float, gap: float) -> None:
-    """Names in a column at x (a fraction of the axes), each tied to its point."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    heights = [float(to_axes.transform((px, py))[1]) for px, py, _ in points]
-    for (px, py, row), height in zip(points, spread(heights, gap, 0.02, 0.98), strict=True):
-        axes.annotate(
-            row["label"],
-            (px, py),
-            xytext=(x, height),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=8.5,
-            color=_colour(row),
-            fontweight="bold" if _colour(row) == OURS else "normal",
-            arrowprops={"arrowstyle": "-", "color": _colour(row), "linewidth": 0.5, "alpha": 0.5, "shrinkB": 4},
-            annotation_clip=False,
-        )
-
-
 def rate_against_sigma(streams: list[dict[str, Any]], path: Path) -> None:
     """One panel per stream; up and to the left is better."""
     columns = min(2, len(streams))
     lines = -(-len(streams) // columns)
-    figure = Figure(figsize=(5.6 * columns, 4.1 * lines), layout="constrained")
+    figure = Figure(figsize=(5.6 * columns, 4.3 * lines), layout="constrained")
+    canvas = FigureCanvasAgg(figure)
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
     for axes in panels[len(streams) :]:
         axes.set_visible(False)
-    for axes, stream in zip(panels, streams, strict=False):
-        _panel(axes, stream)
-    figure.suptitle(
-        "New points placed per second against the stress of the map (up and left is better)", fontsize=12, color=INK
-    )
+    shown = [(axes, _panel(axes, stream)) for axes, stream in zip(panels, streams, strict=False)]
+    figure.suptitle("New points placed per second, and how true the map is: up and to the left is better", fontsize=12)
+    canvas.draw()  # the layout must be final before labels can avoid each other
+    figure.set_layout_engine("none")
+    for axes, points in shown:
+        _label_points(axes, points, canvas.get_renderer())
     figure.savefig(path, dpi=130)
 
 
-def _panel(axes: Axes, stream: dict[str, Any]) -> None:
+def _panel(axes: Axes, stream: dict[str, Any]) -> Labelled:
+    """Draw one stream's points and return them."""
     rows = [(_sigma(row), row) for row in stream["rows"]]
     shown = [(sigma, row) for sigma, row in rows if sigma and not isinstance(row["place_rate"], dict)]
-    absent = [row["label"] for sigma, row in rows if not any(row is seen for _, seen in shown)]
-    points = []
+    absent = [row["label"] for row in stream["rows"] if not any(row is seen for _, seen in shown)]
     for (sigma, final), row in shown:
         face = _colour(row) if final else "white"
         axes.plot(sigma, row["place_rate"], "o", color=_colour(row), markerfacecolor=face, markersize=7)
-        points.append((sigma, row["place_rate"], row))
     axes.set_yscale("log")
-    axes.set_xlim(0, 1.06 * max([sigma for sigma, _, _ in points], default=1.0))
+    axes.set_xlim(0, 1.15 * max((sigma for (sigma, _), _ in shown), default=1.0))
     axes.margins(y=0.12)
     _plain(axes)
-    axes.set_title(stream["name"], loc="left", fontsize=11, color=INK)
-    axes.set_xlabel(
-        f"stress {SIGMA} of all points" + (f"\nnot shown: {', '.join(absent)}" if absent else ""), fontsize=9
-    )
+    axes.set_title(stream["name"], loc="left", fontsize=11)
+    notes = [f"not shown, cannot place or gave no map: {', '.join(absent)}"] if absent else []
+    if not all(final for (_, final), _ in shown):
+        notes.append("open: the second half was only placed, for want of a map of all points")
+    axes.set_xlabel("\n".join([f"stress {SIGMA} of all points", *notes]), fontsize=9)
     axes.set_ylabel("new points per second", fontsize=9)
-    axes.figure.draw_without_rendering()
-    _labels(axes, points, 1.05, 0.075)
+    return [(sigma, row["place_rate"], row) for (sigma, _), row in shown]
+
+
+def _label_points(axes: Axes, points: Labelled, renderer: Any) -> None:
+    """Names beside their points: the nearest free place, tied to the point if that is not next to it."""
+    inside = axes.get_window_extent(renderer)
+    spots = [axes.transData.transform((x, y)) for x, y, _ in points]
+    taken = [Bbox.from_bounds(x - 6, y - 6, 12, 12) for x, y in spots]
+    places = [
+        (reach * np.cos(turn), reach * np.sin(turn))
+        for reach in (8, 14, 22, 30, 40, 52, 66, 90)
+        for turn in np.radians([0, 180, 90, 270, 30, -30, 150, 210, 60, -60, 120, 240])
+    ]
+    for x, y, row in points:
+        for dx, dy in places:
+            side = "center" if abs(dx) < 0.3 * abs(dy) else "left" if dx > 0 else "right"
+            where = {"xytext": (dx, dy), "textcoords": "offset points", "ha": side, "va": "center"}
+            text = axes.annotate(row["label"], (x, y), **where, **_label_style(row))
+            box = text.get_window_extent(renderer)
+            free = not box.count_overlaps(taken) and box.y0 > inside.y0 and box.y1 < inside.y1
+            if free and box.x0 > inside.x0 and box.x1 < inside.x1:
+                break
+            text.remove()
+        else:  # a crowd; better on top of something than not at all
+            dx, dy = 8, 0
+            text = axes.annotate(row["label"], (x, y), xytext=(dx, dy), textcoords="offset points", **_label_style(row))
+            box = text.get_window_extent(renderer)
+        taken.append(box)
+        if np.hypot(dx, dy) > 12:
+            tie = {"arrowstyle": "-", "color": _colour(row), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
+            axes.annotate("", (x, y), xytext=(dx, dy), textcoords="offset points", arrowprops=tie)
 
 
 def recent_sigma(rows: list[dict[str, Any]], path: Path) -> None:
     """A line per method, named at its end."""
     figure = Figure(figsize=(9.5, 5.6), layout="constrained")
+    FigureCanvasAgg(figure)
     axes = figure.subplots()
     ends = []
     for row in rows:
@@ -129,6 +147,16 @@ def recent_sigma(rows: list[dict[str, Any]], path: Path) -> None:
     axes.set_xlabel("points arrived")
     axes.set_ylabel(f"stress {SIGMA} of the latest 2,000 points")
     axes.set_title("A stream that drifts: solid lines learn on, dashed ones do not", loc="left", fontsize=12)
-    axes.figure.draw_without_rendering()
-    _labels(axes, ends, 1.03, 0.05)
+    figure.draw_without_rendering()
+    _label_ends(axes, ends)
     figure.savefig(path, dpi=130)
+
+
+def _label_ends(axes: Axes, ends: Labelled) -> None:
+    """Names in a column to the right of the axes, each tied to the end of its line."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    heights = [float(to_axes.transform((x, y))[1]) for x, y, _ in ends]
+    for (x, y, row), height in zip(ends, spread(heights, 0.045, 0.02, 0.98), strict=True):
+        tie = {"arrowstyle": "-", "color": _colour(row), "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
+        place = {"xytext": (1.04, height), "textcoords": "axes fraction", "va": "center", "annotation_clip": False}
+        axes.annotate(row["label"], (x, y), arrowprops=tie, **place, **_label_style(row))

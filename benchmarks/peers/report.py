@@ -10,8 +10,9 @@ PROTOCOL = """\
 Each method sees the first half of a stream in order of arrival (*fit*: until there is a map of these points), places
 the second half without learning from it (*place*: batches of 1,000; *one*: the median of {singles} points, one at a
 time), then takes the second half in (*add*: until there is a map of all points, by the means in column *by*). Every
-method and stream has a process of its own, {threads}, at most {limit:g} s and {memory:g} GB; compiled code is warmed up
-on 300 other points before the clock starts. *Memory* is the peak beyond imports, warm-up and the data.
+method and stream has a process of its own, {threads}, at most {limit:g} s and {memory:g} GB; {jobs}. Seconds are those
+of the processor, so that other work on the machine does not count. Compiled code is warmed up on 300 other points
+before the clock starts. *Memory* is the peak beyond imports, warm-up and the data.
 
 *{sigma}* is the normalised stress of the final map, as it is and after the best global scale; *{sigma} placed* that of
 the map whose second half was only placed (best scale). Smaller is truer. *Trust* is trustworthiness with {neighbours}
@@ -111,7 +112,14 @@ def _threads(n: int) -> str:
 def markdown(results: dict[str, Any]) -> str:
     """The whole report."""
     settings = results["settings"]
-    text = PROTOCOL.format(**settings | {"threads": _threads(results["machine"]["threads"]), "sigma": SIGMA})
+    text = PROTOCOL.format(
+        **settings
+        | {
+            "threads": _threads(results["machine"]["threads"]),
+            "jobs": "one process at a time" if settings["jobs"] == 1 else f"{settings['jobs']} processes at a time",
+            "sigma": SIGMA,
+        }
+    )
     parts = [f"`{settings['command']}`", setting(results["machine"]), text]
     for stream in results["streams"]:
         n, d = stream["shape"]
