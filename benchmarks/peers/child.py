@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.methods import BATCH, METHODS, Cannot, Method
+from benchmarks.peers.interface import BATCH, Cannot, Method
+from benchmarks.peers.methods import METHODS
 
 SINGLES = 200
 MOMENTS = 20

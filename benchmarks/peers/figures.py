@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,6 @@ from benchmarks.peers.report import SIGMA
 
 OURS, OTHER, GRID = "#c2410c", "#33658a", "#dddddd"
 Labelled = list[tuple[float, float, dict[str, Any]]]
-
-
-def spread(wanted: list[float], gap: float, low: float, high: float) -> np.ndarray:
-    """Positions at least `gap` apart and within bounds, near the wanted ones: labels that do not overlap."""
-    order = np.argsort(wanted, kind="stable")
-    places = np.array(wanted, dtype=float)[order]
-    gap = min(gap, (high - low) / max(len(places) - 1, 1))
-    for _ in range(500):
-        for i in range(len(places) - 1):
-            short = gap - (places[i + 1] - places[i])
-            if short > 0:
-                places[i] -= short / 2
-                places[i + 1] += short / 2
-        places = np.clip(places, low, high)
-    out = np.empty_like(places)
-    out[order] = places
-    return out
 
 
 def _colour(row: dict[str, Any]) -> str:
@@ -89,7 +73,7 @@ def _panel(axes: Axes, stream: dict[str, Any]) -> Labelled:
     axes.margins(y=0.12)
     _plain(axes)
     axes.set_title(stream["name"], loc="left", fontsize=11)
-    notes = [f"not shown, cannot place or gave no map: {', '.join(absent)}"] if absent else []
+    notes = textwrap.wrap(f"not shown, cannot place or gave no map: {', '.join(absent)}", 70) if absent else []
     if not all(final for (_, final), _ in shown):
         notes.append("open: the second half was only placed, for want of a map of all points")
     axes.set_xlabel("\n".join([f"stress {SIGMA} of all points", *notes]), fontsize=9)
@@ -123,40 +107,36 @@ def _label_points(axes: Axes, points: Labelled, renderer: Any) -> None:
             box = text.get_window_extent(renderer)
         taken.append(box)
         if np.hypot(dx, dy) > 12:
-            tie = {"arrowstyle": "-", "color": _colour(row), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
+            tie = {"arrowstyle": "-", "color": _colour(row), "linewidth": 0.6, "shrinkA": 7, "shrinkB": 4}
             axes.annotate("", (x, y), xytext=(dx, dy), textcoords="offset points", arrowprops=tie)
 
 
+def _followed(row: dict[str, Any]) -> list[float]:
+    return row["sigma" if row["has_scale"] else "sigma_scaled"]
+
+
 def recent_sigma(rows: list[dict[str, Any]], path: Path) -> None:
-    """A line per method, named at its end."""
-    figure = Figure(figsize=(9.5, 5.6), layout="constrained")
+    """A panel per peer, with Driftmap in each: nine restless lines in one would be a tangle."""
+    ours = [row for row in rows if row["method"] == "driftmap"]
+    peers = [row for row in rows if row["method"] != "driftmap"]
+    columns = min(4, max(1, len(peers)))
+    lines = max(1, -(-len(peers) // columns))
+    figure = Figure(figsize=(2.9 * columns + 0.4, 2.5 * lines + 0.6), layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    for axes in panels[len(peers) :]:
+        axes.set_visible(False)
+    for axes, row in zip(panels, peers, strict=False):
+        _plain(axes)
+        for line, colour, width in [(row, OTHER, 1.5), *((line, OURS, 2.2) for line in ours)]:
+            axes.plot(np.array(line["seen"]) / 1e3, _followed(line), color=colour, linewidth=width)
+        kind = "learns on" if row["learns"] else "fitted once" if row["method"] != "river" else "nothing to learn"
+        axes.set_title(f"{row['label']} ({kind})", loc="left", fontsize=9.5, color=OTHER)
+        axes.set_ylim(bottom=0)
+    for line in ours:
+        end = (line["seen"][-1] / 1e3, _followed(line)[-1])
+        panels[0].annotate(line["label"], end, (-4, -9), textcoords="offset points", ha="right", **_label_style(line))
+    figure.suptitle("A stream that drifts: how true the map is for the latest 2,000 points", fontsize=12)
+    figure.supxlabel("thousand points arrived", fontsize=9)
+    figure.supylabel(f"stress {SIGMA} of the latest 2,000 points", fontsize=9)
     FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    ends = []
-    for row in rows:
-        if row["seen"]:
-            sigma = row["sigma" if row["has_scale"] else "sigma_scaled"]
-            width = 2.4 if _colour(row) == OURS else 1.3
-            style = "-" if row["learns"] else (0, (4, 2))
-            axes.plot(row["seen"], sigma, color=_colour(row), linewidth=width, linestyle=style)
-            ends.append((row["seen"][-1], sigma[-1], row))
-    axes.set_ylim(bottom=0)
-    axes.set_xlim(0, max((end for end, _, _ in ends), default=1))
-    _plain(axes)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_xlabel("points arrived")
-    axes.set_ylabel(f"stress {SIGMA} of the latest 2,000 points")
-    axes.set_title("A stream that drifts: solid lines learn on, dashed ones do not", loc="left", fontsize=12)
-    figure.draw_without_rendering()
-    _label_ends(axes, ends)
     figure.savefig(path, dpi=130)
-
-
-def _label_ends(axes: Axes, ends: Labelled) -> None:
-    """Names in a column to the right of the axes, each tied to the end of its line."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    heights = [float(to_axes.transform((x, y))[1]) for x, y, _ in ends]
-    for (x, y, row), height in zip(ends, spread(heights, 0.045, 0.02, 0.98), strict=True):
-        tie = {"arrowstyle": "-", "color": _colour(row), "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
-        place = {"xytext": (1.04, height), "textcoords": "axes fraction", "va": "center", "annotation_clip": False}
-        axes.annotate(row["label"], (x, y), arrowprops=tie, **place, **_label_style(row))
