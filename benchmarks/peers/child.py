@@ -1,0 +1,193 @@
+"""What is timed, in a process of its own: python -m benchmarks.peers.child job.json
+
+A job names a method, a file of points, the place for answers and the limit of memory. Every finished stage is
+one line of JSON, so that what was done before a limit is kept. Compiled code is warmed up first on 300 other points;
+imports, warm-up and reading the points count neither as time nor as memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import resource
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.interface import BATCH, Cannot, Method
+from benchmarks.peers.methods import METHODS
+
+SINGLES = 200
+MOMENTS = 20
+RECENT = 2_000
+
+
+class Answers:
+    """Stages that succeed are written with their numbers, others with the reason; False then."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, **answer: Any) -> None:
+        """One line, at once."""
+        with self.path.open("a") as file:
+            file.write(json.dumps(answer) + "\n")
+
+    def stage(self, name: str, run: Callable[[], dict[str, Any]]) -> bool:
+        """Run a stage and say how it went."""
+        try:
+            self.write(stage=name, **run())
+            return True
+        except Cannot as answer:
+            self.write(stage=name, no=str(answer))
+        except MemoryError:
+            self.write(stage=name, no="out of memory (> {memory} GB)")
+        except Exception as error:  # whatever a peer raises is its answer
+            self.write(stage=name, no=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        return False
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of the processor and result: what else runs on the machine does not count."""
+    start = time.process_time()
+    result = run()
+    return time.process_time() - start, result
+
+
+def checked(Y: Any, n: int) -> np.ndarray:
+    """A map has a finite position for every point."""
+    Y = np.array(Y, dtype=np.float64)
+    if Y.shape != (n, 2) or not np.isfinite(Y).all():
+        raise ValueError(f"the map has shape {Y.shape}, {np.count_nonzero(~np.isfinite(Y))} numbers not finite")
+    return Y
+
+
+def in_batches(method: Method, X: np.ndarray) -> np.ndarray:
+    """Place points, 1,000 at a time."""
+    return np.concatenate([method.place(X[a : a + BATCH]) for a in range(0, len(X), BATCH)])
+
+
+def warm_up(key: str, n: int, d: int) -> None:
+    """Let compilers run before the clock does, through each operation; what fails here will fail again."""
+    X = np.random.default_rng(1).standard_normal((300, d))
+    method = METHODS[key]()
+    for options in method.rehearsals(n):
+        method.options = options
+        for run in (
+            lambda: method.fit(X[:150]),
+            lambda: method.place(X[150:]),
+            lambda: method.place(X[:1]),
+            lambda: method.add(X[150:], X),
+        ):
+            with contextlib.suppress(Exception):
+                run()
+
+
+def peak_memory() -> float:
+    """The most this process has held, in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss would also count what the parent held when it started this process
+        return float(re.search(r"VmHWM:\s*(\d+) kB", status.read_text())[1]) / 1e3
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def forget_peak() -> None:
+    """Where Linux allows it, let the peak begin at what is held now: compilers have held more."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def halves(method: Method, X: np.ndarray, half: int, answers: Answers, folder: Path) -> None:
+    """Fit the first half, place the second, then add it."""
+    old, new = X[:half], X[half:]
+
+    def keep(name: str, Y: Any, n: int) -> None:
+        np.save(folder / f"{name}.npy", checked(Y, n))
+
+    def fit() -> dict[str, Any]:
+        seconds, Y = timed(lambda: method.fit(old))
+        answer = {"seconds": seconds, "megabytes": peak_memory() - base}
+        keep("fit", Y, len(old))
+        return answer
+
+    def place() -> dict[str, Any]:
+        seconds, Y = timed(lambda: in_batches(method, new))
+        answer = {"rate": len(new) / seconds, "megabytes": peak_memory() - base}
+        keep("place", Y, len(new))
+        return answer
+
+    def single() -> dict[str, Any]:
+        rows = new[np.linspace(0, len(new) - 1, min(SINGLES, len(new))).astype(int)]
+        return {"milliseconds": 1e3 * float(np.median([timed(lambda x=x: method.place(x[None]))[0] for x in rows]))}
+
+    def add() -> dict[str, Any]:
+        seconds, Y = timed(lambda: method.add(new, X))
+        answer = {"seconds": seconds, "megabytes": peak_memory() - base}
+        keep("add", Y, len(X))
+        return answer
+
+    base = peak_memory()
+    if answers.stage("fit", fit):
+        if answers.stage("place", place):
+            answers.stage("single", single)
+        answers.stage("add", add)
+
+
+def moments(n: int) -> list[int]:
+    """About 20 evenly spaced numbers of arrivals, the last of them n."""
+    return [n * (i + 1) // MOMENTS for i in range(MOMENTS)]
+
+
+def follow(method: Method, X: np.ndarray, answers: Answers, folder: Path) -> None:
+    """Fit up to the first moment; then learn what can be learnt, and place the latest points."""
+    ends = moments(len(X))
+
+    def step(start: int, end: int) -> dict[str, Any]:
+        if start == 0:
+            method.fit(X[:end])
+        elif method.adds != "refit":
+            method.learn(X[start:end])
+        recent = X[max(0, end - RECENT) : end]
+        np.save(folder / f"{end}.npy", checked(in_batches(method, recent), len(recent)))
+        return {"seen": end}
+
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        if not answers.stage(f"moment {end}", lambda start=start, end=end: step(start, end)):
+            return
+
+
+def main() -> None:
+    """Do one job."""
+    warnings.simplefilter("ignore")
+    job = json.loads(Path(sys.argv[1]).read_text())
+    folder = Path(sys.argv[1]).parent
+    answers = Answers(folder / "answers.jsonl")
+    try:
+        method = METHODS[job["method"]]()
+    except ImportError as error:
+        answers.write(stage="import", no=f"not installed: {error}")
+        return
+    X = np.load(job["points"])
+    if job["kind"] == "halves":
+        warm_up(job["method"], *X.shape)
+    limit = int(job["memory"] * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    answers.write(stage="ready", seconds=time.process_time())
+    forget_peak()
+    if job["kind"] == "halves":
+        halves(method, X, job["half"], answers, folder)
+    else:
+        follow(method, X, answers, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""The table in Markdown; a cell that has no number says "no", and a note under the table says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+SIGMA = "\u03c3"
+PROTOCOL = """\
+Each method sees the first half of a stream in order of arrival (*fit*: until there is a map of these points), places
+the second half without learning from it (*place*: batches of 1,000; *one*: the median of {singles} points, one at a
+time), then takes the second half in (*add*: until there is a map of all points, by the means in column *by*). Every
+method and stream has a process of its own, {threads}, at most {limit:g} s and {memory:g} GB; {jobs}. Seconds are those
+of the processor, so that other work on the machine does not count. Compiled code is warmed up on 300 other points
+before the clock starts. *Memory* is the peak beyond imports, warm-up and the data.
+
+*{sigma}* is the normalised stress of the final map, as it is and after the best global scale; *{sigma} placed* that of
+the map whose second half was only placed (best scale). Smaller is truer. *Trust* is trustworthiness with {neighbours}
+neighbours, larger is better. *Moved* is how far the points of the first half went when the second was added, relative
+to the diameter of their map, without alignment: median and largest. The measures take all points, and of a stream
+longer than {all_pairs:,} a random sample of {sample:,}."""
+
+Cell = float | dict[str, Any]
+
+
+def _number(digits: int) -> Callable[[float], str]:
+    return lambda value: f"{value:,.{digits}f}"
+
+
+def _significant(value: float) -> str:
+    """Two significant digits of small numbers, whole numbers with commas of large ones."""
+    if value >= 100:
+        return f"{float(f'{value:.3g}'):,.0f}"
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+
+
+COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("fit, s", "fit_seconds", _significant),
+    ("place, points/s", "place_rate", _significant),
+    ("one, ms", "place_ms", _significant),
+    ("add, s", "add_seconds", _significant),
+    ("memory, MB", "memory_mb", lambda value: f"{value:,.0f}" if value >= 1 else "< 1"),
+    (f"{SIGMA} as is", "final_sigma", _number(3)),
+    (f"{SIGMA} scaled", "final_sigma_scaled", _number(3)),
+    (f"{SIGMA} placed", "placed_sigma_scaled", _number(3)),
+    ("trust", "final_trust", _number(3)),
+    ("moved, median", "moved_median", _number(3)),
+    ("moved, max", "moved_max", _number(3)),
+)
+
+
+class Notes:
+    """Reasons, numbered in the order in which they are first needed."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def cell(self, value: Cell, show: Callable[[float], str]) -> str:
+        """A number, or "no" and the number of the note."""
+        if not isinstance(value, dict):
+            return show(value)
+        if value["no"] not in self.reasons:
+            self.reasons.append(value["no"])
+        return f"no [{self.reasons.index(value['no']) + 1}]"
+
+    def lines(self) -> list[str]:
+        """The notes; a vertical bar would end a cell."""
+        return [f"[{i + 1}] {reason}" for i, reason in enumerate(self.reasons)]
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """One stream's table with its notes."""
+    notes = Notes()
+    head = ["method", "by", *(title for title, _, _ in COLUMNS)]
+    lines = ["| " + " | ".join(head) + " |", "|---" * 2 + "|---:" * len(COLUMNS) + "|"]
+    for row in rows:
+        cells = [notes.cell(row[key], show) for _, key, show in COLUMNS]
+        lines.append(f"| {row['label']} | {row['adds']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines + ([""] + ["  \n".join(notes.lines())] if notes.reasons else []))
+
+
+def followed(rows: list[dict[str, Any]]) -> str:
+    """Sigma of the latest points: at a few moments, and the mean of all."""
+    longest = max(rows, key=lambda row: len(row["seen"]))["seen"]
+    if not longest:
+        return "No method followed the stream."
+    shown = sorted({longest[i] for i in (0, len(longest) // 4, len(longest) // 2, 3 * len(longest) // 4, -1)})
+    lines = ["| method | learns | " + " | ".join(f"{n:,}" for n in shown) + " | mean of all |"]
+    lines.append("|---|---" + "|---:" * (len(shown) + 1) + "|")
+    notes = Notes()
+    for row in rows:
+        sigma = dict(zip(row["seen"], row["sigma" if row["has_scale"] else "sigma_scaled"], strict=True))
+        why = {"no": row["no"] or "not reached"}
+        cells = [notes.cell(sigma.get(n, why), _number(3)) for n in shown]
+        mean = sum(sigma.values()) / len(sigma) if len(sigma) == len(longest) else why
+        learns = "yes" if row["learns"] else "no"
+        lines.append(f"| {row['label']} | {learns} | " + " | ".join([*cells, notes.cell(mean, _number(3))]) + " |")
+    return "\n".join(lines + ([""] + ["  \n".join(notes.lines())] if notes.reasons else []))
+
+
+def setting(machine: dict[str, Any]) -> str:
+    """One line: the machine and the versions."""
+    versions = ", ".join(f"{package} {version}" for package, version in machine["versions"].items())
+    cores = f"{machine['cores']} cores, {_threads(machine['threads'])}"
+    return f"{machine['cpu']}, {cores}, {machine['system']}, Python {machine['python']}; {versions}."
+
+
+def _threads(n: int) -> str:
+    return "one thread" if n == 1 else f"{n} threads"
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The whole report."""
+    settings = results["settings"]
+    text = PROTOCOL.format(
+        **settings
+        | {
+            "threads": _threads(results["machine"]["threads"]),
+            "jobs": "one process at a time" if settings["jobs"] == 1 else f"{settings['jobs']} processes at a time",
+            "sigma": SIGMA,
+        }
+    )
+    parts = [f"`{settings['command']}`", setting(results["machine"]), text]
+    for stream in results["streams"]:
+        n, d = stream["shape"]
+        parts += [f"## {stream['name']}: {n:,} points of {d} numbers", table(stream["rows"])]
+    parts += [f"{name}: no data, {why}" for name, why in results["missing"].items()]
+    if results["followed"]:
+        parts += [
+            "## Recent points under drift",
+            f"{SIGMA} of the latest {settings['recent']:,} points of the drifting stream, after so many arrivals. A "
+            "method that does not learn was fitted once, to the first column's arrivals, and places the others. "
+            "Driftmap, IncrementalPCA and river's projection as they are, others after the best scale at each moment.",
+            followed(results["followed"]),
+        ]
+    return "\n\n".join(parts) + "\n"
