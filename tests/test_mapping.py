@@ -105,3 +105,19 @@ def test_threads_do_not_get_into_each_others_way():
     with ThreadPoolExecutor(8) as pool:
         for _ in range(5):
             assert [out.tobytes() for out in pool.map(mapper.transform, np.split(X, 8))] == expected
+
+
+def test_threads_change_no_coordinate():
+    X = np.random.default_rng(0).standard_normal((10_000, 4))
+    for params in ({}, {"embedding": "lmds"}, {"metric": "manhattan"}):
+        mapper = DriftMap(n_landmarks=10, **params).fit(X[:500])
+        alone = mapper.transform(X)
+        for n_jobs in (2, -1):
+            np.testing.assert_array_equal(mapper.set_params(n_jobs=n_jobs).transform(X), alone)
+
+
+def test_single_precision_is_mapped_as_its_values():
+    X = np.random.default_rng(0).standard_normal((10_000, 4)).astype(np.float32)
+    single, double = DriftMap(n_landmarks=10).fit(X), DriftMap(n_landmarks=10).fit(X.astype(np.float64))
+    np.testing.assert_array_equal(single.landmark_indices_, double.landmark_indices_)
+    np.testing.assert_array_equal(single.transform(X), double.transform(X.astype(np.float64)))

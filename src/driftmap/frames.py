@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,14 +65,20 @@ class Frame(NamedTuple):
         """Positions of points from their distances to the landmarks."""
         return move(self.embedding.place(distances), self.rotation, self.translation)
 
-    def place_queries(self, space: Space, queries: Any) -> Array:
-        """Positions of checked points that are not stored."""
+    def place_queries(self, space: Space, queries: Any, n_jobs: int = 1) -> Array:
+        """Positions of checked points that are not stored; each by itself, so threads change nothing."""
+        parts = [queries[i : i + ROWS] for i in range(0, len(queries), ROWS)]
+        if n_jobs > 1 and len(parts) > 1:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                return np.concatenate(list(pool.map(lambda part: self._place_part(space, part), parts)))
         if self.rows is not None and queries.dtype == np.float64:
             return self.rows.place(queries)
-        parts = (queries[i : i + ROWS] for i in range(0, len(queries), ROWS))
+        return np.concatenate([self._place_part(space, part) for part in parts])
+
+    def _place_part(self, space: Space, queries: Any) -> Array:
         if self.rows is not None:  # single precision is converted part by part, never as a whole
-            return np.concatenate([self.rows.place(part.astype(np.float64)) for part in parts])
-        return np.concatenate([self.place(self.distances(space, part)) for part in parts])
+            return self.rows.place(np.asarray(queries, dtype=np.float64))
+        return self.place(self.distances(space, queries))
 
     def distances(self, space: Space, queries: Any) -> Array:
         """Distances of checked points to the landmarks."""

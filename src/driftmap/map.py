@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -61,6 +62,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     memory, window, half_life, replace_on
         How many points are remembered, how long, and when landmarks are replaced; see
         :class:`~driftmap.landmarks.OnlineLandmarks`.
+    n_jobs : int or None
+        Threads that place the rows of large batches; None: one, -1: one per core. They change no coordinate.
     random_state : int, RandomState or None
         For embeddings that need random numbers; those above do not.
 
@@ -92,6 +95,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         window: Any = None,
         half_life: Any = None,
         replace_on: str | Detector = "uncovered",
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -106,6 +110,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.window = window
         self.half_life = half_life
         self.replace_on = replace_on
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     # --- learning ---
@@ -202,7 +207,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _place(self, X: Any, named: bool = False) -> Array:
         """Place points; ``named`` ones may come with the names of their features, which are checked."""
         queries = self._queries(X, named)
-        return self._present_frame().place_queries(self._selector._fitted_space(), queries)
+        n_jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        return self._present_frame().place_queries(self._selector._fitted_space(), queries, n_jobs)
 
     def trust(self, X: Any) -> Trust:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
