@@ -58,9 +58,7 @@ def single_rows(times: int) -> None:
     """One row at a time."""
     from driftmap import DriftMap
 
-    print(
-        "\n| embedding | d | transform of a row (us) | transform_one | partial_fit, transform | learn_one, transform_one |"
-    )
+    print("\n| embedding | d | transform of a row (us) | transform_one | partial_fit too | learn_one too |")
     print("|---|---|---|---|---|---|")
     for embedding in GOALS:
         for d in DIMENSIONS:
