@@ -157,10 +157,20 @@ def displacement(before: Any, after: Any) -> Displacement:
     if old.shape != new.shape:
         raise ValueError(f"the maps must have the same shape, got {old.shape} and {new.shape}")
     moved = np.linalg.norm(new - old, axis=1)
-    diameter = max(float(cdist(old[a : a + ROWS], old).max()) for a in range(0, len(old), ROWS))
+    diameter = _diameter(old)
     if diameter == 0:
         return Displacement(*(0.0 if not moved.any() else float("inf") for _ in range(2)))
     return Displacement(float(np.median(moved)) / diameter, float(moved.max()) / diameter)
+
+
+def _diameter(X: Array) -> float:
+    """The largest distance between two points."""
+    reach = np.linalg.norm(X - X.mean(axis=0), axis=1)
+    far = X[np.argmax(np.linalg.norm(X - X[np.argmax(reach)], axis=1))]
+    least = np.linalg.norm(X - far, axis=1).max()  # some two points are so far apart
+    # Both ends of the longest distance are at least this far from the middle; most points are not.
+    outer = X[reach >= (least - reach.max()) * (1 - 1e-9)]
+    return max(float(cdist(outer[a : a + ROWS], outer).max()) for a in range(0, len(outer), ROWS))
 
 
 def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:

@@ -21,6 +21,8 @@ Ids = NDArray[np.int64]
 
 WORK = 500_000_000
 """Differences of coordinates that are worked out in a process without compiled code (about a second)."""
+PER_CALL, PER_POINT = 100_000, 50
+"""What it takes to bring the state up to date, in the same measure."""
 LOOK = 64
 
 
@@ -75,6 +77,7 @@ class SmallLearner:
     def _finish(self, n: int) -> None:
         """Bring the state up to date."""
         state = self.state
+        SmallLearner.work += PER_CALL + PER_POINT * n
         state.reserve(n)
         if state.witnesses is not None:
             state.witnesses["arrival"][:n], state.witnesses["weight"][:n] = np.arange(n), 1.0
