@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,10 @@ def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManag
     if args.contacts:
         return open_contacts(args.file, args.decay, args.columns)
     wanted = Wanted(args.columns, args.label, args.header, job.bad)
-    return open_table(args.file, wanted, once=args.online, follow=args.follow)
+    # A run that may be interrupted has to find its place in the file itself.
+    folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
+    spool = folder if job.path is None else None
+    return open_table(args.file, wanted, once=args.online, follow=args.follow, spool=spool)
 
 
 def _outputs(
