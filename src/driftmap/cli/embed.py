@@ -34,7 +34,6 @@ from driftmap.cli.resuming import check_columns, how_to_go_on, start_job
 from driftmap.cli.stopping import Stop, Stopped
 from driftmap.cli.tables import Table, Wanted, chunk_rows, open_table
 from driftmap.cli.writing import StandardOutput, Writer, new_file, new_table
-from driftmap.quality import landmark_stress
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
@@ -211,6 +210,8 @@ def _followed(job: Job) -> str:
 
 
 def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]:
+    from driftmap.quality import landmark_stress  # which takes long to import
+
     mapper = job.mapper
     return {
         "input": table.name,
