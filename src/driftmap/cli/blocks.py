@@ -123,7 +123,8 @@ class CSVBlocks:
 
     def __call__(self, block: bytes) -> tuple[Array, list[str] | None] | None:
         """Features and labels of all lines, or None where anything is out of the ordinary."""
-        if b'"' in block or not is_plain(block):
+        # A mark at the start of a block that is not the first belongs to a cell, but would be left out.
+        if b'"' in block or block.startswith(BOM) or not is_plain(block):
             return None
         options = self._csv.ReadOptions(**self._read, block_size=len(block) + 1)
         try:
