@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def read(name, monkeypatch, *, fast, rows=10, size=150, start=None, **wanted):
-    """Everything that a table gives: numbers, labels, how many lines were skipped, the place after every chunk, the error."""
+    """All that a table gives: numbers, labels, how many lines were skipped, the place after every chunk, the error."""
     bad = BadLines(skip=wanted.pop("skip", False))
     careful = []
     with monkeypatch.context() as patch:
@@ -343,6 +343,16 @@ def test_parquet_files_do_not_depend_on_how_rows_come(folder, monkeypatch):
     assert contents[0] == contents[1] == contents[2]
     assert pq.ParquetFile("a.parquet").metadata.num_row_groups == 3
     assert pq.read_table("a.parquet")["x"].to_pylist() == X[:, 0].tolist()
+
+
+def test_memory_does_not_grow_with_a_parquet_file(folder):
+    rows = np.random.default_rng(0).random((100_000, 8))
+    pq.write_table(pa.table(dict(zip("abcdefgh", rows.T, strict=True))), "t.parquet", row_group_size=1000)
+    before, most = pa.total_allocated_bytes(), 0
+    with open_table("t.parquet", Wanted(), once=False) as table:
+        for _ in table.chunks(1000):
+            most = max(most, pa.total_allocated_bytes() - before)
+    assert 0 < most < os.path.getsize("t.parquet") / 10
 
 
 def test_a_small_file_needs_no_other_library(folder):

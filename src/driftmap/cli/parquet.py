@@ -36,7 +36,8 @@ class ParquetTable:
         self.name, self.label = source.name, wanted.label
         self._given = 0
         try:
-            self._file = self._pa.parquet.ParquetFile(source.path)
+            # What is buffered beforehand is the whole file, however large it is.
+            self._file = self._pa.parquet.ParquetFile(source.path, pre_buffer=False)
         except (self._pa.ArrowException, OSError) as error:
             reason = "it is empty" if source.size == 0 else one_line(error)
             raise UserError(f"{self.name} cannot be read as Parquet: {reason}") from error
