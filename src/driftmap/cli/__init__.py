@@ -27,8 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            arguments = _parser().parse_args(argv)
-            arguments.argv = list(sys.argv[1:] if argv is None else argv)
+            words = list(sys.argv[1:] if argv is None else argv)
+            arguments = _parser(words).parse_args(words)
+            arguments.argv = words
             code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -45,11 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(one_line(error), 2)
 
 
-def _parser() -> Parser:
+def _parser(words: Sequence[str]) -> Parser:
+    # What other commands need takes long to import, and is of use only to those who ask for them or make a mistake.
+    named = [module for module in COMMANDS if words and module == f"{__name__}.{words[0]}"]
     parser = Parser(prog="driftmap", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"driftmap {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
-    for module in COMMANDS:
+    for module in named or COMMANDS:
         import_module(module).register(subparsers)
     return parser
 

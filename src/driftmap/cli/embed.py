@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,6 @@ from driftmap.cli.resuming import check_columns, how_to_go_on, start_job
 from driftmap.cli.stopping import Stop, Stopped
 from driftmap.cli.tables import Table, Wanted, chunk_rows, open_table
 from driftmap.cli.writing import StandardOutput, Writer, new_file, new_table
-from driftmap.quality import landmark_stress
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
@@ -125,7 +125,10 @@ def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManag
     if args.contacts:
         return open_contacts(args.file, args.decay, args.columns)
     wanted = Wanted(args.columns, args.label, args.header, job.bad)
-    return open_table(args.file, wanted, once=args.online, follow=args.follow)
+    # A run that may be interrupted has to find its place in the file itself.
+    folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
+    spool = folder if job.path is None else None
+    return open_table(args.file, wanted, once=args.online, follow=args.follow, spool=spool)
 
 
 def _outputs(
@@ -207,6 +210,8 @@ def _followed(job: Job) -> str:
 
 
 def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]:
+    from driftmap.quality import landmark_stress  # which takes long to import
+
     mapper = job.mapper
     return {
         "input": table.name,

@@ -10,11 +10,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from driftmap.cli import blocks
 from driftmap.cli.errors import UserError
 from driftmap.cli.lines import Lines
 from driftmap.cli.sources import Source
-from driftmap.cli.tables import Wanted, numbered
-from driftmap.cli.text import MISSING, Record, TextTable
+from driftmap.cli.tables import Position, Wanted, numbered
+from driftmap.cli.text import MISSING, BlockParser, Record, TextTable
 
 
 class SeparatedTable(TextTable):
@@ -26,6 +27,7 @@ class SeparatedTable(TextTable):
         first = next(rows, None)
         if first is None:
             return
+        behind = Position(0, lines.count, lines.tell())
         numeric = [_is_number(cell) for cell in first.cells]
         # Only where the first line does not settle it is the second one waited for.
         mixed = self._header == "auto" and any(numeric) and not all(numeric)
@@ -40,6 +42,7 @@ class SeparatedTable(TextTable):
             second = [first]
         else:
             lines.repeated = head
+            self._first = behind
             yield Record(first.line, [cell.strip() for cell in first.cells])
         yield from rows if self._jump(lines) else itertools.chain(second, rows)
 
@@ -49,6 +52,7 @@ class SeparatedTable(TextTable):
         # Decimal commas make semicolons usual in some countries; a comma in the first line settles it.
         delimiter = "\t" if tabs else next((mark for mark in ",;\t" if mark in head), ",")
         text = itertools.chain([head], lines)
+        self._delimiter = delimiter
         # Where bad lines are skipped or lines are waited for, one that opens a quote must not take all others with it.
         alone = self._bad.skip or self._source.follow
         rows = _EachLine(text, delimiter) if alone else csv.reader(text, delimiter=delimiter, strict=True)
@@ -73,6 +77,11 @@ class SeparatedTable(TextTable):
             else:
                 empty = empty or line
             line = lines.count + 1
+
+    def _block_parser(self) -> BlockParser | None:
+        if blocks.optional("pyarrow.csv") is None:
+            return None
+        return blocks.CSVBlocks(len(self._names), self._places, self._label_place, self._delimiter)
 
     def _numbers(self, cells: Sequence[str]) -> Iterable[float]:
         if "_" in "".join(cells):  # float takes 2013_01 for 201301
@@ -115,7 +124,7 @@ class JSONTable(TextTable):
                 value = self._value(string, lines.count)
                 if names is None:
                     names = list(value) if isinstance(value, dict) else numbered(len(value))
-                    kind = type(value)
+                    kind = self._kind = type(value)
                     yield Record(0, names)
                     if self._jump(lines):
                         continue
@@ -145,6 +154,11 @@ class JSONTable(TextTable):
             new = next(name for name in value if name not in names)
             raise UserError(f"{self.name}, line {line} has {new!r}, which the first line has not")
         return cells
+
+    def _block_parser(self) -> BlockParser | None:
+        if blocks.optional("orjson") is None:
+            return None
+        return blocks.JSONBlocks(self._names, self._places, self._label_place, arrays=self._kind is list)
 
     def _numbers(self, cells: Sequence[Any]) -> Iterable[float]:
         if any(type(cell) is not float and type(cell) is not int for cell in cells):

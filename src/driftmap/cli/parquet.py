@@ -1,4 +1,4 @@
-"""Parquet files, in batches; the only file that imports pyarrow."""
+"""Parquet files, in batches."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from driftmap.cli.errors import UserError, one_line
 from driftmap.cli.sources import Source
 from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, select
 
+GROUP = 2**16
+"""Rows that are written as one group."""
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -34,7 +36,8 @@ class ParquetTable:
         self.name, self.label = source.name, wanted.label
         self._given = 0
         try:
-            self._file = self._pa.parquet.ParquetFile(source.path)
+            # What is buffered beforehand is the whole file, however large it is.
+            self._file = self._pa.parquet.ParquetFile(source.path, pre_buffer=False)
         except (self._pa.ArrowException, OSError) as error:
             reason = "it is empty" if source.size == 0 else one_line(error)
             raise UserError(f"{self.name} cannot be read as Parquet: {reason}") from error
@@ -104,21 +107,34 @@ class ParquetTable:
 
 
 class ParquetWriter:
-    """Columns to a Parquet file, one row group per block."""
+    """Columns to a Parquet file, in row groups whose size does not depend on the blocks in which rows come."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
         self._pa = require_pyarrow()
         self._stream, self._names = stream, list(names)
         self._writer: Any = None
+        self._waiting: list[Any] = []
+        self._count = 0
 
     def write(self, columns: Sequence[list[str] | NDArray[Any]]) -> None:
         """Append rows, given column by column."""
         table = self._pa.table([self._pa.array(column) for column in columns], names=self._names)
+        self._waiting.append(table)
+        self._count += len(table)
+        if self._count >= GROUP:
+            rows = self._pa.concat_tables(self._waiting)
+            full = self._count - self._count % GROUP
+            self._write(rows.slice(0, full))
+            self._waiting, self._count = [rows.slice(full)], self._count - full
+
+    def _write(self, table: Any) -> None:
         if self._writer is None:
             self._writer = self._pa.parquet.ParquetWriter(self._stream, table.schema)
-        self._writer.write_table(table)
+        self._writer.write_table(table.combine_chunks(), row_group_size=GROUP)
 
     def close(self) -> None:
-        """Write the end of the file."""
+        """Write the rows that still wait, and the end of the file."""
+        if self._count:
+            self._write(self._pa.concat_tables(self._waiting))
         if self._writer is not None:
             self._writer.close()

@@ -15,6 +15,7 @@ from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.cli.job import Job
 from driftmap.cli.progress import Progress
 from driftmap.cli.tables import Array, Chunk, Table, chunk_rows
+from driftmap.cli.threads import in_parallel
 from driftmap.map import Trust
 
 Labels = list[str] | Array | None
@@ -100,16 +101,26 @@ def place(
     table: Table, mapper: DriftMap, scaling: Scaling | None, n: int, job: Job, *, with_trust: bool = False
 ) -> Iterator[Mapped]:
     """Map all rows in the frame of the landmarks that learning ended with."""
+
+    def work(chunk: Chunk) -> tuple[Array, Trust | None]:
+        features = chunk.features if scaling is None else scaling(chunk.features)
+        return mapper.transform(features), mapper.trust(features) if with_trust else None
+
     first = job.rows_before("mapping")
     with Progress("mapping", done=first) as progress:
-        for chunk in job.chunks("mapping", table, chunk_rows(table)):
-            with refused_by_library(), _dimensions_told_later():
-                features = chunk.features if scaling is None else scaling(chunk.features)
-                coordinates = mapper.transform(features)
-                trust = mapper.trust(features) if with_trust else None
-            progress.update(len(coordinates), chunk.fraction)
-            yield Mapped(first, chunk, coordinates, trust=trust)
-            first += len(coordinates)
+        chunks = job.chunks("mapping", table, chunk_rows(table))
+        # A run that can be interrupted counts a piece as done when it asks for the next, so it has one at a time.
+        placed = in_parallel(work, chunks) if job.path is None else ((chunk, work(chunk)) for chunk in chunks)
+        with contextlib.closing(placed):
+            while True:
+                with refused_by_library(), _dimensions_told_later():
+                    one = next(placed, None)
+                if one is None:
+                    break
+                chunk, (coordinates, trust) = one
+                progress.update(len(coordinates), chunk.fraction)
+                yield Mapped(first, chunk, coordinates, trust=trust)
+                first += len(coordinates)
     if first != n:
         raise UserError(f"{table.name} changed while it was read: it had {n} rows, then {first}")
 

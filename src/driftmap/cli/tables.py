@@ -17,9 +17,11 @@ from driftmap.cli.sources import Source, open_source
 
 Array = NDArray[np.float64]
 
-CHUNK_ROWS = 4096
+CHUNK_ROWS = 2**14
 CHUNK_CELLS = 2**19
 """Rows and cells read at a time, at most."""
+SMALL = 2**20
+"""Files of fewer bytes are read as quickly without any preparation."""
 LARGEST = 1e150
 """Beyond this, squared distances overflow."""
 
@@ -78,13 +80,20 @@ def chunk_rows(table: Table) -> int:
 
 
 @contextlib.contextmanager
-def open_table(file: str, wanted: Wanted, *, once: bool, follow: bool = False) -> Iterator[Table]:
+def open_table(
+    file: str, wanted: Wanted, *, once: bool, follow: bool = False, spool: Path | None = None
+) -> Iterator[Table]:
     """The table in a file or, for ``-``, on standard input; ``once``: it will be read only once.
 
-    ``follow``: it is still growing; a reading never ends, unless standard input does.
+    ``follow``: it is still growing; a reading never ends, unless standard input does. ``spool``: a folder where the
+    numbers of a large file may be kept, so that it is parsed only once.
     """
     with open_source(file, once=once, follow=follow) as source:
         table = _reader(source)(source, wanted)
+        if spool is not None and not once and source.kind != ".npy" and (source.size or 0) >= SMALL:
+            from driftmap.cli.spool import Spool
+
+            table = Spool(table, spool)
         with contextlib.closing(table):
             yield table
 

@@ -7,11 +7,12 @@ import itertools
 import operator
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from driftmap.cli import blocks, tables
 from driftmap.cli.errors import UserError
 from driftmap.cli.lines import FiniteLines, FollowedLines, Lines
 from driftmap.cli.sources import Source
@@ -28,6 +29,10 @@ class Record(NamedTuple):
     cells: Sequence[Any]
 
 
+BlockParser = Callable[[bytes], tuple[Array, list[Any] | None] | None]
+"""Gives the features and the cells of the label, or nothing where anything is out of the ordinary."""
+
+
 class TextTable(ABC):
     """Rows from lines of text. The first reading starts when the table is opened, to learn the columns' names."""
 
@@ -37,7 +42,10 @@ class TextTable(ABC):
         self._stream: BinaryIO | None = None
         self._lines: Lines | None = None
         self._place: Position | None = None
-        self._given = 0
+        self._given, self._size = 0, 0
+        self._first = Position(0, 0, 0)
+        self._begun = False
+        self._block: blocks.Given | None = None
         records = self._start()
         self._records: Generator[Record] | None = records
         names = next(records, Record(0, ())).cells
@@ -48,13 +56,28 @@ class TextTable(ABC):
         self.columns = tuple(names[i] for i in self._places)
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a place where an earlier reading was, ``rows`` at a time."""
-        size, records = self._source.size, self._records
-        if records is None:
-            self._records = records = self._start()
-            next(records)
-        self._place, self._given = start, 0 if start is None else start.rows
-        while block := list(itertools.islice(records, rows)):
+        """All rows from the first, or from a place where an earlier reading was, at most ``rows`` at a time."""
+        self._place, self._given, self._block = start, 0 if start is None else start.rows, None
+        self._size = self._source.size or 0  # asked for once: a file that is followed may be moved away
+        place = start or self._first
+        parse = self._block_parser() if self._is_large() and place.offset is not None else None
+        if parse is None:
+            while (chunk := self._careful_chunk(rows)) is not None:
+                yield chunk
+        else:
+            yield from self._fast_chunks(rows, parse, place)
+        self.close()
+
+    def _is_large(self) -> bool:
+        source = self._source
+        return source.stream is None and not source.follow and self._size >= tables.SMALL
+
+    def _careful_chunk(self, rows: int) -> Chunk | None:
+        """The next rows, line by line; whatever is wrong with a line is told."""
+        if self._records is None:
+            self._records = self._start()
+            next(self._records)
+        while block := list(itertools.islice(self._records, rows)):
             features, block = self._usable(block)
             assert self._lines is not None
             self._bad.settle(self._lines.count)
@@ -64,11 +87,45 @@ class TextTable(ABC):
             if self._label_place is not None:
                 labels = [self._as_label(record.cells[self._label_place]) for record in block]
             self._given += len(block)
-            yield Chunk(features, labels, None if not size else self._bytes_read() / size)
-        self.close()
+            return Chunk(features, labels, None if not self._size else self._bytes_read() / self._size)
+        return None
+
+    def _fast_chunks(self, rows: int, parse: BlockParser, place: Position) -> Iterator[Chunk]:
+        """The rows from a place on, many lines at once, but line by line where these are out of the ordinary."""
+        with self._source.open() as stream:
+            source = blocks.Blocks(stream)
+            while (block := source.at(place.offset or 0)) != b"":
+                parsed = None if block is None else parse(block if place.offset else block.removeprefix(blocks.BOM))
+                if block is None or parsed is None:
+                    self._go_to(place)
+                    chunk = self._careful_chunk(rows)
+                    if chunk is None:
+                        return
+                    yield chunk
+                    place = self.position()
+                    continue
+                features, cells = parsed
+                self._block = blocks.Given(place, block)
+                for first in range(0, len(features), rows):
+                    some = features[first : first + rows]
+                    labels = None if cells is None else [self._as_label(cell) for cell in cells[first : first + rows]]
+                    self._given += len(some)
+                    self._bad.settle(place.lines + first + len(some))
+                    yield Chunk(some, labels, min(1.0, source.consumed() / max(1, self._size)))
+                place = self._block.end(len(features))
+                self._block = None
+
+    def _go_to(self, place: Position) -> None:
+        """Let the reading line by line go on from here."""
+        self._place = place
+        if self._records is not None and self._begun:
+            assert self._lines is not None
+            self._lines.go_to(place)
 
     def position(self) -> Position:
         """The place after the last chunk that was given out."""
+        if self._block is not None:
+            return self._block.after(self._given - self._block.place.rows)
         assert self._lines is not None
         return Position(self._given, self._lines.count, self._lines.tell())
 
@@ -84,6 +141,7 @@ class TextTable(ABC):
 
     def _start(self) -> Generator[Record]:
         """First the names of the columns, then the rows, from the place that ``chunks`` was given."""
+        self._begun = False
         with self._source.open() as self._stream:
             if self._source.follow:
                 self._lines = FollowedLines(self._stream, self._source.path, self.name, self._bad)
@@ -95,6 +153,7 @@ class TextTable(ABC):
 
     def _jump(self, lines: Lines) -> bool:
         """Go to where the reading is to start, if that is not here."""
+        self._begun = True
         if self._place is None:
             return False
         lines.go_to(self._place)
@@ -103,6 +162,10 @@ class TextTable(ABC):
     @abstractmethod
     def _parse(self, lines: Lines) -> Iterator[Record]:
         """First the names of the columns, then the rows; nothing if there is nothing."""
+
+    @abstractmethod
+    def _block_parser(self) -> BlockParser | None:
+        """What parses many lines at once, if the library for it is installed."""
 
     @abstractmethod
     def _numbers(self, cells: Sequence[Any]) -> Iterable[float]:

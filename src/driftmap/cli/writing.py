@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.cli.errors import UserError, writing
+from driftmap.cli.numbers import as_text
 from driftmap.cli.parquet import ParquetWriter
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".npy")
 TEXT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
+QUOTED = re.compile('[,"\r\n]')
+"""What makes a cell of CSV need quotes."""
 
 Column = list[str] | NDArray[Any]
 
@@ -88,40 +90,47 @@ class CSVWriter:
     def __init__(self, stream: BinaryIO, names: Sequence[str], *, continued: bool = False) -> None:
         self._stream = stream
         if not continued:
-            self._write_rows([names])
+            self._stream.write(b",".join(map(_csv_cell, names)) + b"\n")
 
     def write(self, columns: Sequence[Column]) -> None:
         """Append rows, given column by column."""
-        lists = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
-        self._write_rows(list(zip(*lists, strict=True)))
-
-    def _write_rows(self, rows: Sequence[Sequence[Any]]) -> None:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        self._stream.write(text.getvalue().encode())
+        cells = [as_text(c) if isinstance(c, np.ndarray) else list(map(_csv_cell, c)) for c in columns]
+        self._stream.write(b"\n".join([*map(b",".join, zip(*cells, strict=True)), b""]))
 
     def close(self) -> None:
         """Nothing is missing."""
+
+
+def _csv_cell(text: str) -> bytes:
+    return ('"' + text.replace('"', '""') + '"' if QUOTED.search(text) else text).encode()
 
 
 class JSONWriter:
     """Columns to JSON lines, one object per row; a number that JSON cannot write is null."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
-        self._stream, self._names = stream, names
+        self._stream = stream
+        places = {name: place for place, name in enumerate(names)}  # of two columns with one name, the last
+        self._places = list(places.values())
+        keys = (json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in places)
+        self._form = ("{" + ", ".join(f"{key}: %b" for key in keys) + "}\n").encode()
 
     def write(self, columns: Sequence[Column]) -> None:
         """Append rows, given column by column."""
-        lists = [_finite(column) if isinstance(column, np.ndarray) else column for column in columns]
-        rows = [dict(zip(self._names, row, strict=True)) for row in zip(*lists, strict=True)]
-        self._stream.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+        cells = [_json_cells(columns[place]) for place in self._places]
+        self._stream.write(b"".join([self._form % row for row in zip(*cells, strict=True)]))
 
     def close(self) -> None:
         """Nothing is missing."""
 
 
-def _finite(column: NDArray[Any]) -> list[Any]:
-    return [value if np.isfinite(value) else None for value in column.tolist()]
+def _json_cells(column: Column) -> list[bytes]:
+    if not isinstance(column, np.ndarray):
+        return [json.dumps(text, ensure_ascii=False).encode() for text in column]
+    texts = as_text(column)
+    for i in np.flatnonzero(~np.isfinite(column)).tolist():
+        texts[i] = b"null"
+    return texts
 
 
 class NumpyWriter:

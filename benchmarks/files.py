@@ -1,0 +1,181 @@
+"""Files in, files out: python -m benchmarks.files [--rows N] [--times T] [--embedding NAME]
+
+A slowly drifting stream of 16 numbers per row is written as CSV, Parquet and JSON lines. For each, ``driftmap embed``
+is compared with a process that only reads the file piece by piece with the fastest common reader and writes two columns
+in the same format: pyarrow for CSV and Parquet, orjson for JSON lines. Both run in turn, the best of several times
+counts; CPU time (all threads) is told too, since it depends less on what else the machine does. Peak memory is that of
+the process, also for half the rows: it must not grow with the file. A small file shows how long the command takes to
+start, with and without compiled code in the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.stream import TICK, slow
+
+FORMATS = ("csv", "parquet", "jsonl")
+D, PIECE, GOAL = 16, 2**14, 1.5
+NAMES = [f"c{i}" for i in range(D)]
+
+
+class Run(NamedTuple):
+    """What a process took."""
+
+    seconds: float
+    cpu: float
+    megabytes: float
+
+
+def write(folder: Path, name: str, X: np.ndarray) -> None:
+    """The same rows in every format."""
+    import orjson
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with (folder / f"{name}.csv").open("wb") as table, (folder / f"{name}.jsonl").open("wb") as objects:
+        table.write(",".join(NAMES).encode() + b"\n")
+        for a in range(0, len(X), PIECE):
+            for row in X[a : a + PIECE].tolist():
+                table.write(orjson.dumps(row)[1:-1] + b"\n")
+                objects.write(orjson.dumps(dict(zip(NAMES, row, strict=True))) + b"\n")
+    pq.write_table(pa.table(dict(zip(NAMES, X.T, strict=True))), folder / f"{name}.parquet", row_group_size=2**17)
+
+
+def reference(source: str, target: str) -> None:
+    """Read all numbers, write the first two columns, do nothing else; as its own process."""
+    pieces = {"csv": _csv_pieces, "parquet": _parquet_pieces, "jsonl": _json_pieces}[source.rpartition(".")[2]](source)
+    if source.endswith(".jsonl"):
+        import orjson
+
+        with open(target, "wb") as file:
+            for rows in pieces:
+                lines = ({"x1": x, "x2": y} for x, y in rows[:, :2].tolist())
+                file.write(b"".join([orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines]))
+        return
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    schema = pa.schema([("x1", pa.float64()), ("x2", pa.float64())])
+    kind = pyarrow.csv.CSVWriter if source.endswith(".csv") else pyarrow.parquet.ParquetWriter
+    with kind(target, schema) as writer:
+        for rows in pieces:
+            writer.write_table(pa.table([np.ascontiguousarray(column) for column in rows[:, :2].T], schema=schema))
+
+
+def _csv_pieces(source: str):
+    import pyarrow.csv
+
+    for batch in pyarrow.csv.open_csv(source, pyarrow.csv.ReadOptions(block_size=2**22)):
+        yield np.column_stack(batch.columns)
+
+
+def _parquet_pieces(source: str):
+    import pyarrow.parquet
+
+    for batch in pyarrow.parquet.ParquetFile(source).iter_batches(2**16):
+        yield np.column_stack(batch.columns)
+
+
+def _json_pieces(source: str):
+    import orjson
+
+    with open(source, "rb") as file:
+        while lines := list(itertools.islice(file, PIECE)):
+            yield np.array([list(orjson.loads(line).values()) for line in lines])
+
+
+def run(*command: str, **environment: str) -> Run:
+    """Run a process to its end."""
+    start = time.perf_counter()
+    process = subprocess.Popen([sys.executable, *command], env=os.environ | environment)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command} ended with {process.returncode}")
+    return Run(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def best(runs: list[Run]) -> Run:
+    """The least of everything but the memory, of which it is the most."""
+    return Run(min(r.seconds for r in runs), min(r.cpu for r in runs), max(r.megabytes for r in runs))
+
+
+def files(folder: Path, rows: int, times: int, embedding: str) -> None:
+    """All formats."""
+    X = slow(rows, D)
+    write(folder, "all", X)
+    write(folder, "half", X[: rows // 2])
+    options = ["--embedding", embedding]
+    run("-m", "driftmap", "embed", str(folder / "half.csv"), *options, "-o", str(folder / "out.csv"))  # compiles
+    print(
+        "| format | MB | read and write (s) | CPU (s) | driftmap embed (s) | CPU (s) | ratio | of CPU | memory (MB) | "
+        "for half the rows |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for kind in FORMATS:
+        source, half, out = (str(folder / f"{name}.{kind}") for name in ("all", "half", "out"))
+        alone, ours = [], []
+        for _ in range(times):
+            alone.append(run("-m", "benchmarks.files", "--reference", source, out))
+            ours.append(run("-m", "driftmap", "embed", source, "-o", out, *options))
+        few = run("-m", "driftmap", "embed", half, "-o", out, *options)
+        a, b = best(alone), best(ours)
+        told = TICK[b.seconds / a.seconds <= GOAL]
+        print(
+            f"| {kind} | {os.path.getsize(source) / 1e6:.0f} | {a.seconds:.2f} | {a.cpu:.2f} | {b.seconds:.2f} | "
+            f"{b.cpu:.2f} | {b.seconds / a.seconds:.2f} {told} | {b.cpu / a.cpu:.2f} | {b.megabytes:.0f} | "
+            f"{few.megabytes:.0f} |",
+            flush=True,
+        )
+
+
+def start_up(folder: Path, times: int) -> None:
+    """A small file."""
+    source, out = folder / "small.csv", str(folder / "small-out.csv")
+    np.savetxt(source, slow(1000, 5), delimiter=",", header="a,b,c,d,e", comments="")
+    command = ["-m", "driftmap", "embed", str(source), "-o", out]
+    run(*command)
+    warm = best([run(*command) for _ in range(times)])
+    colds = []
+    for _ in range(times):
+        with tempfile.TemporaryDirectory() as cache:
+            colds.append(run(*command, NUMBA_CACHE_DIR=cache))
+    cold = best(colds)
+    print("\n| 1,000 rows | seconds | CPU (s) | goal (s) |\n|---|---|---|---|")
+    print(f"| from then on | {warm.seconds:.2f} {TICK[warm.seconds < 2]} | {warm.cpu:.2f} | 2 |")
+    print(f"| the first time | {cold.seconds:.2f} {TICK[cold.seconds < 10]} | {cold.cpu:.2f} | 10 |")
+
+
+def main() -> None:
+    """Print everything."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10**6)
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--embedding", default="stress")
+    parser.add_argument("--reference", nargs=2, metavar=("IN", "OUT"), help="only read and write, in this process")
+    args = parser.parse_args()
+    if args.reference:
+        reference(*args.reference)
+        return
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, ", end="")
+    print(f"Python {platform.python_version()}, {args.rows:,} rows of {D}, {args.embedding}, best of {args.times}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        files(Path(folder), args.rows, args.times, args.embedding)
+        start_up(Path(folder), args.times)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Work on other threads: reading the next piece while this one is used, and several pieces at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MOST = 4
+"""Threads at most: with more, writing takes longer than mapping."""
+
+
+def read_ahead(items: Generator[Item]) -> Iterator[Item]:
+    """The same items; while one is used, another thread gets the next."""
+    with contextlib.closing(items), ThreadPoolExecutor(1) as pool:
+        future = pool.submit(next, items, None)
+        while (item := future.result()) is not None:
+            future = pool.submit(next, items, None)
+            yield item
+
+
+def in_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[tuple[Item, Result]]:
+    """Each item with what the work makes of it, in order; some are worked on at once.
+
+    The first is done alone: what is made when it is needed first is then there for all.
+    """
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+    threads = min(MOST, os.cpu_count() or 1)
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for number, item in enumerate(items):
+                if number == 0:
+                    yield item, work(item)
+                    continue
+                waiting.append((item, pool.submit(work, item)))
+                if len(waiting) > threads:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            for item, future in waiting:
+                yield item, future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
