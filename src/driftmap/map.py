@@ -341,7 +341,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     @property
     def covering_radius_(self) -> float:
-        """The largest distance of a point seen to its nearest landmark."""
+        """The largest distance of a stored point to its nearest landmark; ``coverage_bound_`` holds for all points."""
         return self._check_fitted().covering_radius_
 
     @property

@@ -262,7 +262,7 @@ class OnlineLandmarks(LandmarkSelector):
 
     @property
     def covering_radius_(self) -> float:
-        """The largest distance of a point seen to its nearest landmark."""
+        """The largest distance of a stored point to its nearest landmark; ``coverage_bound_`` holds for all points."""
         return self._fitted_space().true(self._state.covering_radius())
 
     @property
