@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -156,6 +158,55 @@ def test_names_in_the_figure_do_not_overlap():
     boxes = [text.get_window_extent(canvas.get_renderer()) for text in axes.texts if text.get_text()]
     assert len(boxes) == 6
     assert all(box.count_overlaps(boxes) == 1 for box in boxes)  # only with itself
+
+
+def test_lines_under_drift_are_shown_whole_with_driftmap_and_its_window_in_each_panel(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **how: drawn.append(figure))
+    keys = ("driftmap", "driftmap-window", "ipca", "umap")
+    rows = [
+        {"method": key, "label": key, "learns": True, "has_scale": True, "seen": [1, 2], "sigma": [0.1, 0.2 + i]}
+        for i, key in enumerate(keys)
+    ]
+    figures.recent_sigma(rows, tmp_path / "drift.png")
+    panels = drawn[0].axes
+    assert [[line.get_ydata()[1] for line in axes.lines] for axes in panels] == [[2.2, 0.2, 1.2], [3.2, 0.2, 1.2]]
+    assert all(axes.get_ylim()[0] == 0 and axes.get_ylim()[1] > 3.2 for axes in panels)
+    assert [text.get_text() for text in drawn[0].legends[0].get_texts()][:2] == ["driftmap", "driftmap-window"]
+
+
+def test_the_window_forgets():
+    method = methods.DriftmapWindow()
+    method.fit(np.random.default_rng(0).standard_normal((methods.WINDOW + 100, 2)))
+    assert method.model.landmark_mass_.sum() == methods.WINDOW
+
+
+def test_after_the_rehearsal_nothing_is_left_to_compile():
+    """In a process of its own, where no other test has compiled anything."""
+    code = """
+import sys
+from benchmarks.peers import child, data, methods
+
+def compiled():
+    modules = [module for name, module in sys.modules.items() if name.startswith("driftmap._kernels")]
+    found = {value for module in modules for value in vars(module).values() if hasattr(value, "signatures")}
+    return {kernel.py_func.__qualname__: len(kernel.signatures) for kernel in found}
+
+X = data.restless(12_000, 16)
+child.warm_up(sys.argv[1], *X.shape)
+before, method = compiled(), methods.METHODS[sys.argv[1]]()
+method.fit(X[:11_000])
+child.in_batches(method, X[:1_000])
+method.add(X[11_000:], X)
+print(sum(before.values()), before == compiled())
+"""
+    for key in ("driftmap", "driftmap-window"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, key], cwd=run.ROOT, capture_output=True, text=True, check=True
+        )
+        kernels, nothing_new = done.stdout.split()
+        assert int(kernels) > 0
+        assert nothing_new == "True"
 
 
 def test_the_command_writes_its_files(tmp_path, capsys):

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.peers import data, report, run, scores
 from benchmarks.peers.child import RECENT, SINGLES
-from benchmarks.peers.methods import FOLLOWED, METHODS
+from benchmarks.peers.methods import FOLLOWED, METHODS, WINDOW
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
@@ -49,6 +49,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "all_pairs": data.ALL_PAIRS,
         "sample": data.SAMPLE,
         "recent": RECENT,
+        "window": WINDOW,
         "jobs": options.jobs,
     }
     results: dict[str, Any] = {"settings": settings, "machine": run.machine(options.threads), "missing": {}}

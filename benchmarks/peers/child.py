@@ -1,13 +1,14 @@
 """What is timed, in a process of its own: python -m benchmarks.peers.child job.json
 
 A job names a method, a file of points, the place for answers and the limit of memory. Every finished stage is
-one line of JSON, so that what was done before a limit is kept. Compiled code is warmed up first on 300 other points;
+one line of JSON, so that what was done before a limit is kept. Compiled code is warmed up first on few other points;
 imports, warm-up and reading the points count neither as time nor as memory.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 import resource
@@ -75,15 +76,16 @@ def in_batches(method: Method, X: np.ndarray) -> np.ndarray:
 
 def warm_up(key: str, n: int, d: int) -> None:
     """Let compilers run before the clock does, through each operation; what fails here will fail again."""
-    X = np.random.default_rng(1).standard_normal((300, d))
     method = METHODS[key]()
-    for options in method.rehearsals(n):
+    for few, options in method.rehearsals(n):
+        X = np.random.default_rng(1).standard_normal((few, d))
+        old, new = X[: few // 2], X[few // 2 :]
         method.options = options
         for run in (
-            lambda: method.fit(X[:150]),
-            lambda: method.place(X[150:]),
-            lambda: method.place(X[:1]),
-            lambda: method.add(X[150:], X),
+            functools.partial(method.fit, old),
+            functools.partial(method.place, new),
+            functools.partial(method.place, X[:1]),
+            functools.partial(method.add, new, X),
         ):
             with contextlib.suppress(Exception):
                 run()

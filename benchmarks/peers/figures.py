@@ -10,11 +10,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from benchmarks.peers.report import SIGMA
 
 OURS, OTHER, GRID = "#c2410c", "#33658a", "#dddddd"
+IN_EVERY_PANEL = {"driftmap": ("-", 2.2), "driftmap-window": ((0, (2, 1)), 1.6)}
 Labelled = list[tuple[float, float, dict[str, Any]]]
 
 
@@ -116,27 +118,29 @@ def _followed(row: dict[str, Any]) -> list[float]:
 
 
 def recent_sigma(rows: list[dict[str, Any]], path: Path) -> None:
-    """A panel per peer, with Driftmap in each: nine restless lines in one would be a tangle."""
-    ours = [row for row in rows if row["method"] == "driftmap"]
-    peers = [row for row in rows if row["method"] != "driftmap"]
+    """A panel per peer, with Driftmap and its window in each: ten restless lines in one would be a tangle."""
+    ours = [(row, IN_EVERY_PANEL[row["method"]]) for row in rows if row["method"] in IN_EVERY_PANEL]
+    peers = [row for row in rows if row["method"] not in IN_EVERY_PANEL]
     columns = min(4, max(1, len(peers)))
     lines = max(1, -(-len(peers) // columns))
-    figure = Figure(figsize=(2.9 * columns + 0.4, 2.5 * lines + 0.6), layout="constrained")
+    figure = Figure(figsize=(2.9 * columns + 0.4, 2.5 * lines + 0.9), layout="constrained")
     panels = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).ravel()
     for axes in panels[len(peers) :]:
         axes.set_visible(False)
     for axes, row in zip(panels, peers, strict=False):
         _plain(axes)
-        for line, colour, width in [(row, OTHER, 1.5), *((line, OURS, 2.2) for line in ours)]:
-            axes.plot(np.array(line["seen"]) / 1e3, _followed(line), color=colour, linewidth=width)
+        for line, colour, style, width in [(row, OTHER, "-", 1.5), *((line, OURS, *style) for line, style in ours)]:
+            axes.plot(np.array(line["seen"]) / 1e3, _followed(line), color=colour, linestyle=style, linewidth=width)
         kind = "learns on" if row["learns"] else "fitted once" if row["method"] != "river" else "nothing to learn"
         axes.set_title(f"{row['label']} ({kind})", loc="left", fontsize=9.5, color=OTHER)
-        axes.set_ylim(bottom=0)
-    for line in ours:
-        end = (line["seen"][-1] / 1e3, _followed(line)[-1])
-        panels[0].annotate(line["label"], end, (-4, -9), textcoords="offset points", ha="right", **_label_style(line))
+    panels[0].set_ylim(bottom=0)  # of all; any earlier, and later panels could not extend it
+    for axes in panels[max(0, len(peers) - columns) : len(peers)]:
+        axes.set_xlabel("thousand points arrived", fontsize=9)
+    keys = [Line2D([], [], color=OURS, linestyle=style, linewidth=width) for _, (style, width) in ours]
+    names = [row["label"] for row, _ in ours]
+    keys, names = [*keys, Line2D([], [], color=OTHER, linewidth=1.5)], [*names, "the method named above the panel"]
+    figure.legend(keys, names, loc="outside lower center", ncols=len(keys), frameon=False, fontsize=9)
     figure.suptitle("A stream that drifts: how true the map is for the latest 2,000 points", fontsize=12)
-    figure.supxlabel("thousand points arrived", fontsize=9)
     figure.supylabel(f"stress {SIGMA} of the latest 2,000 points", fontsize=9)
     FigureCanvasAgg(figure)
     figure.savefig(path, dpi=130)

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 BATCH = 1_000
+FEW = 300
+Rehearsal = tuple[int, dict[str, Any]]
 
 
 class Cannot(Exception):  # noqa: N818 - it is an answer, not an error
@@ -23,9 +25,9 @@ class Method:
     options: ClassVar[dict[str, Any]] = {}  # further settings of the model
     model: Any
 
-    def rehearsals(self, n: int) -> list[dict[str, Any]]:
-        """Settings with which small data take the same compiled code as n points will."""
-        return [self.options]
+    def rehearsals(self, n: int) -> list[Rehearsal]:
+        """How many points, with which settings, take the same compiled code as n points will."""
+        return [(FEW, self.options)]
 
     def fit(self, X: np.ndarray) -> np.ndarray:
         """Forget everything, map X."""

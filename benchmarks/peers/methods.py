@@ -13,15 +13,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.peers.interface import Cannot, Method, Refitted
+from benchmarks.peers.interface import FEW, Cannot, Method, Refitted, Rehearsal
 
 LANDMARKS = 100  # DriftMap's default, for every method that has landmarks
+WINDOW = 4_000
 
 
 class Driftmap(Method):
     """DriftMap() as it comes."""
 
     label = "Driftmap"
+
+    def rehearsals(self, n: int) -> list[Rehearsal]:
+        """Beyond 10,000 points compiled code merges them, and looks for landmarks in blocks after a calm while."""
+        merging = self.options | {"n_landmarks": 20, "memory": 320}
+        return [*super().rehearsals(n), (3_000, merging)] if n > 10_000 else super().rehearsals(n)
 
     def fit(self, X: np.ndarray) -> np.ndarray:
         """Landmarks, then the map."""
@@ -36,6 +42,17 @@ class DriftmapLmds(Driftmap):
 
     label = "Driftmap, lmds"
     options: ClassVar[dict[str, Any]] = {"embedding": "lmds"}
+
+
+class DriftmapWindow(Driftmap):
+    """DriftMap(window=4000): it forgets what is older than twice the 2,000 points by which it is judged under drift."""
+
+    label = "Driftmap, window"
+    options: ClassVar[dict[str, Any]] = {"window": WINDOW}
+
+    def rehearsals(self, n: int) -> list[Rehearsal]:
+        """With few points something must be forgotten, too."""
+        return [(FEW, self.options), (FEW, {"window": 100})]
 
 
 class Naive(Method):
@@ -122,9 +139,9 @@ class Umap(Refitted):
     def __init__(self) -> None:
         self.umap = importlib.import_module("umap")
 
-    def rehearsals(self, n: int) -> list[dict[str, Any]]:
+    def rehearsals(self, n: int) -> list[Rehearsal]:
         """From 4,096 points on it searches neighbours in another way."""
-        return [{}, {"force_approximation_algorithm": True}] if n >= 4096 else [{}]
+        return [(FEW, {}), (FEW, {"force_approximation_algorithm": True})] if n >= 4096 else [(FEW, {})]
 
     def fit(self, X: np.ndarray) -> np.ndarray:
         """A new map."""
@@ -240,6 +257,7 @@ class RiverProjection(Method):
 METHODS: dict[str, type[Method]] = {
     "driftmap": Driftmap,
     "driftmap-lmds": DriftmapLmds,
+    "driftmap-window": DriftmapWindow,
     "naive": Naive,
     "ipca": IncrementalPCA,
     "isomap": Isomap,
@@ -251,4 +269,7 @@ METHODS: dict[str, type[Method]] = {
     "tapkee": Tapkee,
     "river": RiverProjection,
 }
-FOLLOWED = ("driftmap", "driftmap-lmds", "ipca", "river", "isomap", "nystroem", "umap", "opentsne", "pacmap")
+FOLLOWED = (
+    *("driftmap", "driftmap-lmds", "driftmap-window"),
+    *("ipca", "river", "isomap", "nystroem", "umap", "opentsne", "pacmap"),
+)

@@ -11,8 +11,10 @@ Each method sees the first half of a stream in order of arrival (*fit*: until th
 the second half without learning from it (*place*: batches of 1,000; *one*: the median of {singles} points, one at a
 time), then takes the second half in (*add*: until there is a map of all points, by the means in column *by*). Every
 method and stream has a process of its own, {threads}, at most {limit:g} s and {memory:g} GB; {jobs}. Seconds are those
-of the processor, so that other work on the machine does not count. Compiled code is warmed up on 300 other points
-before the clock starts. *Memory* is the peak beyond imports, warm-up and the data.
+of the processor, so that other work on the machine does not count. Compiled code is warmed up before the clock starts,
+on 300 other points (on 3,000 where Driftmap will see more than 10,000). *Memory* is the peak beyond imports, warm-up
+and the data. *Driftmap, window* remembers the last {window:,} arrivals, twice as many as the {recent:,} latest points
+by which maps are judged under drift, and is otherwise the default.
 
 *{sigma}* is the normalised stress of the final map, as it is and after the best global scale; *{sigma} placed* that of
 the map whose second half was only placed (best scale). Smaller is truer. *Trust* is trustworthiness with {neighbours}
