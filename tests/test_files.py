@@ -199,6 +199,30 @@ def test_ordinary_files_are_parsed_at_once(folder, monkeypatch, name, end, size)
             assert rest[3] == [] or rest[3][-1].lines == slow[3][-1].lines
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_all_numbers_come_in_arrays_of_the_same_kind(folder, monkeypatch, name):
+    # Compiled code is compiled once more for arrays that cannot be written to.
+    folder.joinpath("t.csv").write_bytes(encoded(lines(X)))
+    folder.joinpath("t.jsonl").write_bytes(encoded(map(json.dumps, X.tolist())))
+    for small in (0, HUGE):
+        monkeypatch.setattr(tables, "SMALL", small)
+        with open_table(name, Wanted(), once=False) as table:
+            for chunk in table.chunks(50):
+                assert chunk.features.flags.writeable
+                assert chunk.features.flags.c_contiguous
+
+
+def test_a_gzipped_file_is_unpacked_a_bounded_number_of_times(folder, monkeypatch):
+    folder.joinpath("t.csv.gz").write_bytes(gzip.compress(encoded([HEADER, *lines(X, lambda i: f'"r, {i}"')])))
+    rewinds = []
+    original = gzip._GzipReader._rewind
+    monkeypatch.setattr(gzip._GzipReader, "_rewind", lambda self: rewinds.append(1) or original(self))
+    fast = read("t.csv.gz", monkeypatch, fast=True, rows=1, label="name")
+    np.testing.assert_array_equal(fast[0], X)
+    assert fast[5] >= 90
+    assert len(rewinds) <= 1
+
+
 def test_columns_and_a_label_that_is_a_feature_too(folder, monkeypatch):
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
     slow, fast = assert_same("t.csv", monkeypatch, columns=["c", "a"], label="a")

@@ -162,7 +162,7 @@ class JSONBlocks:
             if any(type(value) is not kind or len(value) != width for value in values):
                 return None
             rows = [pick(value) for value in values]
-            packed = b"".join([pack(*row) for row in rows])
+            packed = bytearray().join([pack(*row) for row in rows])  # one that can be written to, as other arrays can
             if not self._all:
                 for value in values:
                     self._other_keys(value)

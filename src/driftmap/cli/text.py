@@ -93,16 +93,18 @@ class TextTable(ABC):
     def _fast_chunks(self, rows: int, parse: BlockParser, place: Position) -> Iterator[Chunk]:
         """The rows from a place on, many lines at once, but line by line where these are out of the ordinary."""
         with self._source.open() as stream:
-            source = blocks.Blocks(stream)
+            source, behind = blocks.Blocks(stream), None
             while (block := source.at(place.offset or 0)) != b"":
                 parsed = None if block is None else parse(block if place.offset else block.removeprefix(blocks.BOM))
                 if block is None or parsed is None:
-                    self._go_to(place)
+                    if place is not behind:  # going to where one is means unpacking all of a gzipped file again
+                        self._go_to(place)
                     chunk = self._careful_chunk(rows)
                     if chunk is None:
                         return
                     yield chunk
-                    place = self.position()
+                    place = behind = self.position()
+                    assert place.offset is not None
                     continue
                 features, cells = parsed
                 self._block = blocks.Given(place, block)
