@@ -314,6 +314,7 @@ class Bounded:
 
     def make_room(self):
         while len(self.weight) > self.memory - self.memory // 8:
+            self.age()
             orders = [sorted(self.lists[s], key=lambda y, s=s: y != self.slots[s]) for s in self.all()]
             pairs = [(order, j) for order in orders for j in range(1, len(order))]
             costs = []
@@ -336,6 +337,9 @@ class Bounded:
 
     def may_merge(self, y, z):
         return True
+
+    def age(self):
+        pass
 
     def gain(self, w):
         self.weight[w] += 1
@@ -388,7 +392,8 @@ class Forgetful(Bounded):
         if self.window is not None:
             gone = [y for y in sorted(self.weight) if self.until(y) <= self.now]
         else:
-            gone = [y for y in sorted(self.weight) if self.seen % 64 == 0 and self.mass(y) < 1 / 128]
+            time_to_look = self.seen % max(int(min(self.half_life, 64)), 1) == 0
+            gone = [y for y in sorted(self.weight) if time_to_look and self.mass(y) < 1 / 128]
         for y in gone:
             cell = self.lists[self.nearest(y)]
             last = cell.pop()
@@ -427,10 +432,13 @@ class Forgetful(Bounded):
             self.time[w] = self.arriving
         super().gain(w)
 
-    def merge(self, y, into):
+    def age(self):
+        """Bring all weights to the same time."""
         if self.half_life is not None:
-            for z in (y, into):
-                self.weight[z], self.time[z] = self.mass(z), self.now
+            for y in self.weight:
+                self.weight[y], self.time[y] = max(self.mass(y), 2.0**-1022), self.now
+
+    def merge(self, y, into):
         super().merge(y, into)
         del self.time[y]
 

@@ -1,7 +1,11 @@
 """Bounded memory: witnesses against the literal oracle, and what is promised about every point ever seen."""
 
+import contextlib
 import datetime
 import math
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -85,9 +89,9 @@ def test_forgetting_equals_the_oracle_after_every_arrival(how, metric, kind, see
     memory = 16 * m if bounded else None
     landmarks = OnlineLandmarks(m, memory=memory, metric=metric, **{how: length})
     oracle = naive.Forgetful(m, memory or 10**9, distance, scale(1e-20), root, scale, **{how: length})
-    for x, time in zip(X, times, strict=True):
-        landmarks.partial_fit(x[None], times=[time] if timed else None)
-        oracle.add_at(x, time)
+    for x, now in zip(X, times, strict=True):
+        landmarks.partial_fit(x[None], times=[now] if timed else None)
+        oracle.add_at(x, now)
         assert landmarks.landmark_indices_.tolist() == oracle.landmarks()
         assert landmarks._state.radius == oracle.rho
         assert landmarks.stored_indices_.tolist() == sorted(oracle.weight)
@@ -293,6 +297,20 @@ def test_durations_count_time_and_dates_count_seconds():
     for window in (10, np.timedelta64(10, "s"), datetime.timedelta(seconds=10)):
         by_date = OnlineLandmarks(5, window=window).fit(X, times=dates)
         assert comparable(by_date) == comparable(by_time)
+    pandas = pytest.importorskip("pandas")
+    same = (
+        dates.tolist(),
+        pandas.Series(dates),
+        pandas.Series(dates).dt.tz_localize("Europe/Paris"),
+        pandas.DatetimeIndex(dates).tz_localize("UTC"),
+        [date.replace(tzinfo=datetime.UTC) for date in dates.tolist()],
+        dates - np.timedelta64(400 * 366, "D"),
+        dates - dates[0],
+    )
+    for moments in same:
+        assert comparable(OnlineLandmarks(5, window=10).fit(X, times=moments)) == comparable(by_time)
+    with pytest.raises(ValueError, match=r"times\[3\] is nan: times must be finite"):
+        OnlineLandmarks(5, window=10).fit(X, times=[*dates[:3], np.datetime64("NaT"), *dates[4:]])
     after_a_pause = by_time.partial_fit(X[:1], times=[1000.0])
     assert after_a_pause.landmark_indices_.tolist() == [100]
     assert after_a_pause.landmark_mass_.tolist() == [1]
@@ -342,7 +360,9 @@ def test_parameters_that_do_not_fit_are_named(params, message):
         ([2.0, 6.0], r"times\[0\] = 2 is before 5"),
         ([5.0, np.nan], r"times\[1\] is nan"),
         (["a", "b"], "times must be numbers or dates"),
-        (None, "earlier arrivals came with times"),
+        (None, "earlier arrivals came with times of kind numbers, these of kind none"),
+        (np.array(["2026-01-01", "2026-01-02"], "M8[D]"), "of kind numbers, these of kind dates"),
+        ([1j, 2j], "times must be numbers or dates"),
     ],
 )
 def test_bad_times_change_nothing(times, message):
@@ -409,3 +429,110 @@ def test_detectors_of_river_work(name):
     assert patient.distances(X).min(axis=1).max() <= patient.coverage_bound_
     assert (patient.landmark_indices_ >= 1000).any()
     assert detector.drift_detected is False  # what is given is copied
+
+
+# --- what hostile tests found -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["all", "bounded", "window", "half-life", "detector"])
+def test_an_interrupt_tears_nothing_apart(how, monkeypatch):
+    monkeypatch.setattr(euclidean, "worthwhile", lambda compiled: False)
+    params = HOW.get(how, {"memory": None})
+    X = make("walk", 60_000, 3, 2)
+    OnlineLandmarks(4, **params).fit(X[:2000])
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        for delay in np.random.default_rng(0).uniform(1e-4, 5e-3, 25):
+            landmarks = OnlineLandmarks(4, **params).fit(X[:100])
+            timer = threading.Timer(delay, signal.raise_signal, [signal.SIGINT])
+            with contextlib.suppress(KeyboardInterrupt):
+                timer.start()
+                landmarks.partial_fit(X[100:])
+                timer.join()
+                time.sleep(0.01)  # the interrupt comes now at the latest
+            n = landmarks.n_samples_seen_
+            clean = OnlineLandmarks(4, **params).fit(X[:n])
+            assert comparable(landmarks) == comparable(clean)
+            assert comparable(landmarks.partial_fit(X[n : n + 500])) == comparable(clean.partial_fit(X[n : n + 500]))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_new_frame_is_made_when_landmarks_have_only_kept_their_numbers(tmp_path):
+    X = make("walk", 1000, 3, 0)
+    mapper = DriftMap(n_landmarks=100, window=100)
+    for i in range(0, 1000, 100):
+        mapper.partial_fit(X[i : i + 100]).transform(X[:1])
+        mapper.save(tmp_path / "m")
+    assert mapper.frame_ == 10
+
+
+def test_distances_that_have_lost_their_digits_end_somewhere():
+    X = np.outer(np.arange(1500), [1, 0.5, -0.3, 0.2, 0.7]) * 1.7e-160
+    landmarks = OnlineLandmarks(3, memory=48).fit(X)
+    assert landmarks.landmark_mass_.sum() == 1500
+    assert len(landmarks.stored_indices_) <= 48
+
+
+def test_a_landmark_of_long_ago_leaves():
+    rng = np.random.default_rng(0)
+    landmarks = OnlineLandmarks(2, half_life=1.0, memory=32)
+    landmarks.partial_fit(rng.standard_normal((31, 2)), times=np.arange(31) * 0.001)
+    landmarks.partial_fit(rng.standard_normal((3000, 2)) * 0.01 + 100, times=5000 + np.arange(3000) * 0.1)
+    assert landmarks.landmark_indices_.min() > 2000
+    assert landmarks.landmark_mass_.min() > 0
+
+
+def test_one_row_that_fails_changes_nothing():
+    calls, limit = 0, 0
+
+    def fragile(x, y):
+        nonlocal calls
+        calls += 1
+        if calls == limit:
+            raise RuntimeError("not today")
+        return float(abs(x - y).sum())
+
+    fragile.obeys_triangle = True
+    for fails_at in range(1, 30):
+        limit = 0
+        landmarks = OnlineLandmarks(1, metric=fragile).fit([[0.0], [1.0]])
+        before, calls, limit = state_of(landmarks), 0, fails_at
+        try:
+            landmarks.partial_fit([[9.0]])
+        except RuntimeError:
+            assert state_of(landmarks) == before
+        else:
+            assert fails_at > 2
+            return
+    pytest.fail("it always failed")
+
+
+def test_an_error_in_the_first_batch_is_the_one_that_is_told():
+    def broken(x, y):
+        raise RuntimeError("my metric failed")
+
+    for params in ({"replace_on": RatioShift()}, {"window": 5}, {}):
+        with pytest.raises(RuntimeError, match="my metric failed"):
+            OnlineLandmarks(2, metric=broken, memory=None, **params).fit(np.eye(3))
+
+
+def test_tuples_are_tuples_after_loading(tmp_path):
+    def different(a, b):
+        return float(a != b)
+
+    landmarks = OnlineLandmarks(3, metric=different).fit([("a", 1), ("b", 2), ["a", 1]])
+    landmarks.save(tmp_path / "m")
+    loaded = OnlineLandmarks.load(tmp_path / "m", metric=different)
+    assert loaded.landmarks_ == landmarks.landmarks_ == [("a", 1), ("b", 2), ["a", 1]]
+
+
+def test_limits_beyond_all_bounds():
+    X = make("walk", 300, 2, 0)
+    assert comparable(OnlineLandmarks(3, memory=10**20).fit(X)) == comparable(OnlineLandmarks(3, memory=None).fit(X))
+    with pytest.raises(ValueError, match="initial_radius=1e-170 is too small"):
+        OnlineLandmarks(3, initial_radius=1e-170).fit(X)

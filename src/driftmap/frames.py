@@ -117,7 +117,7 @@ class Frames:
         self.count = 0
         self.changes: deque[FrameChange] = deque(maxlen=FRAMES_KEPT)
         self.warned = False
-        self.slots = b""
+        self.slots: tuple[bytes, int] = (b"", 0)
 
     def pack(self, arrays: Arrays) -> dict[str, Any]:
         """As values that a checkpoint can hold; a frame of the user's own embedding is made anew later."""
@@ -143,7 +143,8 @@ class Frames:
 
     def present(self, selector: OnlineLandmarks) -> Frame:
         """The frame of the present landmarks."""
-        slots = selector._fitted_state().cells["landmark"].tobytes()  # to sort them by arrival takes much longer
+        state = selector._fitted_state()
+        slots = state.cells["landmark"].tobytes(), state.renumbered  # to sort them by arrival takes much longer
         if self.current is None or slots != self.slots:
             landmarks = selector.landmark_indices_
             if self.current is None or not np.array_equal(self.current.landmarks, landmarks):

@@ -38,7 +38,8 @@ def flatten(value: Any, name: str, arrays: Arrays, known: Iterable[type] = ()) -
             parts: dict[str, Any] = value._asdict() if hasattr(value, "_asdict") else vars(value)
             return {"object": kind.__name__, "parts": _flatten_all(parts, name, arrays, known)}
     if type(value) in (list, tuple):
-        return {"list": [flatten(part, f"{name}.{i}", arrays, known) for i, part in enumerate(value)]}
+        parts_of = [flatten(part, f"{name}.{i}", arrays, known) for i, part in enumerate(value)]
+        return {"list" if type(value) is list else "tuple": parts_of}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": _flatten_all(value, name, arrays, known)}
     raise CheckpointError(
@@ -61,6 +62,8 @@ def rebuild(tree: Any, arrays: Mapping[str, NDArray[Any]], known: Iterable[type]
         return arrays[tree["array"]]
     if "list" in tree:
         return [rebuild(part, arrays, known) for part in tree["list"]]
+    if "tuple" in tree:
+        return tuple(rebuild(part, arrays, known) for part in tree["tuple"])
     if "dict" in tree:
         return {key: rebuild(part, arrays, known) for key, part in tree["dict"].items()}
     if "table" in tree:

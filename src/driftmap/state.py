@@ -96,6 +96,8 @@ class StreamState:
         """Witnesses that points of a box joined last (:mod:`driftmap._kernels.witnesses`); -1: none."""
         self.resolution = -1.0
         """Points within this distance of a witness join it; negative: nothing has been merged yet."""
+        self.renumbered = 0
+        """How often stored points were numbered anew."""
         self.oldest = 0
         """All stored points before this one are forgotten; those that are landmarks are stored nevertheless."""
         self.now = -np.inf

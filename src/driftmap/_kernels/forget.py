@@ -11,9 +11,15 @@ from driftmap._kernels.witnesses import GENERATIONS, generation, join, store
 from driftmap.state import BLOCK
 
 SWEEP = 64
-"""Arrivals between two looks for points that have become too light."""
+"""The most arrivals between two looks for points that have become too light."""
 LIGHTEST = 1 / 128
 """A point with less weight is forgotten: one that nothing joined, after seven half-lives."""
+
+
+@jit
+def sweep_every(half_life):
+    """Arrivals between two looks."""
+    return max(int(min(half_life, SWEEP)), 1)
 
 
 @jit
@@ -132,6 +138,7 @@ def learn_forgetting(
     m = by_arrival(cells, slots)
     take_columns(X, cells, slots, m, columns)
     events = 0
+    sweep = sweep_every(half_life)
     while i < stop and events + 2 * len(cells) + 1 < came.shape[0]:
         x, now = batch[i], times[i]
         before = events
@@ -140,7 +147,7 @@ def learn_forgetting(
             while end < n and expired(witnesses, end, now, resolution, window, half_life):
                 end += 1
             oldest = end
-        elif (first + i) % SWEEP == 0:
+        elif (first + i) % sweep == 0:
             begin, end = 0, n
         gone = 0
         for row in range(begin, end):

@@ -199,13 +199,13 @@ def merge_cell(X, rows, groups, to_landmark, resolution, witnesses, gone):
     """
     kept = np.empty(len(rows), np.int64)
     count = 0
-    limit = resolution * resolution * SLACK
+    limit, apart = max(resolution * resolution * SLACK, TINY), max(resolution * SLACK, np.sqrt(TINY))
     for j in range(len(rows)):
         witness = witnesses[rows[j]]
         merged = False
         for i in range(count):
             k = kept[i]
-            if groups[k] != groups[j] or abs(to_landmark[k] - to_landmark[j]) > resolution * SLACK:
+            if groups[k] != groups[j] or abs(to_landmark[k] - to_landmark[j]) > apart:
                 continue
             t = np.sqrt(squared_within(X[rows[j]], X[rows[k]], limit))
             if t + witness.spread <= resolution:
@@ -217,3 +217,12 @@ def merge_cell(X, rows, groups, to_landmark, resolution, witnesses, gone):
         if not merged:
             kept[count] = j
             count += 1
+
+
+@jit
+def weights_at(witnesses, n, now, half_life):
+    """What the first n stored points weigh at a time. NumPy's powers depend on where in an array a number stands."""
+    out = np.empty(n)
+    for row in range(n):
+        out[row] = witnesses[row].weight * 2.0 ** ((witnesses[row].time - now) / half_life)
+    return out

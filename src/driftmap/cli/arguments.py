@@ -59,7 +59,10 @@ def count_or_all(text: str) -> int | str | None:
     """The type of an option that is an integer, "all" for no limit, or "auto"."""
     if text in ("all", "auto"):
         return None if text == "all" else text
-    return integer_from(1)(text)
+    try:
+        return integer_from(1)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to keep every row') from None
 
 
 def rate(text: str) -> float:

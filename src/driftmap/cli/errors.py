@@ -17,7 +17,28 @@ def refused_by_library() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OverflowError, ImportError) as error:
-        raise UserError(str(error)) from error
+        raise UserError(_in_flags(str(error))) from error
+
+
+FLAGS = (
+    ("; or, if your function does obey it, set its attribute obeys_triangle = True", ""),
+    ("memory=None", "--memory all"),
+    ("leave memory out", "leave it out"),
+    ('choose rule="tight"', "choose --rule tight"),
+    ('rule="paper"', "--rule paper"),
+    ("memory=", "--memory "),
+    ("n_landmarks=", "--landmarks "),
+    ("n_components=", "--components "),
+    ("metric=", "--metric "),
+    ("window and half_life", "--window and --half-life"),
+)
+
+
+def _in_flags(message: str) -> str:
+    """What the library says of its parameters, in the words of the command line."""
+    for words, flags in FLAGS:
+        message = message.replace(words, flags)
+    return message
 
 
 @contextlib.contextmanager
@@ -42,9 +63,15 @@ def one_line(error: BaseException) -> str:
 
 def note(message: str) -> None:
     """Tell the user what is done, on one line of standard error."""
-    print(f"driftmap: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    _tell(f"driftmap: {' '.join(message.split())}")
 
 
 def warn(message: str) -> None:
     """Tell the user something on one line of standard error."""
-    print(f"driftmap: warning: {' '.join(message.split())}", file=sys.stderr)
+    _tell(f"driftmap: warning: {' '.join(message.split())}")
+
+
+def _tell(line: str) -> None:
+    """Standard error may be closed; then there is nobody to tell, and the work goes on."""
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels import scan
-from driftmap._kernels.forget import SWEEP, expired, farthest, take_out
+from driftmap._kernels.forget import expired, farthest, sweep_every, take_out
 from driftmap._kernels.witnesses import generation
 from driftmap.landmarks.cover import FIRST_LOOK, LONGEST_LOOK, Cover, Rule, kind_of
 from driftmap.landmarks.memory import Memory
@@ -69,7 +69,7 @@ class BoundedCover(Cover):
             room = self.memory.limit - state.remembered()
             done = len(piece) if len(stored) <= room else int(stored[room])
             done = min(done, covered + 1)
-            if i + done < len(prepared):
+            if i + done < len(prepared) or done == covered + 1:
                 self._remember()
             self._take(rows, into, done)
             i += done
@@ -92,7 +92,7 @@ class BoundedCover(Cover):
         state, memory = self.state, self.memory
         witnesses = state.witnesses
         assert witnesses is not None
-        if memory.window == np.inf and state.seen % SWEEP:
+        if memory.window == np.inf and state.seen % sweep_every(memory.half_life):
             return
         what = (self.now, memory.comparable(), memory.window, memory.half_life)
         rows = [row for row in np.flatnonzero(witnesses["weight"][: state.n]) if expired(witnesses, row, *what)]
@@ -206,4 +206,5 @@ class Saved(NamedTuple):
         """Put everything back."""
         vars(state).update(vars(self.state))
         space.truncate(0)
-        space.extend(self.points)
+        if self.state.n:
+            space.extend(self.points)

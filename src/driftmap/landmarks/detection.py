@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels.forget import farthest
+from driftmap.interrupts import uninterrupted
 from driftmap.landmarks.bounded import Saved
 from driftmap.landmarks.cover import Cover, kind_of
 from driftmap.landmarks.detectors import Detector
@@ -52,13 +53,23 @@ class DetectingLearner:
                 part = prepared[i : i + room]
                 self.learner.learn(part)
             else:
-                part = prepared[i : i + LOOK]
-                part = part[: self._until_change(part)]
-                self._take_in(part)
-                if self.detector.drift_detected or self.held >= BUFFER:
-                    self._replace()
+                with uninterrupted():
+                    part = self._learn_some(prepared[i : i + LOOK])
             i += len(part)
         self.saved = None
+
+    def _learn_some(self, part: Any) -> Any:
+        """Take arrivals in, up to the next change of landmarks; returns them."""
+        before = copy.deepcopy(self.detector), self.held
+        try:
+            part = part[: self._until_change(part)]
+        except BaseException:  # the detector failed
+            self.detector, self.held = before
+            raise
+        self._take_in(part)
+        if self.held >= BUFFER or (self.held and self.detector.drift_detected):
+            self._replace()
+        return part
 
     def restore(self) -> None:
         """Go back to where the batch began; Euclidean points that have been learnt stay."""

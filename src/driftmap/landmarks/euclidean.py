@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from driftmap._kernels import scan
 from driftmap._kernels.learn import MOST, exchange, learn_paper, learn_tight
 from driftmap._kernels.witnesses import take_rows
+from driftmap.interrupts import uninterrupted
 from driftmap.landmarks.cover import Found, kind_of
 from driftmap.landmarks.memory import Memory
-from driftmap.landmarks.small import SmallLearner, worthwhile
+from driftmap.landmarks.small import SmallLearner, budget, worthwhile
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import Event, StreamState
 
@@ -55,7 +56,7 @@ class EuclideanLearner:
         self.radii = np.empty((events, 2))
         self.small: SmallLearner | None = None
         if rule == "tight" and worthwhile(learn_tight):
-            self.small = SmallLearner(space, state, n_landmarks)
+            self.small = SmallLearner(space, state, n_landmarks, budget(learn_tight))
         self.found = Found(ROWS)
         self.room: dict[str, Any] = {}
 
@@ -81,26 +82,26 @@ class EuclideanLearner:
         state.reserve(min(limit, state.n + len(batch)))
         resolution = -1.0 if self.memory is None else self.memory.comparable()
         while i < len(batch):
-            done, n, radius, events = self.compiled(
-                batch, i, len(batch), state.seen - i, self.space.rows, state.n, limit, state.radius, resolution,
-                self.n_landmarks, calm, state.records, state.chain, state.cells, state.witnesses, state.boxes,
-                self.came, self.left, self.radii,
-            )  # fmt: skip
-            if done == i and self.memory is not None:  # the next arrival must be stored, and there is no room
-                self.memory.make_room()
-                resolution = self.memory.comparable()
-                continue
-            i = self._done(i, done, n, radius)
-            state.record([self._event(k) for k in range(events)])
+            with uninterrupted():  # room is made together with the arrival that needs it
+                done = i
+                while done == i:
+                    done, n, radius, events = self.compiled(
+                        batch, i, len(batch), state.seen - i, self.space.rows, state.n, limit, state.radius, resolution,
+                        self.n_landmarks, calm, state.records, state.chain, state.cells, state.witnesses, state.boxes,
+                        self.came, self.left, self.radii,
+                    )  # fmt: skip
+                    if done == i and self.memory is not None:  # the next arrival must be stored, and there is no room
+                        self.memory.make_room()
+                        resolution = self.memory.comparable()
+                i = self._done(i, done, n, radius)
+                state.record([self._event(k) for k in range(events)])
             if events < EVENTS and len(batch) - i >= calm:
                 i = self._scan_calm(batch, i, limit, resolution)
 
     def exchange(self, point: int) -> int:
         """Make a stored point a landmark and drop the one that is cheapest to lose; returns its number."""
         state, self.small = self.state, None  # which would not know of it
-        left, state.radius = exchange(
-            self.space.rows, self.n_landmarks, state.records, state.chain, state.cells, point
-        )  # fmt: skip
+        left, state.radius = exchange(self.space.rows, self.n_landmarks, state.records, state.chain, state.cells, point)
         return int(left)
 
     def restore(self) -> None:
@@ -134,11 +135,12 @@ class EuclideanLearner:
                 covered = product.scan(batch, i, last, state.radius, self.found)
             else:
                 covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, *self.found)
-            taken, n, hits = take_rows(
-                batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
-                state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
-            )  # fmt: skip
-            i = self._done(i, i + taken, n, state.radius)
+            with uninterrupted():
+                taken, n, hits = take_rows(
+                    batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
+                    state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
+                )  # fmt: skip
+                i = self._done(i, i + taken, n, state.radius)
             if i < last or (look == ROWS and MOST * (taken - hits) < taken):  # few need to be compared with landmarks
                 break
         return i

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels.forget import learn_forgetting
+from driftmap.interrupts import uninterrupted
 from driftmap.landmarks.euclidean import EuclideanLearner
 from driftmap.landmarks.memory import Memory
 from driftmap.metrics import EuclideanSpace
@@ -31,17 +32,19 @@ class ForgettingLearner(EuclideanLearner):
         state, memory, i = self.state, self.memory, 0
         self.space.reserve(64, batch.shape[1])
         while i < len(batch):
-            state.reserve(len(self.space.rows))
-            stop = min(i + memory.until_relaxed(), len(batch))
-            done, n, radius, events, oldest = learn_forgetting(
-                batch, times, i, stop, state.seen - i, self.space.rows, state.n, memory.limit, state.radius, self.least,
-                memory.comparable(), memory.window, memory.half_life, state.oldest, self.n_landmarks,
-                state.records, state.chain, state.cells, state.witnesses, self.came, self.left, self.radii,
-            )  # fmt: skip
-            blocked = done == i
-            i, state.oldest = self._done(i, done, n, radius), oldest
-            state.record([self._event(k) for k in range(events)])
-            if blocked:
-                memory.make_room()
-            else:
+            start = i
+            with uninterrupted():  # room is made together with the arrival that needs it
+                while i == start:
+                    state.reserve(len(self.space.rows))
+                    stop = min(i + memory.until_relaxed(), len(batch))
+                    done, n, radius, events, oldest = learn_forgetting(
+                        batch, times, i, stop, state.seen - i, self.space.rows, state.n, memory.limit, state.radius,
+                        self.least, memory.comparable(), memory.window, memory.half_life, state.oldest,
+                        self.n_landmarks, state.records, state.chain, state.cells, state.witnesses,
+                        self.came, self.left, self.radii,
+                    )  # fmt: skip
+                    i, state.oldest = self._done(i, done, n, radius), oldest
+                    state.record([self._event(k) for k in range(events)])
+                    if i == start:
+                        memory.make_room()
                 memory.arrived(float(times[i - 1]))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels.cells import positions
-from driftmap._kernels.witnesses import GENERATIONS, merge_cell, merge_cost
+from driftmap._kernels.witnesses import GENERATIONS, merge_cell, merge_cost, weights_at
 from driftmap.metrics import EuclideanSpace, Space
 from driftmap.state import StreamState
 
@@ -42,7 +42,7 @@ class Memory:
         self, space: Space, state: StreamState, limit: int | None, window: float = np.inf, half_life: float = np.inf
     ) -> None:
         self.space, self.state = space, state
-        self.limit = 2**62 if limit is None else limit
+        self.limit = 2**62 if limit is None else min(limit, 2**62)
         self.window, self.half_life = window, half_life
         self._known = -1.0, -1.0  # the resolution last asked for, and what it is in the comparison scale
 
@@ -55,11 +55,15 @@ class Memory:
         """Merge witnesses until an eighth of the memory is free, or let go of what is forgotten, or grow."""
         state = self.state
         if state.remembered() >= self.limit:
-            while state.remembered() > self.limit - self.limit // 8:
+            share = 0.5
+            while (before := state.remembered()) > self.limit - self.limit // 8:
                 self._age()
                 cells = self._cells()
-                self._raise_resolution(cells)
+                self._raise_resolution(cells, share)
                 self._retain(self._merge(cells) | self._forgotten())
+                if state.remembered() == before:  # distances so small that they have lost their digits
+                    share = min(share + 0.25, 1.0)
+                    state.resolution *= 2
         elif np.count_nonzero(self._forgotten()) > state.n // 8:
             self.let_go()
         else:
@@ -86,10 +90,9 @@ class Memory:
         """What each stored point weighs now; 0: it is forgotten."""
         witnesses = self.state.witnesses
         assert witnesses is not None
-        known = witnesses[: self.state.n]
         if self.half_life == np.inf:
-            return known["weight"].copy()
-        return np.asarray(known["weight"] * 2.0 ** ((known["time"] - self.state.now) / self.half_life))
+            return witnesses["weight"][: self.state.n].copy()
+        return weights_at(witnesses, self.state.n, self.state.now, self.half_life)
 
     def generations(self, rows: Ids) -> Ids:
         """The part of the window to which each stored point belongs; only points of the same part merge."""
@@ -101,6 +104,8 @@ class Memory:
         if self.half_life < np.inf:
             masses = self.masses()
             assert self.state.witnesses is not None
+            known = self.state.witnesses["weight"][: self.state.n] > 0
+            masses[known] = np.maximum(masses[known], np.finfo(float).tiny)  # 0 is what is forgotten already
             self.state.witnesses["weight"][: self.state.n] = masses
             self.state.witnesses["time"][: self.state.n] = self.state.now
 
@@ -122,12 +127,12 @@ class Memory:
         """The cells, by slot."""
         return [Cell(self, int(slot)) for slot in np.flatnonzero(self.state.cells["size"])]
 
-    def _raise_resolution(self, cells: list[Cell]) -> None:
+    def _raise_resolution(self, cells: list[Cell], share: float) -> None:
         """Raise it so far that about half of the witnesses could merge into an earlier one of their cell."""
         candidates = [(cell, j) for cell in cells for j in range(1, len(cell.rows))]
         sample = candidates[:: -(-len(candidates) // SAMPLE)]
         costs = np.sort([cost for cell, j in sample if (cost := cell.merge_cost(j)) < np.inf])
-        self.state.resolution = max(self.state.resolution, float(costs[len(costs) // 2]))
+        self.state.resolution = max(self.state.resolution, float(costs[min(int(share * len(costs)), len(costs) - 1)]))
 
     def _merge(self, cells: list[Cell]) -> NDArray[np.bool_]:
         """Merge witnesses within their cells; returns which of the stored points are gone."""
@@ -152,7 +157,7 @@ class Memory:
         marks[marks >= 0] = renumbered[marks[marks >= 0]]
         state.witnesses[: len(ids)] = state.witnesses[ids]
         self.space.retain(ids)
-        state.n, state.oldest = len(ids), 0
+        state.n, state.oldest, state.renumbered = len(ids), 0, state.renumbered + 1
         state.boxes[:] = -1  # they know the witnesses by their old numbers
         state.refill(slots, records)
 

@@ -112,6 +112,8 @@ class OnlineLandmarks(LandmarkSelector):
         comparable = self._space.comparable(radius)
         if not comparable < np.inf:
             raise ValueError(f"initial_radius={radius:g} is too large: its square overflows")
+        if not comparable > 0:
+            raise ValueError(f"initial_radius={radius:g} is too small: its square is 0")
         memory = plan_for(self, self._space)
         self._state = StreamState(self.n_landmarks, comparable, weighted=memory is not None)
         self._make_learner(memory)
@@ -151,10 +153,10 @@ class OnlineLandmarks(LandmarkSelector):
 
     def _learn(self, prepared: Any, *how: Any) -> None:
         (times,) = how
-        moments, memory = None, self._memory
+        moments, memory, kind = None, self._memory, None
         if memory is not None and memory.forgets:
             known = getattr(self, "_timed", None)
-            moments = times_of(times, len(prepared), self._state.seen, self._state.now, known)
+            moments, kind = times_of(times, len(prepared), self._state.seen, self._state.now, known)
         elif times is not None:
             raise ValueError("times are used to forget points: give a window or a half_life, or leave them out")
         try:
@@ -162,7 +164,7 @@ class OnlineLandmarks(LandmarkSelector):
         except BaseException:
             self._learner.restore()
             raise
-        self._timed = times is not None
+        self._timed = kind
 
     # --- checkpoints ---
 

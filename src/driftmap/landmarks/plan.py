@@ -113,20 +113,17 @@ def seconds(duration: Any) -> Any:
     return duration
 
 
-def times_of(times: Any, n: int, seen: int, last: float, given_before: bool | None) -> Array:
-    """When n further arrivals come: as given, or by their numbers; dates count in seconds."""
-    if given_before is not None and given_before != (times is not None):
-        what = "with times, these without" if given_before else "without times, these with"
-        raise ValueError(f"earlier arrivals came {what}: give times for all arrivals or for none")
+def times_of(times: Any, n: int, seen: int, last: float, before: str | None) -> tuple[Array, str]:
+    """When n further arrivals come, in numbers, and what kind of times these are; all must be of the same kind.
+
+    As given, or by the numbers of the arrivals; dates and spans of time count in seconds.
+    """
     if times is None:
-        return np.arange(seen, seen + n, dtype=np.float64)
-    array = np.asarray(times)
-    if array.dtype.kind == "M":
-        array = array.astype("datetime64[ns]").astype(np.int64) / 1e9
-    try:
-        array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"times must be numbers or dates, got {array.dtype}") from None
+        array, kind = np.arange(seen, seen + n, dtype=np.float64), "none"
+    else:
+        array, kind = _numbers(times)
+    if before is not None and before != kind:
+        raise ValueError(f"earlier arrivals came with times of kind {before}, these of kind {kind}: give all the same")
     if array.shape != (n,):
         raise ValueError(f"times must hold one time for each of the {n} rows: shape ({n},), got {array.shape}")
     bad = np.flatnonzero(~np.isfinite(array))
@@ -134,6 +131,29 @@ def times_of(times: Any, n: int, seen: int, last: float, given_before: bool | No
         raise ValueError(f"times[{bad[0]}] is {array[bad[0]]}: times must be finite")
     back = np.flatnonzero(np.diff(array, prepend=last) < 0)
     if len(back):
-        before = last if back[0] == 0 else array[back[0] - 1]
-        raise ValueError(f"times[{back[0]}] = {array[back[0]]:g} is before {before:g}: times must not go back")
-    return array
+        earlier = last if back[0] == 0 else array[back[0] - 1]
+        raise ValueError(f"times[{back[0]}] = {array[back[0]]:g} is before {earlier:g}: times must not go back")
+    return array, kind
+
+
+def _numbers(times: Any) -> tuple[Array, str]:
+    """Times as numbers: dates as seconds since 1970, spans as seconds; no time is NaN."""
+    if getattr(getattr(times, "dt", None), "tz", None) is not None:  # a column of pandas with a time zone
+        times = times.dt.tz_convert("UTC").dt.tz_localize(None)
+    elif getattr(times, "tz", None) is not None:  # an index of pandas
+        times = times.tz_convert("UTC").tz_localize(None)
+    array = np.asarray(times)
+    if array.dtype == object and array.size and all(isinstance(time, datetime.date) for time in array.flat):
+        zone = datetime.UTC
+        array = np.array(
+            [t.astimezone(zone).replace(tzinfo=None) if getattr(t, "tzinfo", None) else t for t in array.flat],
+            dtype="datetime64[us]",
+        ).reshape(array.shape)
+    if array.dtype.kind in "mM":
+        unit = array.astype(f"{array.dtype.kind}8[s]")
+        rest = (array - unit) / np.timedelta64(1, "s")  # what seconds leave out keeps its digits
+        whole = unit.astype(np.int64) + rest
+        return np.where(np.isnat(array), np.nan, whole), "dates" if array.dtype.kind == "M" else "spans"
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"times must be numbers or dates, got {array.dtype}")
+    return array.astype(np.float64), "numbers"

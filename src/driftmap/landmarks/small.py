@@ -7,6 +7,8 @@ second-nearest landmark of every point is always known, and a replacement is one
 
 from __future__ import annotations
 
+import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,15 @@ LOOK = 64
 
 def worthwhile(compiled: Any) -> bool:
     """Whether it is better to do without this compiled function for a while."""
-    return not compiled.signatures and SmallLearner.work < WORK
+    return not compiled.signatures and SmallLearner.work < budget(compiled)
+
+
+@functools.cache
+def budget(compiled: Any) -> int:
+    """The work to do before a function is compiled, or before it is loaded where that has been done already."""
+    name = compiled.py_func.__name__
+    known = any(Path(compiled.stats.cache_path or "").glob(f"*.{name}-*.nbi"))
+    return WORK // 20 if known else WORK
 
 
 class SmallLearner:
@@ -37,8 +47,8 @@ class SmallLearner:
     work = 0
     """What all objects of this class have done."""
 
-    def __init__(self, space: EuclideanSpace, state: StreamState, n_landmarks: int) -> None:
-        self.space, self.state, self.m = space, state, n_landmarks
+    def __init__(self, space: EuclideanSpace, state: StreamState, n_landmarks: int, budget: int = WORK) -> None:
+        self.space, self.state, self.m, self.budget = space, state, n_landmarks, budget
         self.n = self.moves = 0
         self.nearest, self.second = np.empty(0), np.empty(0)
         self.slot, self.second_slot = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -68,7 +78,7 @@ class SmallLearner:
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array[:start], np.empty(most - start, array.dtype)]))
         events: list[Event] = []
-        while self.n < most and SmallLearner.work < WORK:
+        while self.n < most and SmallLearner.work < self.budget:
             stop = min(self.n + LOOK, most)
             self.space.extend(batch[self.n - start : stop - start])
             events += self._learn(np.arange(self.n, stop))
