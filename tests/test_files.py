@@ -199,11 +199,13 @@ def test_ordinary_files_are_parsed_at_once(folder, monkeypatch, name, end, size)
             assert rest[3] == [] or rest[3][-1].lines == slow[3][-1].lines
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.npy", "t.parquet"])
 def test_all_numbers_come_in_arrays_of_the_same_kind(folder, monkeypatch, name):
     # Compiled code is compiled once more for arrays that cannot be written to.
     folder.joinpath("t.csv").write_bytes(encoded(lines(X)))
     folder.joinpath("t.jsonl").write_bytes(encoded(map(json.dumps, X.tolist())))
+    np.save("t.npy", X)
+    pq.write_table(pa.table(dict(zip("abc", X.T, strict=True))), "t.parquet")
     for small in (0, HUGE):
         monkeypatch.setattr(tables, "SMALL", small)
         with open_table(name, Wanted(), once=False) as table:

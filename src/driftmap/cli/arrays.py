@@ -31,7 +31,7 @@ class ArrayTable:
         n = len(self._matrix)
         for first in range(0 if start is None else start.rows, n, rows):
             block = self._matrix[first : first + rows][:, self._places]
-            features = np.ascontiguousarray(block, dtype=np.float64)
+            features = np.array(block, dtype=np.float64, order="C")  # a copy: the file itself cannot be written to
             check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
             labels = None if self._labels is None else self._labels[first : first + rows].astype(np.float64)
             self._given = first + len(features)
