@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.manifold import trustworthiness
 from sklearn.utils import check_random_state
 
 from driftmap import checks
@@ -25,7 +24,7 @@ __all__ = [
     "landmark_stress",
     "stress",
     "stress_estimate",
-    "trustworthiness",
+    "trustworthiness",  # noqa: F822 - see __getattr__
 ]
 
 Array = NDArray[np.float64]
@@ -161,6 +160,15 @@ def displacement(before: Any, after: Any) -> Displacement:
     if diameter == 0:
         return Displacement(*(0.0 if not moved.any() else float("inf") for _ in range(2)))
     return Displacement(float(np.median(moved)) / diameter, float(moved.max()) / diameter)
+
+
+def __getattr__(name: str) -> Any:
+    """scikit-learn's ``trustworthiness``, imported when it is asked for: that takes a while."""
+    if name == "trustworthiness":
+        from sklearn.manifold import trustworthiness
+
+        return trustworthiness
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _diameter(X: Array) -> float:
