@@ -10,6 +10,7 @@ therefore costs no replacement, and yet nothing breaks.
 from __future__ import annotations
 
 import copy
+import sys
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class DetectingLearner:
     def _until_change(self, part: Any) -> int:
         """Show arrivals to the detector, up to and with the one at which landmarks are to be replaced."""
         distances = self.space.to_stored(part, self.state.landmarks()).min(axis=1)
-        radius = self.space.true(self.state.radius)
+        radius = max(self.space.true(self.state.radius), sys.float_info.min)
         for i, distance in enumerate(distances.tolist()):
             self.held += distance > radius
             self.detector.update(min(distance / radius, LARGEST))

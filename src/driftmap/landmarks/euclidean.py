@@ -28,6 +28,8 @@ there on they are scanned in blocks, which costs some preparation."""
 CALM_WORK = 100_000
 PRODUCT_FROM = 256
 """Multiplications per arrival from which on a matrix product pays off (measured)."""
+BLOCKS = 16
+"""Blocks between two moments at which Ctrl-C is heard."""
 EVENTS = 256
 PART = 8192
 """Rows of single precision that are converted at a time."""
@@ -128,21 +130,25 @@ class EuclideanLearner:
             product = ProductFilter(landmarks, slots, state.radius, self.room)
         columns = np.ascontiguousarray(landmarks.T)
         look = FIRST_LOOK  # what is computed beyond the next change is lost
-        while i < len(batch):
-            last = min(i + look, len(batch))
-            look = min(4 * look, ROWS)
-            if product is not None and product.usable:
-                covered = product.scan(batch, i, last, state.radius, self.found)
-            else:
-                covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, *self.found)
+        go_on = True
+        while i < len(batch) and go_on:
             with uninterrupted():
-                taken, n, hits = take_rows(
-                    batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
-                    state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
-                )  # fmt: skip
-                i = self._done(i, i + taken, n, state.radius)
-            if i < last or (look == ROWS and MOST * (taken - hits) < taken):  # few need to be compared with landmarks
-                break
+                for _ in range(BLOCKS):
+                    last = min(i + look, len(batch))
+                    look = min(4 * look, ROWS)
+                    if product is not None and product.usable:
+                        covered = product.scan(batch, i, last, state.radius, self.found)
+                    else:
+                        covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, *self.found)
+                    taken, n, hits = take_rows(
+                        batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
+                        state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
+                    )  # fmt: skip
+                    i = self._done(i, i + taken, n, state.radius)
+                    few_compared = look == ROWS and MOST * (taken - hits) < taken
+                    go_on = i == last and not few_compared
+                    if not go_on or i == len(batch):
+                        break
         return i
 
 

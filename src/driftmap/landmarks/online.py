@@ -112,8 +112,6 @@ class OnlineLandmarks(LandmarkSelector):
         comparable = self._space.comparable(radius)
         if not comparable < np.inf:
             raise ValueError(f"initial_radius={radius:g} is too large: its square overflows")
-        if not comparable > 0:
-            raise ValueError(f"initial_radius={radius:g} is too small: its square is 0")
         memory = plan_for(self, self._space)
         self._state = StreamState(self.n_landmarks, comparable, weighted=memory is not None)
         self._make_learner(memory)
