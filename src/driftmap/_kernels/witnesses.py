@@ -21,6 +21,8 @@ AXES = 4
 """Numbers by which points are sorted into boxes."""
 WAYS = 2
 """Witnesses that are remembered for a box."""
+WIDE = 12
+"""Coordinates from which on four sums side by side are worth the trouble."""
 
 
 @jit_inner
@@ -68,6 +70,13 @@ def rejoin(X, x, box, boxes, resolution, witnesses):
         if row < 0:
             return False
         y = X[row]
+        if x.shape[0] < WIDE:
+            t = squared_distance(x, y)
+            if t > resolution:
+                continue
+            witnesses[row].weight += 1.0
+            witnesses[row].spread = max(witnesses[row].spread, np.sqrt(t))
+            return True
         a, b, c, e = 0.0, 0.0, 0.0, 0.0
         whole = x.shape[0] - x.shape[0] % 4
         for k in range(0, whole, 4):
