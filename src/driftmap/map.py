@@ -240,8 +240,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Write everything to a checkpoint file, from which :meth:`load` goes on as if nothing had happened.
 
         The same points then give the same coordinates to the bit. The file is replaced as a whole or not at all. Its
-        size is that of the stored points, 24 bytes for each (56 with bounded memory), and up to a few megabytes for the
-        present frame and the last events.
+        size is that of the stored points, 24 bytes for each (56 with bounded memory), up to 700 kB as for
+        :meth:`OnlineLandmarks.save <driftmap.landmarks.OnlineLandmarks.save>`, and the present frame, mostly 8 bytes
+        for each pair of a landmark and an anchor or another landmark.
         """
         checkpoint.write(path, *self._pack())
 

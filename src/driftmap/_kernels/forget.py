@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from driftmap._kernels.cells import add_record, enter
+from driftmap._kernels.cells import enter
 from driftmap._kernels.compiler import jit, jit_inner
-from driftmap._kernels.distances import distances_to_all
-from driftmap._kernels.learn import by_arrival, drop_cheapest, leave, take_columns
-from driftmap._kernels.scan import two_nearest
+from driftmap._kernels.learn import admit, by_arrival, compare, leave, put, take_columns
 from driftmap._kernels.witnesses import GENERATIONS, generation, join, store
 from driftmap.state import BLOCK
 
@@ -128,7 +126,8 @@ def learn_forgetting(
 
     As :func:`driftmap._kernels.learn.learn_tight`; ``times`` says when the rows arrive, all points before ``oldest``
     are forgotten, ``least`` is the radius below which free slots stay free, ``limit`` the most points that are
-    remembered. Stops when the stored points fill X. Returns also ``oldest``.
+    remembered. Returns also ``oldest``, and whether it stopped because there is no room for a row that has arrived.
+    What is forgotten when that row comes is forgotten already, so it must be taken in before anything else.
     """
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
     columns = np.empty((X.shape[1], n_landmarks + 1))
@@ -138,7 +137,7 @@ def learn_forgetting(
     m = by_arrival(cells, slots)
     take_columns(X, cells, slots, m, columns)
     events = 0
-    sweep = sweep_every(half_life)
+    sweep, blocked = sweep_every(half_life), False
     while i < stop and events + 2 * len(cells) + 1 < came.shape[0]:
         x, now = batch[i], times[i]
         before = events
@@ -152,9 +151,8 @@ def learn_forgetting(
         gone = 0
         for row in range(begin, end):
             if witnesses[row].weight > 0 and expired(witnesses, row, now, resolution, window, half_life):
-                distances_to_all(X[row], columns, distances[:m])
-                _, p1, _, _ = two_nearest(distances, m)
-                take_out(records, chain, cells, slots[p1], row)
+                _, near, _, _ = compare(X[row], columns, m, slots, distances)
+                take_out(records, chain, cells, near, row)
                 witnesses[row].weight, witnesses[row].spread = 0.0, 0.0
                 gone += 1
         if gone > 0:
@@ -170,12 +168,7 @@ def learn_forgetting(
                 m = by_arrival(cells, slots)
                 take_columns(X, cells, slots, m, columns)
 
-        near = np.int64(0)
-        if m > 0:
-            distances_to_all(x, columns, distances[:m])
-        d1, p1, d2, p2 = two_nearest(distances, m)
-        if m > 0:
-            near = slots[p1]
+        d1, near, d2, second_slot = compare(x, columns, m, slots, distances)
         uncovered = d1 > radius
         if (
             resolution >= 0
@@ -184,24 +177,20 @@ def learn_forgetting(
         ):
             i += 1
             continue
-        if n == X.shape[0] or live == limit:
+        blocked = n == X.shape[0] or live == limit
+        if blocked:
             break
         store(batch, i, first, X, n, witnesses, now)
-        if m == 0:
-            cells[near].landmark = n
-            d1 = 0.0
-        add_record(records, chain, cells, n, d1, near, d2, slots[p2] if p2 >= 0 else -1)
+        put(n, m, d1, near, d2, second_slot, records, chain, cells)
         n += 1
         live += 1
         i += 1
         if uncovered:
-            came[events, 0], came[events, 1], left[events], radii[events, 0] = first + i - 1, n - 1, -1, radius
-            if m > 0:
-                enter(X, records, chain, cells, n - 1)
-            if m == n_landmarks:
-                left[events], radius = drop_cheapest(X, records, chain, cells, slots, columns)
-            radii[events, 1] = radius
+            radius = admit(
+                X, n, m, n_landmarks, first + i - 1, radius, records, chain, cells, slots, columns, events, came, left,
+                radii,
+            )  # fmt: skip
             events += 1
             m = by_arrival(cells, slots)
             take_columns(X, cells, slots, m, columns)
-    return i, n, radius, events, oldest
+    return i, n, radius, events, oldest, blocked

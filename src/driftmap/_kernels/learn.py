@@ -179,6 +179,38 @@ def replace_paper(X, n, radius, records, chain, cells, slots, columns):
 
 
 @jit_inner
+def compare(x, columns, m, slots, distances):
+    """Distance and slot of the two nearest of m landmarks; infinity and slots 0 and -1 where there is none."""
+    if m > 0:
+        distances_to_all(x, columns, distances[:m])
+    d1, p1, d2, p2 = two_nearest(distances, m)
+    return d1, slots[p1] if p1 >= 0 else 0, d2, slots[p2] if p2 >= 0 else -1
+
+
+@jit_inner
+def put(n, m, d1, slot, d2, second_slot, records, chain, cells):
+    """Take the newly stored point n into its cell; the very first one is the landmark of its own."""
+    if m == 0:
+        cells[slot].landmark = n
+        d1 = 0.0
+    add_record(records, chain, cells, n, d1, slot, d2, second_slot)
+
+
+@jit_inner
+def admit(
+    X, n, m, n_landmarks, arrival, radius, records, chain, cells, slots, columns, event, came, left, radii
+):  # fmt: skip
+    """The tight rule for the uncovered point n - 1, and what happened as an event; returns the radius."""
+    came[event, 0], came[event, 1], left[event], radii[event, 0] = arrival, n - 1, -1, radius
+    if m > 0:
+        enter(X, records, chain, cells, n - 1)
+    if m == n_landmarks:
+        left[event], radius = drop_cheapest(X, records, chain, cells, slots, columns)
+    radii[event, 1] = radius
+    return radius
+
+
+@jit_inner
 def advance(
     batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, boxes, slots,
     columns, distances,
@@ -205,12 +237,7 @@ def advance(
                 break
             compared, begun = 0, i
         compared += 1
-        slot = np.int64(0)
-        if m > 0:
-            distances_to_all(x, columns, distances[:m])
-        d1, p1, d2, p2 = two_nearest(distances, m)
-        if m > 0:
-            slot = slots[p1]
+        d1, slot, d2, second_slot = compare(x, columns, m, slots, distances)
         uncovered = d1 > radius  # also the very first point
         if witnesses is not None and resolution >= 0 and not uncovered:
             row = join(X, records, chain, cells, slot, x, d1, resolution, witnesses, 0.0, np.inf, np.inf)
@@ -224,10 +251,7 @@ def advance(
         store(batch, i, first, X, n, witnesses, 0.0)
         if witnesses is not None and side > 0:
             remember(box, boxes, n)
-        if m == 0:
-            cells[0].landmark = n
-            d1 = 0.0
-        add_record(records, chain, cells, n, d1, slot, d2, slots[p2] if p2 >= 0 else -1)
+        put(n, m, d1, slot, d2, second_slot, records, chain, cells)
         n += 1
         i += 1
         if uncovered:
@@ -260,12 +284,10 @@ def learn_tight(
         )  # fmt: skip
         if not uncovered:
             break
-        came[events, 0], came[events, 1], left[events], radii[events, 0] = first + i - 1, n - 1, -1, radius
-        if m > 0:
-            enter(X, records, chain, cells, n - 1)
-        if m == n_landmarks:
-            left[events], radius = drop_cheapest(X, records, chain, cells, slots, columns)
-        radii[events, 1] = radius
+        radius = admit(
+            X, n, m, n_landmarks, first + i - 1, radius, records, chain, cells, slots, columns, events, came, left,
+            radii,
+        )  # fmt: skip
         events += 1
     return i, n, radius, events
 

@@ -129,27 +129,33 @@ class EuclideanLearner:
         if landmarks.size >= PRODUCT_FROM and len(slots) >= 3:
             product = ProductFilter(landmarks, slots, state.radius, self.room)
         columns = np.ascontiguousarray(landmarks.T)
-        look = FIRST_LOOK  # what is computed beyond the next change is lost
-        go_on = True
+        look, go_on = FIRST_LOOK, True  # what is computed beyond the next change is lost
         while i < len(batch) and go_on:
             with uninterrupted():
                 for _ in range(BLOCKS):
                     last = min(i + look, len(batch))
-                    look = min(4 * look, ROWS)
                     if product is not None and product.usable:
                         covered = product.scan(batch, i, last, state.radius, self.found)
                     else:
                         covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, *self.found)
-                    taken, n, hits = take_rows(
-                        batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
-                        state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
-                    )  # fmt: skip
-                    i = self._done(i, i + taken, n, state.radius)
+                    taken, hits = self._take(batch, i, covered, limit, resolution)
+                    i += taken
                     few_compared = look == ROWS and MOST * (taken - hits) < taken
                     go_on = i == last and not few_compared
-                    if not go_on or i == len(batch):
+                    if i == len(batch) or not go_on:
                         break
+                    look = min(4 * look, ROWS)
         return i
+
+    def _take(self, batch: Array, i: int, covered: int, limit: int, resolution: float) -> tuple[int, int]:
+        """Take in arrivals that have been scanned; returns how many, and how many of them joined one of their box."""
+        state = self.state
+        taken, n, hits = take_rows(
+            batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
+            state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
+        )  # fmt: skip
+        self._done(i, i + taken, n, state.radius)
+        return taken, hits
 
 
 class ProductFilter:

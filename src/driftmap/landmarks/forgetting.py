@@ -32,19 +32,21 @@ class ForgettingLearner(EuclideanLearner):
         state, memory, i = self.state, self.memory, 0
         self.space.reserve(64, batch.shape[1])
         while i < len(batch):
-            start = i
             with uninterrupted():  # room is made together with the arrival that needs it
-                while i == start:
+                blocked = True
+                while blocked:
                     state.reserve(len(self.space.rows))
                     stop = min(i + memory.until_relaxed(), len(batch))
-                    done, n, radius, events, oldest = learn_forgetting(
+                    done, n, radius, events, oldest, blocked = learn_forgetting(
                         batch, times, i, stop, state.seen - i, self.space.rows, state.n, memory.limit, state.radius,
                         self.least, memory.comparable(), memory.window, memory.half_life, state.oldest,
                         self.n_landmarks, state.records, state.chain, state.cells, state.witnesses,
                         self.came, self.left, self.radii,
                     )  # fmt: skip
-                    i, state.oldest = self._done(i, done, n, radius), oldest
+                    advanced, state.oldest = done > i, oldest
+                    i = self._done(i, done, n, radius)
                     state.record([self._event(k) for k in range(events)])
-                    if i == start:
+                    if advanced:
+                        memory.arrived(float(times[i - 1]))
+                    if blocked:
                         memory.make_room()
-                memory.arrived(float(times[i - 1]))

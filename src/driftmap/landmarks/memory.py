@@ -1,8 +1,9 @@
 """Bounded memory: stored points become witnesses, which stand for all points near them.
 
-Up to ``limit`` points are stored as they are. Beyond, a covered arrival within the *resolution* of a witness in the
-cell of its nearest landmark joins it (the first such witness of the cell); any other arrival is stored. When there is
-no room for one, the resolution is raised and witnesses merge within their cells. A witness knows how many points it
+Up to ``limit`` points are stored as they are. Beyond, an arrival within the *resolution* of a witness joins it: one
+that points of its box joined before (:mod:`driftmap._kernels.witnesses`), or, if a landmark covers the arrival, the
+first such witness in the cell of that landmark. Any other arrival is stored. When there is no room for one, the
+resolution is raised and witnesses merge within their cells. A witness knows how many points it
 stands for and its *spread*: all of them lie within it, by the triangle inequality, however often they were merged. A
 landmark is a witness that never merges into another, so merging changes neither the landmarks nor the radius.
 """
@@ -22,7 +23,6 @@ Ids = NDArray[np.int64]
 
 SAMPLE = 1024
 """Witnesses by which a new resolution is chosen, evenly spread over the cells."""
-
 
 RELAXED = 0.8
 """By this much the resolution becomes finer where forgetting has left half of the memory free."""
@@ -44,6 +44,7 @@ class Memory:
         self.space, self.state = space, state
         self.limit = 2**62 if limit is None else min(limit, 2**62)
         self.window, self.half_life = window, half_life
+        self._period = max(self.limit // 8, 1)
         self._known = -1.0, -1.0  # the resolution last asked for, and what it is in the comparison scale
 
     @property
@@ -55,14 +56,12 @@ class Memory:
         """Merge witnesses until an eighth of the memory is free, or let go of what is forgotten, or grow."""
         state = self.state
         if state.remembered() >= self.limit:
-            share = 0.5
             while (before := state.remembered()) > self.limit - self.limit // 8:
                 self._age()
                 cells = self._cells()
-                self._raise_resolution(cells, share)
+                self._raise_resolution(cells)
                 self._retain(self._merge(cells) | self._forgotten())
                 if state.remembered() == before:  # distances so small that they have lost their digits
-                    share = min(share + 0.25, 1.0)
                     state.resolution *= 2
         elif np.count_nonzero(self._forgotten()) > state.n // 8:
             self.let_go()
@@ -76,14 +75,13 @@ class Memory:
 
     def until_relaxed(self) -> int:
         """Arrivals until the resolution is looked at again."""
-        period = max(self.limit // 8, 1)
-        return period - self.state.seen % period
+        return self._period - self.state.seen % self._period
 
     def arrived(self, now: float) -> None:
         """Take note of the time of the last arrival, and relax the resolution where half of the memory is free."""
         state = self.state
         state.now = now
-        if state.resolution > 0 and state.seen % max(self.limit // 8, 1) == 0 and state.remembered() < self.limit // 2:
+        if state.resolution > 0 and state.seen % self._period == 0 and state.remembered() < self.limit // 2:
             state.resolution *= RELAXED
 
     def masses(self) -> Array:
@@ -127,12 +125,12 @@ class Memory:
         """The cells, by slot."""
         return [Cell(self, int(slot)) for slot in np.flatnonzero(self.state.cells["size"])]
 
-    def _raise_resolution(self, cells: list[Cell], share: float) -> None:
+    def _raise_resolution(self, cells: list[Cell]) -> None:
         """Raise it so far that about half of the witnesses could merge into an earlier one of their cell."""
         candidates = [(cell, j) for cell in cells for j in range(1, len(cell.rows))]
         sample = candidates[:: -(-len(candidates) // SAMPLE)]
         costs = np.sort([cost for cell, j in sample if (cost := cell.merge_cost(j)) < np.inf])
-        self.state.resolution = max(self.state.resolution, float(costs[min(int(share * len(costs)), len(costs) - 1)]))
+        self.state.resolution = max(self.state.resolution, float(costs[len(costs) // 2]))
 
     def _merge(self, cells: list[Cell]) -> NDArray[np.bool_]:
         """Merge witnesses within their cells; returns which of the stored points are gone."""
@@ -187,9 +185,7 @@ class Cell:
     def merge(self, resolution: float, gone: NDArray[np.bool_]) -> None:
         """Merge each witness into the first that is left and near enough; the first of all stays."""
         if isinstance(self.space, EuclideanSpace):
-            merge_cell(
-                self.space.rows, self.rows, self.groups, self.to_landmark, resolution, self.witnesses, gone
-            )  # fmt: skip
+            merge_cell(self.space.rows, self.rows, self.groups, self.to_landmark, resolution, self.witnesses, gone)
             return
         kept: list[int] = []
         for j, row in enumerate(self.rows):
