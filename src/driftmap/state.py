@@ -27,7 +27,7 @@ Ids = NDArray[np.int64]
 BLOCK = 64
 """Records in a block."""
 EVENTS_KEPT = 10_000
-BOXES = 2**16
+BOXES = 2**17
 
 RECORD = np.dtype(
     [

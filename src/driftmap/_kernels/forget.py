@@ -139,7 +139,7 @@ def learn_forgetting(
     events = 0
     sweep, blocked = sweep_every(half_life), False
     while i < stop and events + 2 * len(cells) + 1 < came.shape[0]:
-        x, now = batch[i], times[i]
+        now = times[i]
         before = events
         begin, end = oldest, oldest
         if window < np.inf:
@@ -151,7 +151,7 @@ def learn_forgetting(
         gone = 0
         for row in range(begin, end):
             if witnesses[row].weight > 0 and expired(witnesses, row, now, resolution, window, half_life):
-                _, near, _, _ = compare(X[row], columns, m, slots, distances)
+                _, near, _, _ = compare(X, row, columns, m, slots, distances)
                 take_out(records, chain, cells, near, row)
                 witnesses[row].weight, witnesses[row].spread = 0.0, 0.0
                 gone += 1
@@ -168,12 +168,12 @@ def learn_forgetting(
                 m = by_arrival(cells, slots)
                 take_columns(X, cells, slots, m, columns)
 
-        d1, near, d2, second_slot = compare(x, columns, m, slots, distances)
+        d1, near, d2, second_slot = compare(batch, i, columns, m, slots, distances)
         uncovered = d1 > radius
         if (
             resolution >= 0
             and not uncovered
-            and join(X, records, chain, cells, near, x, d1, resolution, witnesses, now, window, half_life) >= 0
+            and join(X, records, chain, cells, near, batch, i, d1, resolution, witnesses, now, window, half_life) >= 0
         ):
             i += 1
             continue

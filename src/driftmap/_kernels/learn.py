@@ -6,6 +6,7 @@ the same oracle; here they take microseconds. ``witnesses`` is None where every 
 
 import numpy as np
 
+from driftmap._kernels.boxes import AHEAD, GUESS, rejoin_all, remember, steps_to_unit
 from driftmap._kernels.cells import (
     add_record,
     between_slots,
@@ -19,7 +20,7 @@ from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.distances import distances_to_all, squared_distance
 from driftmap._kernels.pairs import closest_beyond, count_close_pairs
 from driftmap._kernels.scan import two_nearest
-from driftmap._kernels.witnesses import box_of, join, rejoin, remember, store
+from driftmap._kernels.witnesses import join, store
 
 SHORT_LIST = 16
 # A short list of neighbours pays off from this many multiplications per cell on.
@@ -50,9 +51,9 @@ def by_arrival(cells, slots):
 def take_columns(X, cells, slots, m, columns):
     """The landmarks in the first m slots as the first m columns."""
     for j in range(m):
-        x = X[cells[slots[j]].landmark]
-        for k in range(x.shape[0]):
-            columns[k, j] = x[k]
+        row = cells[slots[j]].landmark
+        for k in range(X.shape[1]):
+            columns[k, j] = X[row, k]
 
 
 @jit_inner
@@ -136,7 +137,7 @@ def degree_of(X, n, x, radius):
     """Number of stored points within the radius of one of them, without itself."""
     degree = -1
     for row in range(n):
-        degree += squared_distance(X[row], X[x]) <= radius
+        degree += squared_distance(X, row, X, x) <= radius
     return degree
 
 
@@ -152,7 +153,7 @@ def newcomer(X, n, radius, records, chain, cells, m, x):
         edges = count_close_pairs(X, n, radius)
     if degree * degree > 4 * edges:
         for y in range(n):
-            if y != x and squared_distance(X[y], X[x]) <= radius:
+            if y != x and squared_distance(X, y, X, x) <= radius:
                 degree = degree_of(X, n, y, radius)
                 if degree * degree <= edges:
                     return y
@@ -179,10 +180,9 @@ def replace_paper(X, n, radius, records, chain, cells, slots, columns):
 
 
 @jit_inner
-def compare(x, columns, m, slots, distances):
-    """Distance and slot of the two nearest of m landmarks; infinity and slots 0 and -1 where there is none."""
-    if m > 0:
-        distances_to_all(x, columns, distances[:m])
+def compare(A, i, columns, m, slots, distances):
+    """Distance and slot of the two landmarks nearest to row i of A; infinity and slots 0 and -1 if there is none."""
+    distances_to_all(A, i, columns, m, distances)
     d1, p1, d2, p2 = two_nearest(distances, m)
     return d1, slots[p1] if p1 >= 0 else 0, d2, slots[p2] if p2 >= 0 else -1
 
@@ -224,33 +224,31 @@ def advance(
     m = by_arrival(cells, slots)
     take_columns(X, cells, slots, m, columns)
     compared, begun = 0, i
-    box, side = np.int64(0), np.sqrt(max(resolution, 0.0))
+    steps, guesses = steps_to_unit(resolution), np.empty(AHEAD, GUESS)
     while i < stop:
-        x = batch[i]
-        if witnesses is not None and side > 0:
-            box = box_of(x, side, boxes)
-            if rejoin(X, x, box, boxes, resolution, witnesses):
-                i += 1
-                continue
+        if witnesses is not None and steps > 0:
+            i = rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses)
+            if i == stop:
+                break
         if compared == calm:
             if i - begun < MOST * compared:
                 break
             compared, begun = 0, i
         compared += 1
-        d1, slot, d2, second_slot = compare(x, columns, m, slots, distances)
+        d1, slot, d2, second_slot = compare(batch, i, columns, m, slots, distances)
         uncovered = d1 > radius  # also the very first point
         if witnesses is not None and resolution >= 0 and not uncovered:
-            row = join(X, records, chain, cells, slot, x, d1, resolution, witnesses, 0.0, np.inf, np.inf)
+            row = join(X, records, chain, cells, slot, batch, i, d1, resolution, witnesses, 0.0, np.inf, np.inf)
             if row >= 0:
-                if side > 0:
-                    remember(box, boxes, row)
+                if steps > 0:
+                    remember(batch, i, steps, boxes, row)
                 i += 1
                 continue
         if n == limit:
             break
         store(batch, i, first, X, n, witnesses, 0.0)
-        if witnesses is not None and side > 0:
-            remember(box, boxes, n)
+        if witnesses is not None and steps > 0:
+            remember(batch, i, steps, boxes, n)
         put(n, m, d1, slot, d2, second_slot, records, chain, cells)
         n += 1
         i += 1

@@ -30,7 +30,7 @@ def scan_direct(X, start, stop, columns, slots, limit, nearest, nearest_slot, se
     """
     distances = np.empty(columns.shape[1])
     for i in range(stop - start):
-        distances_to_all(X[start + i], columns, distances)
+        distances_to_all(X, start + i, columns, columns.shape[1], distances)
         d1, p1, d2, p2 = two_nearest(distances, columns.shape[1])
         nearest[i], nearest_slot[i] = d1, slots[p1] if p1 >= 0 else -1
         second[i], second_slot[i] = d2, slots[p2] if p2 >= 0 else -1
@@ -55,10 +55,9 @@ def scan_matrix(distances, slots, limit, nearest, nearest_slot, second, second_s
 def centre_rows(X, start, stop, centre, centred, norms):
     """Centred copies of rows start..stop-1, in the precision of ``centred``, and their squared norms."""
     for i in range(stop - start):
-        x = X[start + i]
         total = 0.0
-        for k in range(x.shape[0]):
-            gap = x[k] - centre[k]
+        for k in range(X.shape[1]):
+            gap = X[start + i, k] - centre[k]
             centred[i, k] = gap
             total += gap * gap
         norms[i] = total
@@ -83,7 +82,6 @@ def scan_filtered(
     infinite = products.dtype.type(np.inf)
     q1, q2, q3 = 0, 1, 2
     for i in range(stop - start):
-        x = X[start + i]
         for j in range(m):
             approximate[j] = landmark_norms[j] - two * products[i, j]
         # Begin with the nearest landmarks of the row before: in a stream they are likely the nearest again, and then
@@ -111,14 +109,14 @@ def scan_filtered(
         threshold = np.float64(a2) + 2 * error * (norms[i] + largest)
         if not norms[i] <= norm_limit:
             p1, p2, a3, threshold = 0, 1, -infinite, np.inf
-        d1, d2 = squared_distances(x, landmarks[p1], landmarks[p2])
+        d1, d2 = squared_distances(X, start + i, landmarks, p1, p2)
         if d2 < d1 or (d2 == d1 and p2 < p1):
             d1, p1, d2, p2 = d2, p2, d1, p1
         if a3 <= threshold:
             first, other = p1, p2
             for j in range(m):
                 if j != first and j != other and not landmark_norms[j] - two * products[i, j] > threshold:
-                    t = squared_distance(x, landmarks[j])
+                    t = squared_distance(X, start + i, landmarks, j)
                     if t < d1 or (t == d1 and j < p1):
                         d1, p1, d2, p2 = t, j, d1, p1
                     elif t < d2 or (t == d2 and j < p2):
