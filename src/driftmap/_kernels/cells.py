@@ -50,10 +50,11 @@ def add_record(records, chain, cells, row, nearest, slot, second, second_slot):
 
 
 @jit
-def add_records(records, chain, cells, rows, nearest, nearest_slot, second, second_slot):
+def add_records(records, chain, cells, rows, found):
     """Take stored points into the cells of their nearest landmarks."""
     for i in range(len(rows)):
-        add_record(records, chain, cells, rows[i], nearest[i], nearest_slot[i], second[i], second_slot[i])
+        one = found[i]
+        add_record(records, chain, cells, rows[i], one.nearest, one.nearest_slot, one.second, one.second_slot)
 
 
 @jit

@@ -4,7 +4,8 @@ import numpy as np
 
 from driftmap._kernels.cells import enter
 from driftmap._kernels.compiler import jit, jit_inner
-from driftmap._kernels.learn import admit, by_arrival, compare, leave, put, take_columns
+from driftmap._kernels.learn import compare, put
+from driftmap._kernels.replace import admit_tight, by_arrival, leave, take_columns
 from driftmap._kernels.witnesses import GENERATIONS, generation, join, store
 from driftmap.state import BLOCK
 
@@ -124,10 +125,13 @@ def learn_forgetting(
 ):  # fmt: skip
     """Take in rows of a batch from i on by the tight rule, forgetting points as their time comes.
 
-    As :func:`driftmap._kernels.learn.learn_tight`; ``times`` says when the rows arrive, all points before ``oldest``
-    are forgotten, ``least`` is the radius below which free slots stay free, ``limit`` the most points that are
-    remembered. Returns also ``oldest``, and whether it stopped because there is no room for a row that has arrived.
-    What is forgotten when that row comes is forgotten already, so it must be taken in before anything else.
+    Row i is arrival ``first + i``; ``times`` says when the rows arrive, all points before ``oldest`` are forgotten,
+    ``least`` is the radius below which free slots stay free, ``limit`` the most points that are remembered. Stops at
+    row ``stop`` and when there is no room for the events of a further row. Events go to ``came`` (numbers of the row
+    and of the stored point that became a landmark), ``left`` (-1: nobody) and ``radii`` (before, after). Returns the
+    rows that are done, the number of stored points, the radius, the number of events, ``oldest``, and whether it
+    stopped because there is no room for a row that has arrived. What is forgotten when that row comes is forgotten
+    already, so it must be taken in before anything else.
     """
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
     columns = np.empty((X.shape[1], n_landmarks + 1))
@@ -186,10 +190,9 @@ def learn_forgetting(
         live += 1
         i += 1
         if uncovered:
-            radius = admit(
-                X, n, m, n_landmarks, first + i - 1, radius, records, chain, cells, slots, columns, events, came, left,
-                radii,
-            )  # fmt: skip
+            came[events, 0], radii[events, 0] = first + i - 1, radius
+            came[events, 1], left[events], radius = admit_tight(X, n_landmarks, radius, records, chain, cells, n - 1)
+            radii[events, 1] = radius
             events += 1
             m = by_arrival(cells, slots)
             take_columns(X, cells, slots, m, columns)

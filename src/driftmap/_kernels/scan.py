@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from driftmap._kernels.compiler import jit, jit_inner, jit_reordered
+from driftmap._kernels.compiler import jit, jit_inlined, jit_inner, jit_reordered
 from driftmap._kernels.distances import distances_to_all, squared_distance, squared_distances
+
+FOUND = np.dtype(
+    [("nearest", np.float64), ("nearest_slot", np.int64), ("second", np.float64), ("second_slot", np.int64)]
+)
+"""The two nearest landmarks of a point; slot -1 and infinity where there is none."""
 
 
 @jit_inner
@@ -22,30 +27,35 @@ def two_nearest(distances, m):
     return d1, p1, d2, p2
 
 
+@jit_inlined
+def note(found, d1, p1, d2, p2, slots):
+    """Write down the two nearest landmarks of a point, given their positions."""
+    found.nearest, found.nearest_slot = d1, slots[p1] if p1 >= 0 else -1
+    found.second, found.second_slot = d2, slots[p2] if p2 >= 0 else -1
+
+
 @jit
-def scan_direct(X, start, stop, columns, slots, limit, nearest, nearest_slot, second, second_slot):
+def scan_direct(X, start, stop, columns, slots, limit, found):
     """Find the two nearest landmarks of rows start..stop-1, up to and with the first one beyond ``limit``.
 
-    Results go to positions 0, 1, ... of the last four arrays. Returns how many rows are within the limit.
+    Results go to positions 0, 1, ... of ``found``. Returns how many rows are within the limit.
     """
     distances = np.empty(columns.shape[1])
     for i in range(stop - start):
         distances_to_all(X, start + i, columns, columns.shape[1], distances)
         d1, p1, d2, p2 = two_nearest(distances, columns.shape[1])
-        nearest[i], nearest_slot[i] = d1, slots[p1] if p1 >= 0 else -1
-        second[i], second_slot[i] = d2, slots[p2] if p2 >= 0 else -1
+        note(found[i], d1, p1, d2, p2, slots)
         if d1 > limit:
             return i
     return stop - start
 
 
 @jit
-def scan_matrix(distances, slots, limit, nearest, nearest_slot, second, second_slot):
+def scan_matrix(distances, slots, limit, found):
     """As :func:`scan_direct` for rows whose landmark distances are given as a matrix."""
     for i in range(distances.shape[0]):
         d1, p1, d2, p2 = two_nearest(distances[i], distances.shape[1])
-        nearest[i], nearest_slot[i] = d1, slots[p1] if p1 >= 0 else -1
-        second[i], second_slot[i] = d2, slots[p2] if p2 >= 0 else -1
+        note(found[i], d1, p1, d2, p2, slots)
         if d1 > limit:
             return i
     return distances.shape[0]
@@ -66,7 +76,7 @@ def centre_rows(X, start, stop, centre, centred, norms):
 @jit
 def scan_filtered(
     X, start, stop, landmarks, slots, products, norms, landmark_norms, approximate, error, norm_limit, limit,
-    nearest, nearest_slot, second, second_slot,
+    found,
 ):  # fmt: skip
     """As :func:`scan_direct`, with the inner products of centred rows and landmarks as a filter.
 
@@ -121,8 +131,7 @@ def scan_filtered(
                         d1, p1, d2, p2 = t, j, d1, p1
                     elif t < d2 or (t == d2 and j < p2):
                         d2, p2 = t, j
-        nearest[i], nearest_slot[i] = d1, slots[p1]
-        second[i], second_slot[i] = d2, slots[p2]
+        note(found[i], d1, p1, d2, p2, slots)
         if d1 > limit:
             return i
     return stop - start

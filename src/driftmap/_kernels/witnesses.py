@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from driftmap._kernels.boxes import AHEAD, GUESS, rejoin_all, remember, steps_to_unit
-from driftmap._kernels.cells import add_record
 from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.distances import SLACK, TINY, squared_within
 from driftmap.state import BLOCK
@@ -63,48 +61,6 @@ def store(batch, i, first, X, n, witnesses, now):
 
 
 @jit
-def take_rows(
-    batch, start, count, first, X, n, limit, resolution, records, chain, cells, witnesses, boxes,
-    nearest, nearest_slot, second, second_slot,
-):  # fmt: skip
-    """Take in covered rows of a batch whose nearest landmarks are known, until there is no room to store one.
-
-    Returns how many are done, the number of stored points, and how many rows joined a witness of their box.
-    """
-    hits = 0
-    steps, guesses = steps_to_unit(resolution), np.empty(AHEAD, GUESS)
-    i = 0
-    while i < count:
-        if witnesses is not None and steps > 0:
-            missed = (
-                rejoin_all(batch, start + i, start + count, X, steps, boxes, resolution, witnesses, guesses) - start
-            )
-            hits += missed - i
-            i = missed
-            if i == count:
-                break
-        if witnesses is not None and resolution >= 0:
-            row = join(
-                X, records, chain, cells, nearest_slot[i], batch, start + i, nearest[i], resolution, witnesses, 0.0,
-                np.inf, np.inf,
-            )  # fmt: skip
-            if row >= 0:
-                if steps > 0:
-                    remember(batch, start + i, steps, boxes, row)
-                i += 1
-                continue
-        if n == limit:
-            return i, n, hits
-        store(batch, start + i, first, X, n, witnesses, 0.0)
-        if witnesses is not None and steps > 0:
-            remember(batch, start + i, steps, boxes, n)
-        add_record(records, chain, cells, n, nearest[i], nearest_slot[i], second[i], second_slot[i])
-        n += 1
-        i += 1
-    return count, n, hits
-
-
-@jit
 def merge_costs(X, rows, groups, to_landmark, some, witnesses):
     """For some points of a cell, the least resolution at which they could merge into an earlier one of their group.
 
@@ -132,7 +88,7 @@ def merge_cell(X, rows, groups, to_landmark, resolution, witnesses, gone):
 
     Each merges into the last that is left, near enough and of its group. The first, the landmark, stays.
     """
-    kept = np.empty_like(rows)
+    kept = np.empty(len(rows), np.int64)
     count = 0
     limit, apart = max(resolution * resolution * SLACK, TINY), max(resolution * SLACK, np.sqrt(TINY))
     for j in range(len(rows)):
