@@ -14,12 +14,13 @@ import math
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
@@ -38,6 +39,7 @@ __all__ = [
 FloatArray: TypeAlias = NDArray[np.float64]
 
 _DENSE_LIMIT = 300  # nodes up to which all eigenvalues cost no more than a few by the sparse solver
+_NODES_ALIKE = 4  # networks whose numbers of nodes differ by less are decomposed together
 _BLOCK_BYTES = 2**24  # memory for the stack of networks whose spectra are computed together
 
 
@@ -247,13 +249,16 @@ def laplacian_spectra(
     snapshots = (matrix for _, matrix in network.snapshots(record))
     size = max(1, _BLOCK_BYTES // max(1, 8 * n * n))
     stacks = (np.stack(list(itertools.islice(snapshots, size))) for _ in range(0, len(times), size))
+    jobs = 1 if n_jobs is None or n > _DENSE_LIMIT else effective_n_jobs(n_jobs)
     # The library's own threads gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each
     # other.
-    small = n <= _DENSE_LIMIT
-    with threadpool_limits(1 if small else None, user_api="blas"):
-        parallel = Parallel(n_jobs if small else 1, require="sharedmem", return_as="generator")
-        for k, found in enumerate(parallel(delayed(_eigenvalues)(stack) for stack in stacks)):
-            spectra[k * size : (k + 1) * size] = found[:, n - kept :]
+    with threadpool_limits(1 if n <= _DENSE_LIMIT else None, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
+        row = 0
+        # Networks are made while no thread works on others: it would wait for Python between any two of its steps.
+        while made := list(itertools.islice(stacks, jobs)):
+            for found in pool.map(_eigenvalues, made):
+                spectra[row : row + len(found)] = found[:, n - kept :]
+                row += len(found)
     return times, spectra
 
 
@@ -312,7 +317,8 @@ def _eigenvalues(adjacency: FloatArray) -> FloatArray:
     degrees = adjacency.sum(axis=2)
     heaviest = np.maximum(adjacency.max(axis=2, initial=0.0), -adjacency.min(axis=2, initial=0.0))
     tied = heaviest > np.finfo(np.float64).eps / (4 * max(n, 1)) * heaviest.max(axis=1, initial=0.0, keepdims=True)
-    counts, order = tied.sum(axis=1), np.argsort(~tied, axis=1, kind="stable")
+    counts = np.minimum(-(-tied.sum(axis=1) // _NODES_ALIKE) * _NODES_ALIKE, n)
+    order = np.argsort(~tied, axis=1, kind="stable")
     spectra = np.zeros(degrees.shape)
     for count in np.unique(counts):
         networks = np.flatnonzero(counts == count)[:, np.newaxis]
