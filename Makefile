@@ -18,8 +18,7 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.test
-	$(BIN)/python -m benchmarks.stream
-	$(BIN)/python -m benchmarks.mapping
+	$(BIN)/python -m benchmarks
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
