@@ -3,19 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench speed speed-baseline clean
 
 demo: $(VENV)/.demo
 	$(BIN)/driftmap demo -o demo-output
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest
+	$(BIN)/python -m benchmarks.speed
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+speed: $(VENV)/.test
+	$(BIN)/python -m benchmarks.speed
+
+speed-baseline: $(VENV)/.test
+	$(BIN)/python -m benchmarks.speed --write
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
