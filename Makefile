@@ -1,4 +1,4 @@
-# Two commands: `make demo` and `make test`. Both set up .venv themselves.
+# Two commands: `make demo` and `make test`. Both set up .venv themselves. `make bench` and `make speed` measure.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -25,7 +25,7 @@ LENGTHS = {3: 10**6, 16: 10**6, 128: 2 * 10**5, 768: 5 * 10**4}
 LANDMARKS = (20, 100, 500)
 DTYPES = (np.float64, np.float32)
 GOAL = 0.5
-ENOUGH = 2.0
+ENOUGH = 1.0
 """Seconds that a shape may take before it is measured again."""
 THREADS = {"one thread": 1, "all threads": None}
 MEMORIES = {"": "auto", ", all stored": None}

@@ -14,7 +14,7 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import TICK, Limit, at_least, command, in_turn
+from benchmarks.timing import TICK, Limit, at_least, command, in_turn, plain_work
 from driftmap.datasets import load_hospital
 from driftmap.networks import Contacts, TieDecayNetwork, laplacian_spectra
 
@@ -61,7 +61,8 @@ def run(quick: bool) -> list[Limit]:
     runs = [lambda: [np.linalg.eigvalsh(L) for L in ready]]
     runs += [lambda jobs=jobs: laplacian_spectra(record, DECAY, n_jobs=jobs) for jobs in JOBS]
     with threadpool_limits(1):
-        loop, *ours = in_turn(runs, 2 if quick else 5, time.perf_counter)
+        times = in_turn([*runs, *map(plain_work, JOBS)], 2 if quick else 5, time.perf_counter)
+    loop, *ours, plain, plain_two = times
     print("| networks | nodes | loop (s) | jobs | laplacian_spectra (s) | ratio |\n|---|---|---|---|---|---|")
     limits = []
     for jobs, seconds in zip(JOBS, ours, strict=True):
@@ -71,6 +72,7 @@ def run(quick: bool) -> list[Limit]:
             f"{ratio:.2f} {TICK[ratio >= 1]} |"
         )
         limits.append(at_least(f"spectra of networks: times the rate of a loop of eigvalsh, n_jobs={jobs}", 1, [ratio]))
+    print(f"\n(two threads of numpy.sin at the same time: {plain / plain_two:.2f} times one, what the machine gave)")
     return limits
 
 
