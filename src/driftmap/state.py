@@ -49,9 +49,10 @@ CELL = np.dtype(
         ("tail", np.int32),  # the last block
         ("filled", np.int32),  # records in the last block
         ("certain", np.int32),  # whether the cost is exact, not only a lower bound
+        ("order", np.int64),  # not of this slot: all slots, the landmarks by arrival when they were last sorted
     ]
 )
-FREE_CELL = (-1, 0.0, 0.0, 0, -1, -1, 0, 1)
+FREE_CELL = (-1, 0.0, 0.0, 0, -1, -1, 0, 1, 0)
 WITNESS = np.dtype(
     [
         ("arrival", np.int64),
@@ -89,6 +90,7 @@ class StreamState:
         """Number of stored points."""
         self.radius = radius
         self.cells = np.full(n_landmarks + 1, np.array(FREE_CELL, CELL), CELL)  # one more, while nobody has left yet
+        self.cells["order"] = np.arange(n_landmarks + 1)
         self.records = np.empty(0, RECORD)
         self.chain = np.full(1, -1, np.int32)
         """Per block, the next one of its chain; -1: none. The last entry is the first block that is not used."""

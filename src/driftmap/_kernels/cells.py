@@ -3,7 +3,14 @@
 import numpy as np
 
 from driftmap._kernels.compiler import jit, jit_inner
-from driftmap._kernels.distances import SLACK, TINY, distances_to_all, squared_distance, squared_distances
+from driftmap._kernels.distances import (
+    SLACK,
+    TINY,
+    distances_to_all,
+    quick_distance,
+    squared_distance,
+    squared_distances,
+)
 from driftmap._kernels.scan import two_nearest
 from driftmap.state import BLOCK
 
@@ -166,8 +173,10 @@ def enter(X, records, chain, cells, point):
                 bound = max(TINY, 4 * SLACK * record.second)
                 column[k] = np.inf
                 if from_y[slot] <= bound and (record.second_slot < 0 or from_y[record.second_slot] <= bound):
-                    column[k] = squared_distance(X, record.row, X, point)
-                    contested |= column[k] <= record.second
+                    limit = max(TINY, SLACK * record.second)
+                    if quick_distance(X, record.row, X, point, limit) <= limit:
+                        column[k] = squared_distance(X, record.row, X, point)
+                        contested |= column[k] <= record.second
                 k += 1
             block = chain[block]
         if contested:
@@ -176,17 +185,23 @@ def enter(X, records, chain, cells, point):
 
 @jit
 def cheapest(cells):
-    """Slot of the landmark with the smallest cost; of equals, the one that arrived first."""
-    best = -1
+    """Slot of the landmark with the smallest cost, of equals the one that arrived first, and the next smallest cost."""
+    best, runner_up = -1, np.inf
     for slot in range(len(cells)):
         cell = cells[slot]
-        if cell.landmark >= 0 and (
+        if cell.landmark < 0:
+            continue
+        if (
             best < 0
             or cell.cost < cells[best].cost
             or (cell.cost == cells[best].cost and cell.landmark < cells[best].landmark)
         ):
+            if best >= 0:
+                runner_up = cells[best].cost
             best = slot
-    return best
+        else:
+            runner_up = min(runner_up, cell.cost)
+    return best, runner_up
 
 
 @jit
@@ -209,10 +224,10 @@ def set_seconds(records, chain, cells, slot, distances, slots):
 
 
 @jit_inner
-def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, beyond):
+def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, beyond, enough):
     """As :func:`set_seconds`, from the first m landmarks in ``columns``; all others are ``beyond`` away or more.
 
-    Points for which that does not suffice stay as they are; returns their number.
+    Points for which that does not suffice stay as they are, and so do all others once the cost exceeds ``enough``.
     """
     cell = cells[slot]
     distances = np.empty(m)
@@ -223,6 +238,9 @@ def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, bey
         for i in range(block * BLOCK, block * BLOCK + size):
             record = records[i]
             if record.second_slot < 0:
+                if cell.cost > enough:
+                    cell.certain = 0
+                    return
                 distances_to_all(X, record.row, columns, m, distances)
                 d1, _, d2, p2 = two_nearest(distances, m)
                 if (np.sqrt(d1) + np.sqrt(d2)) * SLACK < np.sqrt(beyond):
@@ -232,7 +250,6 @@ def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, bey
                     left += 1
         block = chain[block]
     cell.certain = left == 0
-    return left
 
 
 @jit

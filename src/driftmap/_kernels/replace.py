@@ -27,16 +27,25 @@ SHORT_LIST_FROM = 100_000
 
 @jit_inner
 def by_arrival(cells, slots):
-    """Write the slots of the landmarks in order of arrival; returns their number."""
-    m = 0
-    for slot in range(len(cells)):
-        if cells[slot].landmark >= 0:
-            j = m
-            while j > 0 and cells[slots[j - 1]].landmark > cells[slot].landmark:
-                slots[j] = slots[j - 1]
-                j -= 1
-            slots[j] = slot
-            m += 1
+    """Write the slots of the landmarks in order of arrival; returns their number.
+
+    They are sorted from the last order on, of which hardly anything has changed.
+    """
+    m, free = 0, len(cells)
+    for k in range(len(cells)):
+        slot = cells[k].order
+        if cells[slot].landmark < 0:
+            free -= 1
+            slots[free] = slot
+            continue
+        j = m
+        while j > 0 and cells[slots[j - 1]].landmark > cells[slot].landmark:
+            slots[j] = slots[j - 1]
+            j -= 1
+        slots[j] = slot
+        m += 1
+    for k in range(len(cells)):
+        cells[k].order = slots[k]
     return m
 
 
@@ -51,15 +60,19 @@ def take_columns(X, cells, slots, m, columns):
 
 @jit_inner
 def neighbours_of(X, cells, slot, near):
-    """Write the landmarks nearest to one, itself included; all others are at least the returned distance from it."""
+    """Write the landmarks nearest to one, itself included, by arrival; returns how far the nearest of the others is."""
     distances = between_slots(X, cells, slot)
     for j in range(near.shape[0]):
         best = 0
         for other in range(1, distances.shape[0]):
             if distances[other] < distances[best]:
                 best = other
-        near[j] = best
         distances[best] = np.inf
+        i = j
+        while i > 0 and cells[near[i - 1]].landmark > cells[best].landmark:
+            near[i] = near[i - 1]
+            i -= 1
+        near[i] = best
     beyond = np.inf
     for other in range(distances.shape[0]):
         beyond = min(beyond, distances[other])
@@ -67,32 +80,24 @@ def neighbours_of(X, cells, slot, near):
 
 
 @jit_inner
-def exact_cost(X, records, chain, cells, slot, slots, columns):
-    """The cost of losing a landmark: in a large cell from the neighbours of the landmark, where these suffice."""
-    if cells[slot].certain:
-        return cells[slot].cost
-    m = by_arrival(cells, slots)
-    if m > 2 * SHORT_LIST and cells[slot].size * m * X.shape[1] > SHORT_LIST_FROM:
+def raise_cost(X, records, chain, cells, slot, slots, m, columns, ready, enough):
+    """Make the cost of losing a landmark exact, or at least larger than ``enough``.
+
+    In a large cell from the neighbours of the landmark, where these suffice; else from all landmarks, which are in
+    ``slots`` and, if they are ready, in ``columns``. Returns whether these are ready now.
+    """
+    cell = cells[slot]
+    if m > 2 * SHORT_LIST and cell.size * m * X.shape[1] > SHORT_LIST_FROM:
         near, some = np.empty(SHORT_LIST, np.int64), np.empty((X.shape[1], SHORT_LIST))
         beyond = neighbours_of(X, cells, slot, near)
-        k = 0
-        for j in range(m):  # in order of arrival
-            for z in near:
-                if z == slots[j]:
-                    slots[k], slots[j] = slots[j], slots[k]
-                    k += 1
-        for j in range(1, SHORT_LIST):
-            i = j
-            while i > 0 and cells[slots[i - 1]].landmark > cells[slots[i]].landmark:
-                slots[i - 1], slots[i] = slots[i], slots[i - 1]
-                i -= 1
-        take_columns(X, cells, slots, near.shape[0], some)
-        if set_seconds_euclidean(X, records, chain, cells, slot, some, near.shape[0], slots, beyond) == 0:
-            return cells[slot].cost
-        m = by_arrival(cells, slots)
-    take_columns(X, cells, slots, m, columns)
-    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf)
-    return cells[slot].cost
+        take_columns(X, cells, near, SHORT_LIST, some)
+        set_seconds_euclidean(X, records, chain, cells, slot, some, SHORT_LIST, near, beyond, enough)
+        if cell.certain or cell.cost > enough:
+            return ready
+    if not ready:
+        take_columns(X, cells, slots, m, columns)
+    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf, enough)
+    return True
 
 
 @jit_inner
@@ -144,10 +149,11 @@ def admit_tight(X, n_landmarks, radius, records, chain, cells, point):
     enter(X, records, chain, cells, point)
     if m < n_landmarks:
         return point, -1, radius
-    slot = cheapest(cells)
+    m, ready = by_arrival(cells, slots), False
+    slot, runner_up = cheapest(cells)
     while not cells[slot].certain:
-        exact_cost(X, records, chain, cells, slot, slots, columns)
-        slot = cheapest(cells)
+        ready = raise_cost(X, records, chain, cells, slot, slots, m, columns, ready, runner_up)
+        slot, runner_up = cheapest(cells)
     left = leave(X, records, chain, cells, slot)
     radius = 0.0
     for slot in range(len(cells)):
@@ -174,7 +180,9 @@ def admit_paper(X, n_landmarks, radius, records, chain, cells, point):
     for end in (r, s):  # x_r first, so it wins a tie
         for slot in range(len(cells)):
             if cells[slot].landmark == end:
-                needed = max(reached, exact_cost(X, records, chain, cells, slot, slots, columns))
+                if not cells[slot].certain:
+                    raise_cost(X, records, chain, cells, slot, slots, m, columns, True, np.inf)
+                needed = max(reached, cells[slot].cost)
                 if needed < best_radius:
                     best, best_radius = slot, needed
     return point, leave(X, records, chain, cells, best), best_radius
