@@ -18,9 +18,7 @@ from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, choose_an
 from driftmap.embedding.anchors import infer_distances
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
-
-FOLDER = os.environ.get("DRIFTMAP_DATA", "")
-
+from streams import needs
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------
 
@@ -480,11 +478,6 @@ def test_compiled_code_is_not_loaded_with_the_package():
 
 
 # --- the paper's data: final landmarks of one pass, rule "tight", sigma over all points ------------------------------
-
-
-def needs(name):
-    present = bool(FOLDER) and os.path.exists(os.path.join(FOLDER, name))
-    return pytest.mark.skipif(not present, reason=f"DRIFTMAP_DATA names no folder with {name}")
 
 
 @functools.cache

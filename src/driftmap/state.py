@@ -21,13 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap import room
+
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 BLOCK = 64
 """Records in a block."""
 EVENTS_KEPT = 10_000
-BOXES = 2**16
+BOXES = 2**17
 
 RECORD = np.dtype(
     [
@@ -160,7 +162,7 @@ class StreamState:
         if blocks <= had:
             return
         blocks = max(blocks, had + had // 2)
-        records = np.empty(blocks * BLOCK, RECORD)
+        records = room.empty(blocks * BLOCK, RECORD)
         records[: had * BLOCK] = self.records
         chain = np.arange(1, blocks + 2, dtype=np.int32)  # the new blocks form a chain
         chain[:had], chain[blocks - 1], chain[blocks] = self.chain[:had], -1, self.chain[had]

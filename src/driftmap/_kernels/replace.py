@@ -1,0 +1,180 @@
+"""What an uncovered point changes, for Euclidean points: both rules.
+
+The same steps as :mod:`driftmap.landmarks.rules` takes for any metric, and held to the same oracle.
+"""
+
+import numpy as np
+
+from driftmap._kernels.cells import (
+    between_slots,
+    cheapest,
+    close_pairs_at_least,
+    drop_landmark,
+    enter,
+    set_seconds_euclidean,
+)
+from driftmap._kernels.compiler import jit, jit_inner
+from driftmap._kernels.distances import squared_distance
+from driftmap._kernels.pairs import closest_beyond, count_close_pairs
+
+SHORT_LIST = 16
+# A short list of neighbours pays off from this many multiplications per cell on.
+SHORT_LIST_FROM = 100_000
+
+
+# Sorting and counting are spelt out below: numpy's functions take seconds to compile, and there are few landmarks.
+
+
+@jit_inner
+def by_arrival(cells, slots):
+    """Write the slots of the landmarks in order of arrival; returns their number."""
+    m = 0
+    for slot in range(len(cells)):
+        if cells[slot].landmark >= 0:
+            j = m
+            while j > 0 and cells[slots[j - 1]].landmark > cells[slot].landmark:
+                slots[j] = slots[j - 1]
+                j -= 1
+            slots[j] = slot
+            m += 1
+    return m
+
+
+@jit_inner
+def take_columns(X, cells, slots, m, columns):
+    """The landmarks in the first m slots as the first m columns."""
+    for j in range(m):
+        row = cells[slots[j]].landmark
+        for k in range(X.shape[1]):
+            columns[k, j] = X[row, k]
+
+
+@jit_inner
+def neighbours_of(X, cells, slot, near):
+    """Write the landmarks nearest to one, itself included; all others are at least the returned distance from it."""
+    distances = between_slots(X, cells, slot)
+    for j in range(near.shape[0]):
+        best = 0
+        for other in range(1, distances.shape[0]):
+            if distances[other] < distances[best]:
+                best = other
+        near[j] = best
+        distances[best] = np.inf
+    beyond = np.inf
+    for other in range(distances.shape[0]):
+        beyond = min(beyond, distances[other])
+    return beyond
+
+
+@jit_inner
+def exact_cost(X, records, chain, cells, slot, slots, columns):
+    """The cost of losing a landmark: in a large cell from the neighbours of the landmark, where these suffice."""
+    if cells[slot].certain:
+        return cells[slot].cost
+    m = by_arrival(cells, slots)
+    if m > 2 * SHORT_LIST and cells[slot].size * m * X.shape[1] > SHORT_LIST_FROM:
+        near, some = np.empty(SHORT_LIST, np.int64), np.empty((X.shape[1], SHORT_LIST))
+        beyond = neighbours_of(X, cells, slot, near)
+        k = 0
+        for j in range(m):  # in order of arrival
+            for z in near:
+                if z == slots[j]:
+                    slots[k], slots[j] = slots[j], slots[k]
+                    k += 1
+        for j in range(1, SHORT_LIST):
+            i = j
+            while i > 0 and cells[slots[i - 1]].landmark > cells[slots[i]].landmark:
+                slots[i - 1], slots[i] = slots[i], slots[i - 1]
+                i -= 1
+        take_columns(X, cells, slots, near.shape[0], some)
+        if set_seconds_euclidean(X, records, chain, cells, slot, some, near.shape[0], slots, beyond) == 0:
+            return cells[slot].cost
+        m = by_arrival(cells, slots)
+    take_columns(X, cells, slots, m, columns)
+    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf)
+    return cells[slot].cost
+
+
+@jit_inner
+def leave(X, records, chain, cells, slot):
+    """Take a landmark whose cost is exact out; returns the number of its point."""
+    point = cells[slot].landmark
+    drop_landmark(records, chain, cells, slot, between_slots(X, cells, slot))
+    return point
+
+
+@jit_inner
+def degree_of(X, n, x, radius):
+    """Number of stored points within the radius of one of them, without itself."""
+    degree = -1
+    for row in range(n):
+        degree += squared_distance(X, row, X, x) <= radius
+    return degree
+
+
+@jit_inner
+def newcomer(X, n, radius, records, chain, cells, m, x):
+    """Lines 1-6 of Algorithm 2: the arrival, or, if its degree is too high, a neighbour of low degree."""
+    degree = degree_of(X, n, x, radius)
+    edges = n - 1 - m + degree  # at least: every point that is no landmark has an edge to one
+    if degree * degree > 4 * edges:
+        half = np.sqrt(radius) / 2 * (1 - 1e-9)  # at least, too; x itself is in no cell's inner half
+        edges = close_pairs_at_least(records, chain, cells, half * half) + degree
+    if degree * degree > 4 * edges:
+        edges = count_close_pairs(X, n, radius)
+    if degree * degree > 4 * edges:
+        for y in range(n):
+            if y != x and squared_distance(X, y, X, x) <= radius:
+                degree = degree_of(X, n, y, radius)
+                if degree * degree <= edges:
+                    return y
+    return x
+
+
+@jit
+def admit_tight(X, n_landmarks, radius, records, chain, cells, point):
+    """The tight rule for an uncovered point: it becomes a landmark, and the one that is cheapest to lose leaves.
+
+    Returns the points that come and leave (-1: none), and the radius.
+    """
+    slots, columns = np.empty(len(cells), np.int64), np.empty((X.shape[1], len(cells)))
+    m = by_arrival(cells, slots)
+    if cells[slots[0]].landmark == point:  # the very first is one already
+        return point, -1, radius
+    enter(X, records, chain, cells, point)
+    if m < n_landmarks:
+        return point, -1, radius
+    slot = cheapest(cells)
+    while not cells[slot].certain:
+        exact_cost(X, records, chain, cells, slot, slots, columns)
+        slot = cheapest(cells)
+    left = leave(X, records, chain, cells, slot)
+    radius = 0.0
+    for slot in range(len(cells)):
+        radius = max(radius, cells[slot].reach)
+    return point, left, radius
+
+
+@jit
+def admit_paper(X, n_landmarks, radius, records, chain, cells, point):
+    """As :func:`admit_tight`, by Algorithm 2; the point is the last that is stored."""
+    slots, columns = np.empty(len(cells), np.int64), np.empty((X.shape[1], len(cells)))
+    m, n = by_arrival(cells, slots), point + 1
+    if cells[slots[0]].landmark == point:
+        return point, -1, radius
+    if m < n_landmarks:
+        enter(X, records, chain, cells, point)
+        return point, -1, radius
+    point = newcomer(X, n, radius, records, chain, cells, m, point)
+    enter(X, records, chain, cells, point)
+    m = by_arrival(cells, slots)
+    take_columns(X, cells, slots, m, columns)
+    reached, r, s = closest_beyond(X, n, columns, m, slots, cells, radius)
+    best, best_radius = -1, np.inf
+    for end in (r, s):  # x_r first, so it wins a tie
+        for slot in range(len(cells)):
+            if cells[slot].landmark == end:
+                needed = max(reached, exact_cost(X, records, chain, cells, slot, slots, columns))
+                if needed < best_radius:
+                    best, best_radius = slot, needed
+    return point, leave(X, records, chain, cells, best), best_radius
