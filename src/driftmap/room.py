@@ -24,4 +24,7 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArra
     size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
     if size < LARGE:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, buffer=mmap.mmap(-1, size, **PRIVATE))
+    memory = mmap.mmap(-1, size, **PRIVATE)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)  # as numpy does: fewer and larger pages are sooner there
+    return np.ndarray(shape, dtype, buffer=memory)
