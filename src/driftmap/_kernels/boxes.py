@@ -112,22 +112,23 @@ def look_ahead(batch, i, count, X, steps, boxes, guesses):
 
 
 @jit_inner
-def rejoin(batch, i, X, guess, steps, boxes, resolution, witnesses):
-    """Let a row join a witness that another point of its boxes joined before; returns whether one is near enough."""
-    row = boxes[guess.box]
-    if row >= 0:
-        gap = guess.gap if row == guess.row else quick_distance(batch, i, X, row, np.inf)
-        if near_enough(batch, i, X, row, gap, resolution, witnesses):
-            return True
+def rejoin(batch, i, X, box, steps, boxes, resolution, witnesses):
+    """Let a row join a witness that another point of its boxes joined before; returns whether one is near enough.
+
+    ``box`` is its small box.
+    """
     beyond = resolution * SLACK
+    row = boxes[box]
+    if row >= 0 and near_enough(batch, i, X, row, quick_distance(batch, i, X, row, beyond), resolution, witnesses):
+        return True
     for grid in range(2):
-        box = large_box(sums_of(batch, i, grid), steps, grid, boxes)
-        for way in range(box, box + WAYS):
+        large = large_box(sums_of(batch, i, grid), steps, grid, boxes)
+        for way in range(large, large + WAYS):
             row = boxes[way]
             if row < 0:
                 break
             if near_enough(batch, i, X, row, quick_distance(batch, i, X, row, beyond), resolution, witnesses):
-                boxes[guess.box] = row
+                boxes[box] = row
                 return True
     return False
 
@@ -140,7 +141,12 @@ def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses):
         count = min(ahead, stop - i)
         look_ahead(batch, i, count, X, steps, boxes, guesses)
         for k in range(count):
-            if not rejoin(batch, i + k, X, guesses[k], steps, boxes, resolution, witnesses):
+            guess = guesses[k]
+            row = guess.row
+            expected = row >= 0 and boxes[guess.box] == row  # unless one of the points in between has changed it
+            if expected and near_enough(batch, i + k, X, row, guess.gap, resolution, witnesses):
+                continue
+            if not rejoin(batch, i + k, X, guess.box, steps, boxes, resolution, witnesses):
                 return i + k
         i += count
         ahead = min(4 * ahead, guesses.shape[0])

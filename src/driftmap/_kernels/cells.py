@@ -14,6 +14,10 @@ from driftmap._kernels.distances import (
 from driftmap._kernels.scan import two_nearest
 from driftmap.state import BLOCK
 
+SMALL = 2 * np.sqrt(TINY)
+LONG = 32
+"""Coordinates from which on two square roots are worth the trouble if they may save a distance."""
+
 
 @jit_inner
 def place(chain, cells, slot):
@@ -163,6 +167,7 @@ def enter(X, records, chain, cells, point):
         # |y - z| > 2 b for a landmark z within b of a point: the point is farther than b from y
         if slot == newcomer or cell.landmark < 0 or from_y[slot] > max(TINY, 4 * SLACK * cell.cost):
             continue
+        gap = np.sqrt(from_y[slot]) / SLACK
         k = 0
         contested = False
         block = cell.head
@@ -172,7 +177,11 @@ def enter(X, records, chain, cells, point):
                 record = records[i]
                 bound = max(TINY, 4 * SLACK * record.second)
                 column[k] = np.inf
-                if from_y[slot] <= bound and (record.second_slot < 0 or from_y[record.second_slot] <= bound):
+                if (
+                    from_y[slot] <= bound
+                    and (record.second_slot < 0 or from_y[record.second_slot] <= bound)
+                    and (X.shape[1] < LONG or gap <= max(SMALL, np.sqrt(record.nearest) + np.sqrt(record.second)))
+                ):
                     limit = max(TINY, SLACK * record.second)
                     if quick_distance(X, record.row, X, point, limit) <= limit:
                         column[k] = squared_distance(X, record.row, X, point)

@@ -177,7 +177,8 @@ def learn_forgetting(
         if (
             resolution >= 0
             and not uncovered
-            and join(X, records, chain, cells, near, batch, i, d1, resolution, witnesses, now, window, half_life) >= 0
+            and join(X, records, chain, cells, near, batch, i, d1, d2, resolution, witnesses, now, window, half_life)
+            >= 0
         ):
             i += 1
             continue

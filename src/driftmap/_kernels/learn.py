@@ -72,7 +72,7 @@ def advance(
             d1, slot, d2, second_slot = compare(batch, i, columns, m, slots, distances)
         uncovered = d1 > radius  # also the very first point
         if witnesses is not None and resolution >= 0 and not uncovered:
-            row = join(X, records, chain, cells, slot, batch, i, d1, resolution, witnesses, 0.0, np.inf, np.inf)
+            row = join(X, records, chain, cells, slot, batch, i, d1, d2, resolution, witnesses, 0.0, np.inf, np.inf)
             if row >= 0:
                 if steps > 0:
                     remember(batch, i, steps, boxes, row)

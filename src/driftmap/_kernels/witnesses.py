@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from driftmap._kernels.compiler import jit, jit_inner
+from driftmap._kernels.compiler import jit, jit_inlined, jit_inner
 from driftmap._kernels.distances import SLACK, TINY, squared_within
 from driftmap.state import BLOCK
 
@@ -16,25 +16,35 @@ def generation(time, window):
     return np.floor(time / (window / GENERATIONS))
 
 
+@jit_inlined
+def ring(distance, width):
+    """Between which squares a distance lies that differs from a given one (squared) by no more than a width."""
+    root = np.sqrt(distance)
+    low = max(root - width, 0.0) ** 2 / SLACK
+    return low if low >= TINY else 0.0, max(TINY, (root + width) ** 2 * SLACK)
+
+
 @jit_inner
-def join(X, records, chain, cells, slot, batch, i, d1, resolution, witnesses, now, window, half_life):
+def join(X, records, chain, cells, slot, batch, i, d1, d2, resolution, witnesses, now, window, half_life):
     """Let row i of a batch join the first witness of its cell within the resolution; returns its number, or -1.
 
-    ``d1`` is its distance to the landmark. By the triangle inequality the distances of such a witness and of the point
-    to the landmark differ by no more than the resolution, which leaves few of the cell in question.
+    ``d1`` and ``d2`` are its distances to the nearest and the second-nearest landmark. By the triangle inequality those
+    of such a witness differ from them by no more than the resolution, which leaves few of the cell in question.
     """
-    root, reach = np.sqrt(d1), np.sqrt(resolution) * SLACK
-    low = max(root - reach, 0.0) ** 2 / SLACK
-    if low < TINY:
-        low = 0.0
-    high = max(TINY, (root + reach) ** 2 * SLACK)
+    low, high = ring(d1, np.sqrt(resolution) * SLACK)
+    low2, high2 = ring(d2, np.sqrt(resolution) * SLACK) if d2 < np.inf else (0.0, np.inf)
     cell = cells[slot]
     block = cell.head
     while block >= 0:
         size = cell.filled if block == cell.tail else BLOCK
         for k in range(block * BLOCK, block * BLOCK + size):
             record = records[k]
-            if low <= record.nearest <= high:
+            # where the second distance is only a lower bound, it says nothing of those that are too small
+            if (
+                low <= record.nearest <= high
+                and record.second <= high2
+                and (record.second >= low2 or record.second_slot < 0)
+            ):
                 t = squared_within(X, record.row, batch, i, resolution)
                 if t <= resolution:
                     witness = witnesses[record.row]

@@ -8,6 +8,7 @@ second-nearest landmark of every point is always known, and a replacement is one
 from __future__ import annotations
 
 import functools
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,33 +22,33 @@ from driftmap.state import RECORD, Event, StreamState
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-WORK = 500_000_000
-"""Differences of coordinates that are worked out in a process without compiled code (about a second)."""
-PER_CALL, PER_POINT = 100_000, 50
-"""What it takes to bring the state up to date, in the same measure."""
+SECONDS = 1.0
+"""How long a process does without compiled code, in all."""
+SECONDS_KNOWN = 0.03
+"""The same where it has been compiled already, and only has to be loaded."""
 LOOK = 64
 
 
 def worthwhile(compiled: Any) -> bool:
     """Whether it is better to do without this compiled function for a while."""
-    return not compiled.signatures and SmallLearner.work < budget(compiled)
+    return not compiled.signatures and SmallLearner.spent < budget(compiled)
 
 
 @functools.cache
-def budget(compiled: Any) -> int:
-    """The work to do before a function is compiled, or before it is loaded where that has been done already."""
+def budget(compiled: Any) -> float:
+    """The seconds to spend before a function is compiled, or before it is loaded where that has been done already."""
     name = compiled.py_func.__name__
     known = any(Path(compiled.stats.cache_path or "").glob(f"*.{name}-*.nbi"))
-    return WORK // 20 if known else WORK
+    return SECONDS_KNOWN if known else SECONDS
 
 
 class SmallLearner:
     """Takes arrivals into the state by the tight rule, as long as all of them are stored and there is little to do."""
 
-    work = 0
-    """What all objects of this class have done."""
+    spent = 0.0
+    """The seconds that all objects of this class have taken."""
 
-    def __init__(self, space: EuclideanSpace, state: StreamState, n_landmarks: int, budget: int = WORK) -> None:
+    def __init__(self, space: EuclideanSpace, state: StreamState, n_landmarks: int, budget: float = SECONDS) -> None:
         self.space, self.state, self.m, self.budget = space, state, n_landmarks, budget
         self.n = self.moves = 0
         self.nearest, self.second = np.empty(0), np.empty(0)
@@ -57,28 +58,29 @@ class SmallLearner:
 
     def learn(self, batch: Array, limit: int) -> int:
         """Take in further arrivals, while at most ``limit`` are stored; returns how many."""
-        state, start = self.state, self.n
+        state, start, begun = self.state, self.n, time.perf_counter()
         if not (start == state.n == state.seen):  # somebody else has been here
             return 0
         most = min(limit, start + len(batch))
         before = vars(self).copy()
         cells, radius = state.cells.copy(), state.radius
         try:
-            events = self._learn_all(batch, start, most)
+            events = self._learn_all(batch, start, most, begun + self.budget - SmallLearner.spent)
         except BaseException:  # an interrupt from the keyboard
             vars(self).update(before)
             state.cells[:], state.radius = cells, radius
             raise
         self._finish(self.n)
         state.record(events)
+        SmallLearner.spent += time.perf_counter() - begun
         return self.n - start
 
-    def _learn_all(self, batch: Array, start: int, most: int) -> list[Event]:
+    def _learn_all(self, batch: Array, start: int, most: int, until: float) -> list[Event]:
         for name in ("nearest", "second", "slot", "second_slot", "moved"):
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array[:start], np.empty(most - start, array.dtype)]))
         events: list[Event] = []
-        while self.n < most and SmallLearner.work < self.budget:
+        while self.n < most and time.perf_counter() < until:
             stop = min(self.n + LOOK, most)
             self.space.extend(batch[self.n - start : stop - start])
             events += self._learn(np.arange(self.n, stop))
@@ -87,7 +89,6 @@ class SmallLearner:
     def _finish(self, n: int) -> None:
         """Bring the state up to date."""
         state = self.state
-        SmallLearner.work += PER_CALL + PER_POINT * n
         state.reserve(n)
         if state.witnesses is not None:
             state.witnesses["arrival"][:n], state.witnesses["weight"][:n] = np.arange(n), 1.0
@@ -165,7 +166,6 @@ class SmallLearner:
     def _distances(self, rows: Ids, columns: Ids) -> Array:
         """Squared distances between stored points, summed over coordinates in order as everywhere."""
         X, Y = self.space.rows[rows].T, self.space.rows[columns].T
-        SmallLearner.work += X.size * len(columns)
         total = np.zeros((len(rows), len(columns)))
         for x, y in zip(X, Y, strict=True):
             total += (x[:, None] - y) ** 2
