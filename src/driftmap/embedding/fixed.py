@@ -46,13 +46,13 @@ class FixedPoints(NamedTuple):
     """Steps shorter than this are the last ones."""
     max_iter: int
     rows: Array
-    """What the kernel takes."""
+    """What the kernels take."""
 
     @classmethod
     def prepare(
         cls, positions: Array, weights: Array, projection: Array, shift: Array, tolerance: float, max_iter: int
     ) -> Self:
-        """Lay out the rows that the kernel takes."""
+        """Lay out the rows that the kernels take."""
         a, k = positions.shape
         rows = aligned(3 * k + 6, a + -a % LANES)
         rows[:] = 0.0
@@ -81,9 +81,14 @@ class FixedPoints(NamedTuple):
             place_rows_on_line(squared, points, self.weights, np.argsort(points, kind="stable"), coordinates)
             coordinates[:, 0] += middle
             return
+        coordinates[:, :k] = self.shift
+        if k == 2:
+            from driftmap._kernels.abreast import settle_abreast
+
+            settle_abreast(squared, rows, coordinates, self.tolerance, self.max_iter)
+            return
         from driftmap._kernels.placing import settle_rows
 
-        coordinates[:, :k] = self.shift
         settle_rows(squared, rows, np.empty((2 * k + 5, k + 1)), coordinates, self.tolerance, self.max_iter, False)
 
 
