@@ -1,15 +1,16 @@
-# Two commands: `make demo` and `make test`. Both set up .venv themselves.
+# Two commands: `make demo` and `make test`. Both set up .venv themselves. `make bench` and `make speed` measure.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench speed speed-baseline clean
 
 demo: $(VENV)/.demo
 	$(BIN)/driftmap demo -o demo-output
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest
+	$(BIN)/python -m benchmarks.speed
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -17,9 +18,14 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+speed: $(VENV)/.test
+	$(BIN)/python -m benchmarks.speed
+
+speed-baseline: $(VENV)/.test
+	$(BIN)/python -m benchmarks.speed --write
+
 bench: $(VENV)/.test
-	$(BIN)/python -m benchmarks.stream
-	$(BIN)/python -m benchmarks.mapping
+	$(BIN)/python -m benchmarks
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

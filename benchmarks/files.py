@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.stream import TICK, slow
+from benchmarks.stream import slow
+from benchmarks.timing import TICK
 
 FORMATS = ("csv", "parquet", "jsonl")
 D, PIECE, GOAL = 16, 2**14, 1.5

@@ -11,20 +11,19 @@ unless all are stored ("all").
 from __future__ import annotations
 
 import argparse
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.timing import TICK, best, machine
+
 SHAPES = ((3, 20, 10**6), (16, 100, 10**6), (128, 100, 2 * 10**5))
-TICK = {True: "ok", False: "MISSED"}
 
 
 def seasonal(n: int, d: int, day: int = 1440) -> np.ndarray:
@@ -54,16 +53,6 @@ def product_and_minimum(X: np.ndarray, L: np.ndarray, block: int = 1024) -> np.n
     for a in range(0, len(X), block):
         out[a : a + block] = (X[a : a + block] @ L.T).min(axis=1)
     return out
-
-
-def best(run: Callable[[], object], times: int) -> float:
-    """The shortest of several runs, in seconds."""
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
 
 
 def rates(times: int, scale: int) -> None:
@@ -119,28 +108,35 @@ def bounded(scale: int) -> None:
     )
 
 
-def memory() -> None:
-    """Resident memory per stored point, measured in a process of its own."""
+def bytes_per_point(d: int, points: int = 10**6) -> float | None:
+    """Resident memory per stored point, measured in a process of its own; None where the system does not tell."""
     code = (
         "import resource, numpy as np\n"
         "from driftmap.landmarks import OnlineLandmarks\n"
         "from benchmarks.stream import seasonal\n"
-        "OnlineLandmarks(100, memory=None).partial_fit(seasonal(20_000, 16))\n"
+        f"OnlineLandmarks(100, memory=None).partial_fit(seasonal(20_000, {d}))\n"
         "fitted = OnlineLandmarks(100, memory=None)\n"
-        "parts = [seasonal(50_000, 16) for _ in range(2)]\n"
+        f"parts = [seasonal(50_000, {d}) for _ in range(2)]\n"
         "fitted.partial_fit(parts[0])\n"
         "def resident():\n"
         "    return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize()\n"
         "before, seen = resident(), fitted.n_samples_seen_\n"
-        "for _ in range(20):\n"
+        f"for _ in range({points // 50_000}):\n"
         "    fitted.partial_fit(parts[1])\n"
         "print((resident() - before) / (fitted.n_samples_seen_ - seen))\n"
     )
     if not Path("/proc/self/statm").exists():
+        return None
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def memory() -> None:
+    """Resident memory per stored point."""
+    used = bytes_per_point(16)
+    if used is None:
         print("\nMemory: not measured, this system has no /proc")
         return
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    print(f"\nMemory: {float(output):.0f} bytes per stored point of 16 numbers (16 * 8 + 24 = 152)")
+    print(f"\nMemory: {used:.0f} bytes per stored point of 16 numbers (16 * 8 + 24 = 152)")
 
 
 def against_naive(n: int) -> None:
@@ -196,15 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
     quick = parser.parse_args().quick
-    import numba
-    import scipy
-    import sklearn
-
-    print(
-        f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, ",
-        end="",
-    )
-    print(f"scipy {scipy.__version__}, scikit-learn {sklearn.__version__}, numba {numba.__version__}, one thread\n")
+    print(f"{machine()}; one thread\n")
     with threadpool_limits(1):
         rates(2 if quick else 5, 10 if quick else 1)
         bounded(10 if quick else 1)

@@ -202,7 +202,7 @@ class Bounded:
 
     def __init__(self, m, memory, distance, initial_radius, root=float, scale=float, boxes=None):
         self.m, self.memory, self.distance, self.root, self.scale = m, memory, distance, root, scale
-        self.n_boxes, self.boxes = boxes, {}  # the last two witnesses that points of a box joined
+        self.n_boxes, self.small, self.large = boxes, {}, {}  # witnesses that points of a box joined
         self.rho, self.resolution, self.seen = initial_radius, None, 0
         self.slots, self.lists = [None] * (m + 1), [[] for _ in range(m + 1)]
         self.points, self.weight, self.spread = {}, {}, {}
@@ -258,33 +258,48 @@ class Bounded:
         self.lists[slot].append(n)
         self.remember(n, n)
 
-    def box(self, x):
-        """Signed sums of coordinates in steps of the resolution, as a number."""
-        axes, number = min(4, len(x)), 14695981039346656037
-        for axis in range(axes):
+    def box(self, x, steps, grid, places):
+        """Four signed sums of coordinates, in steps, as a number."""
+        number = 0
+        for axis, factor in enumerate(
+            (11400714819323198485, 14029467366897019727, 9650029242287828579, 2870177450012600261)
+        ):
             total = 0.0
-            for j in range(axis, len(x), axes):
-                total += float(x[j]) if (j * 2654435761 >> 7) & 1 else -float(x[j])
-            step = math.floor(total / math.sqrt(self.scale(self.resolution)))
-            number = (number ^ (step % 2**64)) * 1099511628211 % 2**64
-            number ^= number >> 29
-        return number % self.n_boxes
+            for j in range(axis, len(x), 4):
+                total += float(x[j]) if ((j + 512 * grid) % 1024 * 2654435761 >> 7) & 1 else -float(x[j])
+            step = total * steps + 0.5 * grid
+            number += math.floor(step) * factor if abs(step) < 1e15 else 0
+        number %= 2**64
+        return ((number ^ (number >> 32)) * 11400714819323198485 % 2**64 >> 32) % places
+
+    def has_boxes(self):
+        return self.n_boxes is not None and self.resolution is not None and self.scale(self.resolution) > 1e-280
+
+    def boxes_of(self, n):
+        """Where the witness of the small box and those of the two large ones of a point are noted."""
+        x, steps = self.points[n], 1 / math.sqrt(self.scale(self.resolution))
+        small = self.box(x, 1.4 * steps, 0, self.n_boxes // 2)
+        return small, [(grid, self.box(x, steps, grid, self.n_boxes // 16)) for grid in (0, 1)]
 
     def rejoin(self, n):
-        """Join a witness that another point of the box joined before."""
-        if self.n_boxes is None or not self.resolution:
+        """Join a witness that another point of one of the boxes joined before."""
+        if not self.has_boxes():
             return False
-        for w in self.boxes.get(self.box(self.points[n]), []):
+        small, large = self.boxes_of(n)
+        for w in self.small.get(small, []) + [w for box in large for w in self.large.get(box, [])]:
             if self.d(n, w) <= self.scale(self.resolution):
                 self.gain(w)
                 self.spread[w] = max(self.spread[w], self.root(self.d(n, w)))
+                self.small[small] = [w]
                 return True
         return False
 
     def remember(self, n, w):
-        if self.n_boxes is not None and self.resolution:
-            box = self.box(self.points[n])
-            self.boxes[box] = [w, *self.boxes.get(box, [])[:1]]
+        if self.has_boxes():
+            small, large = self.boxes_of(n)
+            self.small[small] = [w]
+            for box in large:
+                self.large[box] = [w, *self.large.get(box, [])[:3]]
 
     def join(self, n, slot):
         for w in self.lists[slot] if self.resolution is not None else []:
@@ -315,7 +330,10 @@ class Bounded:
     def make_room(self):
         while len(self.weight) > self.memory - self.memory // 8:
             self.age()
-            orders = [sorted(self.lists[s], key=lambda y, s=s: y != self.slots[s]) for s in self.all()]
+            orders = [
+                sorted(self.lists[s], key=lambda y, z=self.slots[s]: (self.root(self.d(y, z)), y != z))
+                for s in self.all()
+            ]
             pairs = [(order, j) for order in orders for j in range(1, len(order))]
             costs = []
             for order, j in pairs[:: math.ceil(len(pairs) / 1024)]:
@@ -329,11 +347,11 @@ class Bounded:
                     into = [k for k in kept if self.may_merge(k, y)]
                     into = [k for k in into if self.root(self.d(y, k)) + self.spread[y] <= self.resolution]
                     if into:
-                        self.merge(y, into[0])
+                        self.merge(y, into[-1])
                     else:
                         kept.append(y)
             self.lists = [[y for y in cell if y in self.weight] for cell in self.lists]
-            self.boxes = {}
+            self.small, self.large = {}, {}
 
     def may_merge(self, y, z):
         return True

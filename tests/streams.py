@@ -1,8 +1,9 @@
-"""Streams for the tests: small ones of many kinds, drawn by hypothesis, and a switch for how many."""
+"""Streams for the tests: small ones of many kinds, drawn by hypothesis, a switch for how many, and recorded ones."""
 
 import os
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,14 @@ many = settings(max_examples=EXAMPLES, derandomize=True, deadline=None, database
 few = settings(max_examples=max(EXAMPLES // 8, 1), derandomize=True, deadline=None, database=None)
 
 KINDS = ("stationary", "walk", "line", "grid", "duplicates", "jumps", "constant", "collinear")
+
+FOLDER = os.environ.get("DRIFTMAP_DATA", "")
+
+
+def needs(name):
+    """Mark of a test that is skipped where a file of recorded data is absent."""
+    present = bool(FOLDER) and os.path.exists(os.path.join(FOLDER, name))
+    return pytest.mark.skipif(not present, reason=f"DRIFTMAP_DATA names no folder with {name}")
 
 
 def make(kind, n, d, seed):

@@ -13,14 +13,7 @@ import pytest
 from driftmap import datasets
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.networks import laplacian_spectrum
-
-FOLDER = os.environ.get("DRIFTMAP_DATA", "")
-
-
-def needs(name):
-    present = bool(FOLDER) and os.path.exists(os.path.join(FOLDER, name))
-    return pytest.mark.skipif(not present, reason=f"DRIFTMAP_DATA names no folder with {name}")
-
+from streams import FOLDER, needs
 
 CONTENT = gzip.compress("".join(f"{140 + 20 * k} {k % 7} 9\n" for k in range(3000)).encode(), mtime=0)
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import naive
 from driftmap import DriftMap
-from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
+from driftmap.datasets import HOSPITAL_FILE, STOCKS_FILE, load_hospital, load_stocks, s_curve_stream
 from driftmap.landmarks import OnlineLandmarks, RatioShift, euclidean
 from driftmap.landmarks.small import SmallLearner
 from driftmap.quality import stress
-from streams import few, make, many, streams
+from streams import few, make, many, needs, streams
 
 KINDS = ("stationary", "walk", "line", "grid", "duplicates", "jumps", "collinear")
 METRICS = {
@@ -53,7 +53,7 @@ def test_witnesses_equal_the_oracle_after_every_arrival(metric, kind, seed, d, m
     distance, root, scale = METRICS[metric]
     X = make(kind, 90, d, seed)
     landmarks = OnlineLandmarks(m, memory=16 * m, metric=metric)
-    boxes = 2**15 if metric == "euclidean" else None
+    boxes = 2**17 if metric == "euclidean" else None
     oracle = naive.Bounded(m, 16 * m, distance, scale(1e-20), root, scale, boxes)
     for x in X:
         landmarks.partial_fit(x[None])
@@ -397,7 +397,14 @@ def test_a_metric_that_fails_changes_nothing(how):
 # --- fidelity ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["s-curve", "spy", "hospital"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "s-curve",
+        pytest.param("spy", marks=needs(STOCKS_FILE)),
+        pytest.param("hospital", marks=needs(HOSPITAL_FILE)),
+    ],
+)
 def test_maps_from_bounded_memory_are_nearly_as_true(name):
     load = {
         "s-curve": lambda: s_curve_stream(5000),  # longer than in the paper: its 1,000 points would all be stored
@@ -405,10 +412,7 @@ def test_maps_from_bounded_memory_are_nearly_as_true(name):
         "hospital": lambda: load_hospital().spectra(),
     }
     m = {"s-curve": 50, "spy": 10, "hospital": 20}[name]
-    try:
-        X = load[name]()
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
+    X = load[name]()
     for k in (1, 2, 3):
         sigma = {}
         for memory in (None, 64 * m, 16 * m):

@@ -289,6 +289,25 @@ def test_spectra_do_not_depend_on_the_size_of_the_blocks(monkeypatch):
     np.testing.assert_array_equal(laplacian_spectra(contacts, 0.3)[1], whole)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, -1])
+def test_spectra_do_not_depend_on_the_number_of_threads(monkeypatch, n_jobs):
+    rng = np.random.default_rng(0)
+    contacts = [(*rng.choice(30, 2, replace=False).tolist(), k // 3) for k in range(900)]
+    expected = laplacian_spectra(contacts, 0.3)[1]
+    monkeypatch.setattr(networks, "_BLOCK_BYTES", 8 * 30 * 30 * 7)
+    np.testing.assert_array_equal(laplacian_spectra(contacts, 0.3, n_jobs=n_jobs)[1], expected)
+
+
+@pytest.mark.parametrize("faded", [0.0, 1e-300, 1e-20, 1e-16, 1e-12, 1e-3])
+def test_nodes_that_are_left_out_of_the_decomposition_change_no_eigenvalue(faded):
+    B = random_network(40, 0.3)
+    B[25:] *= faded
+    B[:, 25:] *= faded
+    expected = np.linalg.eigvalsh(np.diag(B.sum(axis=1)) - B)
+    np.testing.assert_allclose(laplacian_spectrum(B), expected, rtol=0, atol=1e-14 * expected[-1])
+    np.testing.assert_allclose(laplacian_spectrum(-B), -expected[::-1], rtol=0, atol=1e-14 * expected[-1])
+
+
 def test_spectra_keep_only_the_largest_eigenvalues_on_request(monkeypatch):
     contacts = Contacts.from_events((k % 7, 7 + k % 5, k // 2) for k in range(40))
     times, whole = laplacian_spectra(contacts, 0.3)

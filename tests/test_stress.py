@@ -20,9 +20,7 @@ from driftmap.embedding.fixed import FixedPoints, padded
 from driftmap.embedding.starts import Start
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
-
-FOLDER = os.environ.get("DRIFTMAP_DATA", "")
-
+from streams import needs
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------
 
@@ -518,11 +516,6 @@ def test_compiled_code_is_not_loaded_with_the_package():
 
 
 # --- the paper's data: final landmarks of one pass, rule "tight", sigma over all points ------------------------------
-
-
-def needs(name):
-    present = bool(FOLDER) and os.path.exists(os.path.join(FOLDER, name))
-    return pytest.mark.skipif(not present, reason=f"DRIFTMAP_DATA names no folder with {name}")
 
 
 @functools.cache

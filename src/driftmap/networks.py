@@ -14,11 +14,13 @@ import math
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
@@ -37,6 +39,7 @@ __all__ = [
 FloatArray: TypeAlias = NDArray[np.float64]
 
 _DENSE_LIMIT = 300  # nodes up to which all eigenvalues cost no more than a few by the sparse solver
+_NODES_ALIKE = 4  # networks whose numbers of nodes differ by less are decomposed together
 _BLOCK_BYTES = 2**24  # memory for the stack of networks whose spectra are computed together
 
 
@@ -191,7 +194,8 @@ def laplacian_spectrum(network: Any, n_eigenvalues: int | None = None) -> FloatA
     kept = _n_kept(n_eigenvalues, n)
     if n > _DENSE_LIMIT and 4 * kept < n:
         return _largest_eigenvalues(scipy.sparse.csr_array(adjacency), kept)
-    return _eigenvalues(adjacency.toarray() if scipy.sparse.issparse(adjacency) else adjacency)[n - kept :]
+    dense = adjacency.toarray() if scipy.sparse.issparse(adjacency) else adjacency
+    return _eigenvalues(dense[np.newaxis])[0, n - kept :]
 
 
 def laplacian_distance(a: Any, b: Any, n_eigenvalues: int | None = None) -> float:
@@ -219,10 +223,13 @@ def laplacian_spectra(
     *,
     nodes: Iterable[Node] | None = None,
     n_eigenvalues: int | None = None,
+    n_jobs: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """The times t_r of a list of contacts and, one row each, the sorted spectrum of B(t_r).
 
     Every row has one eigenvalue per node of the whole list (or of `nodes`), or the `n_eigenvalues` largest.
+    `n_jobs` threads (1 by default, -1: one per core) work on networks of up to 300 nodes; the numbers do not depend on
+    it. Larger ones are decomposed one by one, with the threads of the linear algebra library.
 
     >>> times, spectra = laplacian_spectra([("a", "b", 0), ("b", "c", 20)], decay=0)
     >>> times, abs(spectra.round(6))
@@ -237,14 +244,21 @@ def laplacian_spectra(
         for row, _ in enumerate(network._steps(record)):
             spectra[row] = laplacian_spectrum(network, kept)
         return times, spectra
-    # A stack goes to LAPACK in one call: the Python cost of a call is then shared by many small networks.
+    # A stack goes to LAPACK in one call: the Python cost of a call is then shared by many small networks, and numpy
+    # lets other threads run meanwhile.
     snapshots = (matrix for _, matrix in network.snapshots(record))
     size = max(1, _BLOCK_BYTES // max(1, 8 * n * n))
-    # Threads gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each other.
-    with threadpool_limits(1 if n <= _DENSE_LIMIT else None, user_api="blas"):
-        for start in range(0, len(times), size):
-            stack = np.stack(list(itertools.islice(snapshots, size)))
-            spectra[start : start + size] = _eigenvalues(stack)[:, n - kept :]
+    stacks = (np.stack(list(itertools.islice(snapshots, size))) for _ in range(0, len(times), size))
+    jobs = 1 if n_jobs is None or n > _DENSE_LIMIT else effective_n_jobs(n_jobs)
+    # The library's own threads gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each
+    # other.
+    with threadpool_limits(1 if n <= _DENSE_LIMIT else None, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
+        row = 0
+        # Networks are made while no thread works on others: it would wait for Python between any two of its steps.
+        while made := list(itertools.islice(stacks, jobs)):
+            for found in pool.map(_eigenvalues, made):
+                spectra[row : row + len(found)] = found[:, n - kept :]
+                row += len(found)
     return times, spectra
 
 
@@ -293,11 +307,29 @@ def _as_adjacency(network: Any) -> Any:
 
 
 def _eigenvalues(adjacency: FloatArray) -> FloatArray:
-    """All Laplacian eigenvalues of one dense network or of a stack."""
-    laplacians = -adjacency
-    diagonal = np.arange(adjacency.shape[-1])
-    laplacians[..., diagonal, diagonal] += adjacency.sum(axis=-1)
-    return np.asarray(np.linalg.eigvalsh(laplacians), dtype=np.float64)
+    """All Laplacian eigenvalues of a stack of dense networks, ascending.
+
+    A node without ties only adds a zero, so it is left out of the decomposition; in a network that decays, most nodes
+    have no ties or what is left of old ones. These count as none if they are lighter than eps / 4n of the heaviest:
+    all of them together move no eigenvalue by more than eps / 4 of the largest, less than its rounding.
+    """
+    n = adjacency.shape[-1]
+    degrees = adjacency.sum(axis=2)
+    heaviest = np.maximum(adjacency.max(axis=2, initial=0.0), -adjacency.min(axis=2, initial=0.0))
+    tied = heaviest > np.finfo(np.float64).eps / (4 * max(n, 1)) * heaviest.max(axis=1, initial=0.0, keepdims=True)
+    counts = np.minimum(-(-tied.sum(axis=1) // _NODES_ALIKE) * _NODES_ALIKE, n)
+    order = np.argsort(~tied, axis=1, kind="stable")
+    spectra = np.zeros(degrees.shape)
+    for count in np.unique(counts):
+        networks = np.flatnonzero(counts == count)[:, np.newaxis]
+        nodes = order[networks[:, 0], :count]
+        laplacians = adjacency[networks[:, :, np.newaxis], nodes[:, :, np.newaxis], nodes[:, np.newaxis, :]]
+        np.negative(laplacians, out=laplacians)
+        diagonal = np.arange(count)
+        laplacians[:, diagonal, diagonal] += degrees[networks, nodes]
+        spectra[networks[:, 0], n - count :] = np.linalg.eigvalsh(laplacians)
+    spectra.sort(axis=1)  # a zero may have come out as less
+    return spectra
 
 
 def _largest_eigenvalues(adjacency: Any, n_eigenvalues: int) -> FloatArray:
@@ -313,5 +345,5 @@ def _largest_eigenvalues(adjacency: Any, n_eigenvalues: int) -> FloatArray:
             laplacian, n_eigenvalues, which="LA", v0=start, return_eigenvectors=False, **restart
         )
     except scipy.sparse.linalg.ArpackError:  # no ties at all, or no convergence
-        return _eigenvalues(adjacency.toarray())[-n_eigenvalues:]
+        return _eigenvalues(adjacency.toarray()[np.newaxis])[0, -n_eigenvalues:]
     return np.sort(np.asarray(found, dtype=np.float64))

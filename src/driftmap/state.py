@@ -21,13 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap import room
+
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 BLOCK = 64
 """Records in a block."""
 EVENTS_KEPT = 10_000
-BOXES = 2**16
+BOXES = 2**17
 
 RECORD = np.dtype(
     [
@@ -47,9 +49,10 @@ CELL = np.dtype(
         ("tail", np.int32),  # the last block
         ("filled", np.int32),  # records in the last block
         ("certain", np.int32),  # whether the cost is exact, not only a lower bound
+        ("order", np.int64),  # not of this slot: all slots, the landmarks by arrival when they were last sorted
     ]
 )
-FREE_CELL = (-1, 0.0, 0.0, 0, -1, -1, 0, 1)
+FREE_CELL = (-1, 0.0, 0.0, 0, -1, -1, 0, 1, 0)
 WITNESS = np.dtype(
     [
         ("arrival", np.int64),
@@ -87,6 +90,7 @@ class StreamState:
         """Number of stored points."""
         self.radius = radius
         self.cells = np.full(n_landmarks + 1, np.array(FREE_CELL, CELL), CELL)  # one more, while nobody has left yet
+        self.cells["order"] = np.arange(n_landmarks + 1)
         self.records = np.empty(0, RECORD)
         self.chain = np.full(1, -1, np.int32)
         """Per block, the next one of its chain; -1: none. The last entry is the first block that is not used."""
@@ -160,7 +164,7 @@ class StreamState:
         if blocks <= had:
             return
         blocks = max(blocks, had + had // 2)
-        records = np.empty(blocks * BLOCK, RECORD)
+        records = room.empty(blocks * BLOCK, RECORD)
         records[: had * BLOCK] = self.records
         chain = np.arange(1, blocks + 2, dtype=np.int32)  # the new blocks form a chain
         chain[:had], chain[blocks - 1], chain[blocks] = self.chain[:had], -1, self.chain[had]

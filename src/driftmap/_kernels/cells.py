@@ -3,14 +3,16 @@
 import numpy as np
 
 from driftmap._kernels.compiler import jit, jit_inner
-from driftmap._kernels.distances import distances_to_all, squared_distance, squared_distances
+from driftmap._kernels.distances import (
+    SLACK,
+    TINY,
+    distances_to_all,
+    quick_distance,
+    squared_distance,
+    squared_distances,
+)
 from driftmap._kernels.scan import two_nearest
 from driftmap.state import BLOCK
-
-# Relative slack of the triangle-inequality tests, far above the rounding error of a distance (d * 1e-16).
-SLACK = 1.0 + 1e-9
-# Below this, squares have lost digits to underflow, and nothing is skipped on their word.
-TINY = 1e-280
 
 
 @jit_inner
@@ -55,10 +57,11 @@ def add_record(records, chain, cells, row, nearest, slot, second, second_slot):
 
 
 @jit
-def add_records(records, chain, cells, rows, nearest, nearest_slot, second, second_slot):
+def add_records(records, chain, cells, rows, found):
     """Take stored points into the cells of their nearest landmarks."""
     for i in range(len(rows)):
-        add_record(records, chain, cells, rows[i], nearest[i], nearest_slot[i], second[i], second_slot[i])
+        one = found[i]
+        add_record(records, chain, cells, rows[i], one.nearest, one.nearest_slot, one.second, one.second_slot)
 
 
 @jit
@@ -133,10 +136,10 @@ def between_slots(X, cells, slot):
     """Squared distances of one landmark to the others, by slot; infinity for free slots."""
     n_slots = len(cells)
     out = np.empty(n_slots)
-    y = X[cells[slot].landmark]
+    y = cells[slot].landmark
     for a in range(0, n_slots, 2):
         b = min(a + 1, n_slots - 1)
-        out[a], out[b] = squared_distances(y, X[max(cells[a].landmark, 0)], X[max(cells[b].landmark, 0)])
+        out[a], out[b] = squared_distances(X, y, X, max(cells[a].landmark, 0), max(cells[b].landmark, 0))
     for other in range(n_slots):
         if cells[other].landmark < 0:
             out[other] = np.inf
@@ -151,7 +154,6 @@ def enter(X, records, chain, cells, point):
         newcomer += 1
     cells[newcomer].landmark = point
     from_y = between_slots(X, cells, newcomer)
-    y = X[point]
     largest = 0
     for slot in range(len(cells)):
         largest = max(largest, cells[slot].size)
@@ -171,8 +173,10 @@ def enter(X, records, chain, cells, point):
                 bound = max(TINY, 4 * SLACK * record.second)
                 column[k] = np.inf
                 if from_y[slot] <= bound and (record.second_slot < 0 or from_y[record.second_slot] <= bound):
-                    column[k] = squared_distance(X[record.row], y)
-                    contested |= column[k] <= record.second
+                    limit = max(TINY, SLACK * record.second)
+                    if quick_distance(X, record.row, X, point, limit) <= limit:
+                        column[k] = squared_distance(X, record.row, X, point)
+                        contested |= column[k] <= record.second
                 k += 1
             block = chain[block]
         if contested:
@@ -181,17 +185,23 @@ def enter(X, records, chain, cells, point):
 
 @jit
 def cheapest(cells):
-    """Slot of the landmark with the smallest cost; of equals, the one that arrived first."""
-    best = -1
+    """Slot of the landmark with the smallest cost, of equals the one that arrived first, and the next smallest cost."""
+    best, runner_up = -1, np.inf
     for slot in range(len(cells)):
         cell = cells[slot]
-        if cell.landmark >= 0 and (
+        if cell.landmark < 0:
+            continue
+        if (
             best < 0
             or cell.cost < cells[best].cost
             or (cell.cost == cells[best].cost and cell.landmark < cells[best].landmark)
         ):
+            if best >= 0:
+                runner_up = cells[best].cost
             best = slot
-    return best
+        else:
+            runner_up = min(runner_up, cell.cost)
+    return best, runner_up
 
 
 @jit
@@ -214,10 +224,10 @@ def set_seconds(records, chain, cells, slot, distances, slots):
 
 
 @jit_inner
-def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, beyond):
+def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, beyond, enough):
     """As :func:`set_seconds`, from the first m landmarks in ``columns``; all others are ``beyond`` away or more.
 
-    Points for which that does not suffice stay as they are; returns their number.
+    Points for which that does not suffice stay as they are, and so do all others once the cost exceeds ``enough``.
     """
     cell = cells[slot]
     distances = np.empty(m)
@@ -228,7 +238,10 @@ def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, bey
         for i in range(block * BLOCK, block * BLOCK + size):
             record = records[i]
             if record.second_slot < 0:
-                distances_to_all(X[record.row], columns, distances)
+                if cell.cost > enough:
+                    cell.certain = 0
+                    return
+                distances_to_all(X, record.row, columns, m, distances)
                 d1, _, d2, p2 = two_nearest(distances, m)
                 if (np.sqrt(d1) + np.sqrt(d2)) * SLACK < np.sqrt(beyond):
                     record.second, record.second_slot = d2, slots[p2]
@@ -237,7 +250,6 @@ def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, bey
                     left += 1
         block = chain[block]
     cell.certain = left == 0
-    return left
 
 
 @jit

@@ -8,5 +8,7 @@ jit = numba.njit(cache=True, nogil=True)
 # Called from other kernels only: without the door to Python, which takes longer to compile than many a kernel.
 WITHOUT_DOOR: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 jit_inner = numba.njit(cache=True, nogil=True, **WITHOUT_DOOR)
+# Small and called for every point: calling it, with the dozen words that an array is, would take longer than the work.
+jit_inlined = numba.njit(cache=True, nogil=True, forceinline=True, **WITHOUT_DOOR)
 # Sums may be reordered where they only feed a bound with room to spare.
 jit_reordered = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -4,7 +4,8 @@ import numpy as np
 
 from driftmap._kernels.cells import enter
 from driftmap._kernels.compiler import jit, jit_inner
-from driftmap._kernels.learn import admit, by_arrival, compare, leave, put, take_columns
+from driftmap._kernels.learn import compare, put
+from driftmap._kernels.replace import admit_tight, by_arrival, leave, take_columns
 from driftmap._kernels.witnesses import GENERATIONS, generation, join, store
 from driftmap.state import BLOCK
 
@@ -124,10 +125,13 @@ def learn_forgetting(
 ):  # fmt: skip
     """Take in rows of a batch from i on by the tight rule, forgetting points as their time comes.
 
-    As :func:`driftmap._kernels.learn.learn_tight`; ``times`` says when the rows arrive, all points before ``oldest``
-    are forgotten, ``least`` is the radius below which free slots stay free, ``limit`` the most points that are
-    remembered. Returns also ``oldest``, and whether it stopped because there is no room for a row that has arrived.
-    What is forgotten when that row comes is forgotten already, so it must be taken in before anything else.
+    Row i is arrival ``first + i``; ``times`` says when the rows arrive, all points before ``oldest`` are forgotten,
+    ``least`` is the radius below which free slots stay free, ``limit`` the most points that are remembered. Stops at
+    row ``stop`` and when there is no room for the events of a further row. Events go to ``came`` (numbers of the row
+    and of the stored point that became a landmark), ``left`` (-1: nobody) and ``radii`` (before, after). Returns the
+    rows that are done, the number of stored points, the radius, the number of events, ``oldest``, and whether it
+    stopped because there is no room for a row that has arrived. What is forgotten when that row comes is forgotten
+    already, so it must be taken in before anything else.
     """
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
     columns = np.empty((X.shape[1], n_landmarks + 1))
@@ -139,7 +143,7 @@ def learn_forgetting(
     events = 0
     sweep, blocked = sweep_every(half_life), False
     while i < stop and events + 2 * len(cells) + 1 < came.shape[0]:
-        x, now = batch[i], times[i]
+        now = times[i]
         before = events
         begin, end = oldest, oldest
         if window < np.inf:
@@ -151,7 +155,7 @@ def learn_forgetting(
         gone = 0
         for row in range(begin, end):
             if witnesses[row].weight > 0 and expired(witnesses, row, now, resolution, window, half_life):
-                _, near, _, _ = compare(X[row], columns, m, slots, distances)
+                _, near, _, _ = compare(X, row, columns, m, slots, distances)
                 take_out(records, chain, cells, near, row)
                 witnesses[row].weight, witnesses[row].spread = 0.0, 0.0
                 gone += 1
@@ -168,12 +172,12 @@ def learn_forgetting(
                 m = by_arrival(cells, slots)
                 take_columns(X, cells, slots, m, columns)
 
-        d1, near, d2, second_slot = compare(x, columns, m, slots, distances)
+        d1, near, d2, second_slot = compare(batch, i, columns, m, slots, distances)
         uncovered = d1 > radius
         if (
             resolution >= 0
             and not uncovered
-            and join(X, records, chain, cells, near, x, d1, resolution, witnesses, now, window, half_life) >= 0
+            and join(X, records, chain, cells, near, batch, i, d1, resolution, witnesses, now, window, half_life) >= 0
         ):
             i += 1
             continue
@@ -186,10 +190,9 @@ def learn_forgetting(
         live += 1
         i += 1
         if uncovered:
-            radius = admit(
-                X, n, m, n_landmarks, first + i - 1, radius, records, chain, cells, slots, columns, events, came, left,
-                radii,
-            )  # fmt: skip
+            came[events, 0], radii[events, 0] = first + i - 1, radius
+            came[events, 1], left[events], radius = admit_tight(X, n_landmarks, radius, records, chain, cells, n - 1)
+            radii[events, 1] = radius
             events += 1
             m = by_arrival(cells, slots)
             take_columns(X, cells, slots, m, columns)

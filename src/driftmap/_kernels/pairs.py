@@ -28,7 +28,7 @@ def closest_beyond(X, n, columns, m, slots, cells, limit):
     distances = np.empty(m)
     best, best_r, best_s = np.inf, np.int64(n), np.int64(n)
     for row in range(n):
-        distances_to_all(X[row], columns, distances)
+        distances_to_all(X, row, columns, m, distances)
         hits = 0  # counted without a branch first: nearly always there is none
         for j in range(m):
             hits += (distances[j] > limit) & (distances[j] <= best)
@@ -47,8 +47,7 @@ def count_close_pairs(X, n, limit):
     """Number of pairs of rows within the limit."""
     total = 0
     for r in range(1, n):
-        x = X[r]
         for s in range(r):
-            if squared_distance(x, X[s]) <= limit:
+            if squared_distance(X, r, X, s) <= limit:
                 total += 1
     return total

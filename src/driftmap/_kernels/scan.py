@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from driftmap._kernels.compiler import jit, jit_inner, jit_reordered
+from driftmap._kernels.compiler import jit, jit_inlined, jit_inner, jit_reordered
 from driftmap._kernels.distances import distances_to_all, squared_distance, squared_distances
+
+FOUND = np.dtype(
+    [("nearest", np.float64), ("nearest_slot", np.int64), ("second", np.float64), ("second_slot", np.int64)]
+)
+"""The two nearest landmarks of a point; slot -1 and infinity where there is none."""
 
 
 @jit_inner
@@ -22,30 +27,35 @@ def two_nearest(distances, m):
     return d1, p1, d2, p2
 
 
+@jit_inlined
+def note(found, d1, p1, d2, p2, slots):
+    """Write down the two nearest landmarks of a point, given their positions."""
+    found.nearest, found.nearest_slot = d1, slots[p1] if p1 >= 0 else -1
+    found.second, found.second_slot = d2, slots[p2] if p2 >= 0 else -1
+
+
 @jit
-def scan_direct(X, start, stop, columns, slots, limit, nearest, nearest_slot, second, second_slot):
+def scan_direct(X, start, stop, columns, slots, limit, found):
     """Find the two nearest landmarks of rows start..stop-1, up to and with the first one beyond ``limit``.
 
-    Results go to positions 0, 1, ... of the last four arrays. Returns how many rows are within the limit.
+    Results go to positions 0, 1, ... of ``found``. Returns how many rows are within the limit.
     """
     distances = np.empty(columns.shape[1])
     for i in range(stop - start):
-        distances_to_all(X[start + i], columns, distances)
+        distances_to_all(X, start + i, columns, columns.shape[1], distances)
         d1, p1, d2, p2 = two_nearest(distances, columns.shape[1])
-        nearest[i], nearest_slot[i] = d1, slots[p1] if p1 >= 0 else -1
-        second[i], second_slot[i] = d2, slots[p2] if p2 >= 0 else -1
+        note(found[i], d1, p1, d2, p2, slots)
         if d1 > limit:
             return i
     return stop - start
 
 
 @jit
-def scan_matrix(distances, slots, limit, nearest, nearest_slot, second, second_slot):
+def scan_matrix(distances, slots, limit, found):
     """As :func:`scan_direct` for rows whose landmark distances are given as a matrix."""
     for i in range(distances.shape[0]):
         d1, p1, d2, p2 = two_nearest(distances[i], distances.shape[1])
-        nearest[i], nearest_slot[i] = d1, slots[p1] if p1 >= 0 else -1
-        second[i], second_slot[i] = d2, slots[p2] if p2 >= 0 else -1
+        note(found[i], d1, p1, d2, p2, slots)
         if d1 > limit:
             return i
     return distances.shape[0]
@@ -55,10 +65,9 @@ def scan_matrix(distances, slots, limit, nearest, nearest_slot, second, second_s
 def centre_rows(X, start, stop, centre, centred, norms):
     """Centred copies of rows start..stop-1, in the precision of ``centred``, and their squared norms."""
     for i in range(stop - start):
-        x = X[start + i]
         total = 0.0
-        for k in range(x.shape[0]):
-            gap = x[k] - centre[k]
+        for k in range(X.shape[1]):
+            gap = X[start + i, k] - centre[k]
             centred[i, k] = gap
             total += gap * gap
         norms[i] = total
@@ -67,7 +76,7 @@ def centre_rows(X, start, stop, centre, centred, norms):
 @jit
 def scan_filtered(
     X, start, stop, landmarks, slots, products, norms, landmark_norms, approximate, error, norm_limit, limit,
-    nearest, nearest_slot, second, second_slot,
+    found,
 ):  # fmt: skip
     """As :func:`scan_direct`, with the inner products of centred rows and landmarks as a filter.
 
@@ -83,7 +92,6 @@ def scan_filtered(
     infinite = products.dtype.type(np.inf)
     q1, q2, q3 = 0, 1, 2
     for i in range(stop - start):
-        x = X[start + i]
         for j in range(m):
             approximate[j] = landmark_norms[j] - two * products[i, j]
         # Begin with the nearest landmarks of the row before: in a stream they are likely the nearest again, and then
@@ -111,20 +119,19 @@ def scan_filtered(
         threshold = np.float64(a2) + 2 * error * (norms[i] + largest)
         if not norms[i] <= norm_limit:
             p1, p2, a3, threshold = 0, 1, -infinite, np.inf
-        d1, d2 = squared_distances(x, landmarks[p1], landmarks[p2])
+        d1, d2 = squared_distances(X, start + i, landmarks, p1, p2)
         if d2 < d1 or (d2 == d1 and p2 < p1):
             d1, p1, d2, p2 = d2, p2, d1, p1
         if a3 <= threshold:
             first, other = p1, p2
             for j in range(m):
                 if j != first and j != other and not landmark_norms[j] - two * products[i, j] > threshold:
-                    t = squared_distance(x, landmarks[j])
+                    t = squared_distance(X, start + i, landmarks, j)
                     if t < d1 or (t == d1 and j < p1):
                         d1, p1, d2, p2 = t, j, d1, p1
                     elif t < d2 or (t == d2 and j < p2):
                         d2, p2 = t, j
-        nearest[i], nearest_slot[i] = d1, slots[p1]
-        second[i], second_slot[i] = d2, slots[p2]
+        note(found[i], d1, p1, d2, p2, slots)
         if d1 > limit:
             return i
     return stop - start

@@ -63,7 +63,7 @@ class BoundedCover(Cover):
             self.space.extend(piece)
             rows = np.arange(state.n, state.n + len(piece))
             distances = self.space.pairs(rows, state.cells["landmark"][slots])
-            covered = scan.scan_matrix(distances, slots, state.radius, *self.found)
+            covered = scan.scan_matrix(distances, slots, state.radius, self.found)
             into = self._witnesses_of(rows[:covered])
             stored = np.append(np.flatnonzero(into < 0), [covered] * (covered < len(piece)))
             room = self.memory.limit - state.remembered()
@@ -140,7 +140,7 @@ class BoundedCover(Cover):
         resolution = self.memory.comparable()
         if resolution < 0:
             return into
-        slots = self.found.nearest_slot[: len(rows)]
+        slots = self.found["nearest_slot"][: len(rows)]
         for slot in np.unique(slots):
             here = np.flatnonzero(slots == slot)
             known = self.records(slot)["row"].astype(np.int64)
@@ -176,13 +176,11 @@ class BoundedCover(Cover):
                 witness["time"] = self.now
             witness["weight"] += 1
             witness["spread"] = max(witness["spread"][0], gap)
-        for array in self.found:
-            array[: len(stays)] = array[stays]
+        self.found[: len(stays)] = self.found[stays]
         self.space.retain(np.append(np.arange(first), rows[stays]))
         if not len(state.slots()):
             state.cells["landmark"][0] = first
-            for array, value in zip(self.found, (0.0, 0, np.inf, -1), strict=True):
-                array[0] = value
+            self.found[0] = 0.0, 0, np.inf, -1
         self._add(len(stays))
         state.seen += len(joins)
 

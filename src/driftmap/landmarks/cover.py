@@ -24,24 +24,13 @@ Ids = NDArray[np.int64]
 FIRST_LOOK, LONGEST_LOOK = 8, 1024
 
 
-class Found:
-    """The two nearest landmarks of the arrivals scanned last, in the order in which the kernels want them."""
-
-    def __init__(self, rows: int) -> None:
-        self.nearest, self.second = np.empty(rows), np.empty(rows)
-        self.nearest_slot, self.second_slot = np.empty(rows, np.int64), np.empty(rows, np.int64)
-
-    def __iter__(self) -> Iterator[NDArray[np.generic]]:
-        return iter((self.nearest, self.nearest_slot, self.second, self.second_slot))
-
-
 class Cover:
     """Takes stored arrivals into the state, a batch as a whole or not at all."""
 
     def __init__(self, space: Space, state: StreamState, n_landmarks: int, rule: Rule) -> None:
         self.space, self.state = space, state
         self.n_landmarks, self.rule = n_landmarks, rule
-        self.found = Found(LONGEST_LOOK)
+        self.found = np.empty(LONGEST_LOOK, scan.FOUND)  # of the arrivals scanned last
         self.undo: Undo | None = None
 
     def learn(self, prepared: Any, times: Array | None = None) -> None:
@@ -68,7 +57,7 @@ class Cover:
             slots = state.slots()
             wanted = min(look, stop - state.n)
             distances = self.space.pairs(np.arange(state.n, state.n + wanted), state.cells["landmark"][slots])
-            covered = scan.scan_matrix(distances, slots, state.radius, *self.found)
+            covered = scan.scan_matrix(distances, slots, state.radius, self.found)
             self._add(min(covered + 1, wanted))
             if covered == wanted:
                 look = min(4 * look, LONGEST_LOOK)
@@ -85,15 +74,14 @@ class Cover:
     def _begin(self) -> None:
         """Make the very first arrival a landmark: there is no cell yet to take it from."""
         self.state.cells["landmark"][0] = 0
-        for array, value in zip(self.found, (0.0, 0, np.inf, -1), strict=True):
-            array[0] = value
+        self.found[0] = 0.0, 0, np.inf, -1
         self._add(1)
 
     def _add(self, count: int) -> None:
         """Take arrivals that have just been scanned into the cells of their nearest landmarks."""
         state = self.state
         rows = np.arange(state.n, state.n + count)
-        cells.add_records(*self._where(), rows, *self.found)
+        cells.add_records(*self._where(), rows, self.found)
         state.n += count
         state.seen += count
 

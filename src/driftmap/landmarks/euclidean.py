@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels import scan
-from driftmap._kernels.learn import MOST, exchange, learn_paper, learn_tight
-from driftmap._kernels.witnesses import take_rows
+from driftmap._kernels.learn import MOST, advance
+from driftmap._kernels.replace import admit_paper, admit_tight
 from driftmap.interrupts import uninterrupted
-from driftmap.landmarks.cover import Found, kind_of
+from driftmap.landmarks.cover import kind_of
 from driftmap.landmarks.memory import Memory
 from driftmap.landmarks.small import SmallLearner, budget, worthwhile
 from driftmap.metrics import EuclideanSpace
@@ -49,17 +49,14 @@ class EuclideanLearner:
         n_landmarks: int,
         rule: str,
         memory: Memory | None,
-        events: int = EVENTS,
     ) -> None:
         self.space, self.state, self.memory = space, state, memory
         self.n_landmarks = n_landmarks
-        self.compiled = learn_tight if rule == "tight" else learn_paper
-        self.came, self.left = np.empty((events, 2), np.int64), np.empty(events, np.int64)
-        self.radii = np.empty((events, 2))
+        self.admit = admit_tight if rule == "tight" else admit_paper
         self.small: SmallLearner | None = None
-        if rule == "tight" and worthwhile(learn_tight):
-            self.small = SmallLearner(space, state, n_landmarks, budget(learn_tight))
-        self.found = Found(ROWS)
+        if rule == "tight" and worthwhile(advance):
+            self.small = SmallLearner(space, state, n_landmarks, budget(advance))
+        self.found = np.empty(ROWS, scan.FOUND)
         self.room: dict[str, Any] = {}
 
     def learn(self, batch: Array, times: Array | None = None) -> None:
@@ -82,45 +79,65 @@ class EuclideanLearner:
             self.small = None
         self.space.reserve(min(limit, state.n + len(batch)), batch.shape[1])
         state.reserve(min(limit, state.n + len(batch)))
-        resolution = -1.0 if self.memory is None else self.memory.comparable()
         while i < len(batch):
-            with uninterrupted():  # room is made together with the arrival that needs it
-                done = i
-                while done == i:
-                    done, n, radius, events = self.compiled(
-                        batch, i, len(batch), state.seen - i, self.space.rows, state.n, limit, state.radius, resolution,
-                        self.n_landmarks, calm, state.records, state.chain, state.cells, state.witnesses, state.boxes,
-                        self.came, self.left, self.radii,
-                    )  # fmt: skip
-                    if done == i and self.memory is not None:  # the next arrival must be stored, and there is no room
-                        self.memory.make_room()
-                        resolution = self.memory.comparable()
-                i = self._done(i, done, n, radius)
-                state.record([self._event(k) for k in range(events)])
-            if events < EVENTS and len(batch) - i >= calm:
-                i = self._scan_calm(batch, i, limit, resolution)
+            with uninterrupted():
+                for _ in range(EVENTS):
+                    i, uncovered = self._until_uncovered(batch, i, limit, calm)
+                    if uncovered:
+                        state.record([self._admit()])
+                    if not uncovered or i == len(batch):
+                        break
+            if not uncovered and len(batch) - i >= calm:
+                i = self._scan_calm(batch, i, limit)
+
+    def _until_uncovered(self, batch: Array, i: int, limit: int, calm: int) -> tuple[int, bool]:
+        """Take in arrivals; returns how many of the batch are done, and whether the last of them is uncovered."""
+        while True:
+            done, uncovered, _ = self._advance(batch, i, len(batch), limit, calm)
+            if done > i:
+                return done, uncovered
+            assert self.memory is not None
+            self.memory.make_room()  # together with the arrival that needs it
+
+    def _advance(self, batch: Array, i: int, stop: int, limit: int, calm: int, known: int = 0) -> tuple[int, bool, int]:
+        """Take in arrivals up to the next uncovered one or one that has no room.
+
+        Returns how many of the batch are done, whether the last of them is uncovered, and how many joined a witness of
+        their boxes.
+        """
+        state, memory = self.state, self.memory
+        done, n, uncovered, hits = advance(
+            batch, i, stop, state.seen - i, self.space.rows, state.n, limit, state.radius,
+            -1.0 if memory is None else memory.comparable(), calm, state.records, state.chain, state.cells,
+            state.witnesses, state.boxes, self.found, known,
+        )  # fmt: skip
+        state.seen, state.n, self.space.n = state.seen + done - i, n, n
+        return done, uncovered, hits
+
+    def _admit(self) -> Event:
+        """Let the last arrival, which is uncovered, change the landmarks."""
+        state, before = self.state, self.state.radius
+        newest, left = self._replace(state.n - 1)
+        came, gone = (None if number < 0 else state.arrival(number) for number in (newest, left))
+        return Event(state.seen - 1, kind_of(came, gone), came, gone, before, state.radius)
+
+    def _replace(self, point: int) -> tuple[int, int]:
+        state = self.state
+        came, left, state.radius = self.admit(
+            self.space.rows, self.n_landmarks, state.radius, state.records, state.chain, state.cells, point
+        )
+        return came, left
 
     def exchange(self, point: int) -> int:
         """Make a stored point a landmark and drop the one that is cheapest to lose; returns its number."""
-        state, self.small = self.state, None  # which would not know of it
-        left, state.radius = exchange(self.space.rows, self.n_landmarks, state.records, state.chain, state.cells, point)
-        return int(left)
+        self.small = None  # which would not know of it
+        return self._replace(point)[1]
 
     def restore(self) -> None:
         """What has been learnt stays."""
         self.space.truncate(self.state.n)
 
-    def _done(self, i: int, done: int, n: int, radius: float) -> int:
-        self.state.seen, self.state.n, self.state.radius = self.state.seen + done - i, n, radius
-        self.space.n = n
-        return done
-
-    def _event(self, k: int) -> Event:
-        arrival, numbers = int(self.came[k, 0]), np.array([self.came[k, 1], self.left[k]])
-        came, left = (None if number < 0 else self.state.arrival(number) for number in numbers)
-        return Event(arrival, kind_of(came, left), came, left, *self.radii[k].tolist())
-
-    def _scan_calm(self, batch: Array, i: int, limit: int, resolution: float) -> int:
+    def _scan_calm(self, batch: Array, i: int, limit: int) -> int:
         """Take in covered arrivals, up to the next uncovered one; returns how many of the batch are done."""
         state = self.state
         slots = state.slots()
@@ -137,25 +154,15 @@ class EuclideanLearner:
                     if product is not None and product.usable:
                         covered = product.scan(batch, i, last, state.radius, self.found)
                     else:
-                        covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, *self.found)
-                    taken, hits = self._take(batch, i, covered, limit, resolution)
-                    i += taken
-                    few_compared = look == ROWS and MOST * (taken - hits) < taken
+                        covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, self.found)
+                    done, _, hits = self._advance(batch, i, i + covered, limit, ROWS, covered)
+                    few_compared = look == ROWS and MOST * (done - i - hits) < done - i
+                    i = done
                     go_on = i == last and not few_compared
                     if i == len(batch) or not go_on:
                         break
                     look = min(4 * look, ROWS)
         return i
-
-    def _take(self, batch: Array, i: int, covered: int, limit: int, resolution: float) -> tuple[int, int]:
-        """Take in arrivals that have been scanned; returns how many, and how many of them joined one of their box."""
-        state = self.state
-        taken, n, hits = take_rows(
-            batch, i, covered, state.seen - i, self.space.rows, state.n, limit, resolution,
-            state.records, state.chain, state.cells, state.witnesses, state.boxes, *self.found,
-        )  # fmt: skip
-        self._done(i, i + taken, n, state.radius)
-        return taken, hits
 
 
 class ProductFilter:
@@ -186,7 +193,7 @@ class ProductFilter:
             room |= {"centred": np.empty((ROWS, d), dtype), "products": np.empty((ROWS, m), dtype)}
         self.room = room  # working memory, kept from one set of landmarks to the next
 
-    def scan(self, X: Array, start: int, stop: int, limit: float, found: Found) -> int:
+    def scan(self, X: Array, start: int, stop: int, limit: float, found: NDArray[np.void]) -> int:
         """Find the two nearest landmarks of the rows, up to and with the first one beyond the limit."""
         rows, room = stop - start, self.room
         scan.centre_rows(X, start, stop, self.centre, room["centred"], room["norms"])
@@ -194,5 +201,5 @@ class ProductFilter:
             np.matmul(room["centred"][:rows], self.columns, out=room["products"][:rows])
         return scan.scan_filtered(
             X, start, stop, self.landmarks, self.slots, room["products"], room["norms"], self.norms,
-            room["approximate"], self.error, self.norm_limit, limit, *found,
+            room["approximate"], self.error, self.norm_limit, limit, found,
         )  # fmt: skip

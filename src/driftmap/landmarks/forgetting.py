@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from driftmap._kernels.forget import learn_forgetting
 from driftmap.interrupts import uninterrupted
+from driftmap.landmarks.cover import kind_of
 from driftmap.landmarks.euclidean import EuclideanLearner
 from driftmap.landmarks.memory import Memory
 from driftmap.metrics import EuclideanSpace
-from driftmap.state import StreamState
+from driftmap.state import Event, StreamState
 
 Array = NDArray[np.float64]
 
@@ -23,8 +24,10 @@ class ForgettingLearner(EuclideanLearner):
     memory: Memory
 
     def __init__(self, space: EuclideanSpace, state: StreamState, n_landmarks: int, memory: Memory) -> None:
+        super().__init__(space, state, n_landmarks, "tight", memory)
         events = EVENTS + 4 * n_landmarks  # one arrival may change all landmarks
-        super().__init__(space, state, n_landmarks, "tight", memory, events)
+        self.came, self.left = np.empty((events, 2), np.int64), np.empty(events, np.int64)
+        self.radii = np.empty((events, 2))
         self.least = state.radius  # the initial radius
 
     def _learn(self, batch: Array, times: Array | None) -> None:
@@ -44,9 +47,15 @@ class ForgettingLearner(EuclideanLearner):
                         self.came, self.left, self.radii,
                     )  # fmt: skip
                     advanced, state.oldest = done > i, oldest
-                    i = self._done(i, done, n, radius)
+                    state.seen, state.n, state.radius, self.space.n = state.seen + done - i, n, radius, n
+                    i = done
                     state.record([self._event(k) for k in range(events)])
                     if advanced:
                         memory.arrived(float(times[i - 1]))
                     if blocked:
                         memory.make_room()
+
+    def _event(self, k: int) -> Event:
+        arrival, numbers = int(self.came[k, 0]), np.array([self.came[k, 1], self.left[k]])
+        came, left = (None if number < 0 else self.state.arrival(number) for number in numbers)
+        return Event(arrival, kind_of(came, left), came, left, *self.radii[k].tolist())

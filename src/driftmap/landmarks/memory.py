@@ -1,7 +1,7 @@
 """Bounded memory: stored points become witnesses, which stand for all points near them.
 
 Up to ``limit`` points are stored as they are. Beyond, an arrival within the *resolution* of a witness joins it: one
-that points of its box joined before (:mod:`driftmap._kernels.witnesses`), or, if a landmark covers the arrival, the
+that points of its box joined before (:mod:`driftmap._kernels.boxes`), or, if a landmark covers the arrival, the
 first such witness in the cell of that landmark. Any other arrival is stored. When there is no room for one, the
 resolution is raised and witnesses merge within their cells. A witness knows how many points it
 stands for and its *spread*: all of them lie within it, by the triangle inequality, however often they were merged. A
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels.cells import positions
-from driftmap._kernels.witnesses import GENERATIONS, merge_cell, merge_cost, weights_at
+from driftmap._kernels.witnesses import GENERATIONS, merge_cell, merge_costs, weights_at
 from driftmap.metrics import EuclideanSpace, Space
 from driftmap.state import StreamState
 
@@ -127,9 +127,11 @@ class Memory:
 
     def _raise_resolution(self, cells: list[Cell]) -> None:
         """Raise it so far that about half of the witnesses could merge into an earlier one of their cell."""
-        candidates = [(cell, j) for cell in cells for j in range(1, len(cell.rows))]
-        sample = candidates[:: -(-len(candidates) // SAMPLE)]
-        costs = np.sort([cost for cell, j in sample if (cost := cell.merge_cost(j)) < np.inf])
+        ends = np.cumsum([len(cell.rows) - 1 for cell in cells])  # all but the landmarks, one cell after the other
+        sample = np.arange(0, ends[-1], -(-ends[-1] // SAMPLE))
+        parts = zip(cells, np.split(sample, np.searchsorted(sample, ends[:-1])), ends, strict=True)
+        costs = np.concatenate([cell.merge_costs(part - end + len(cell.rows)) for cell, part, end in parts])
+        costs = np.sort(costs[costs < np.inf])
         self.state.resolution = max(self.state.resolution, float(costs[len(costs) // 2]))
 
     def _merge(self, cells: list[Cell]) -> NDArray[np.bool_]:
@@ -161,29 +163,30 @@ class Memory:
 
 
 class Cell:
-    """The witnesses of one cell, the landmark first, the others in the order of their records."""
+    """The witnesses of one cell, in order of their distances to the landmark, which is the first."""
 
     def __init__(self, memory: Memory, slot: int) -> None:
         space, state = memory.space, memory.state
         assert state.witnesses is not None
         self.space, self.witnesses = space, state.witnesses
         records = state.records[positions(state.chain, state.cells, slot)]
-        records = records[np.argsort(records["row"] != state.cells["landmark"][slot], kind="stable")]
-        self.rows = records["row"].astype(np.int64)
+        to_landmark = space.true_all(records["nearest"])
+        order = np.lexsort((records["row"] != state.cells["landmark"][slot], to_landmark))
+        self.rows, self.to_landmark = records["row"][order].astype(np.int64), to_landmark[order]
         self.groups = memory.generations(self.rows)
-        self.to_landmark = space.true_all(records["nearest"])
 
-    def merge_cost(self, j: int) -> float:
-        """The least resolution at which the j-th witness could merge into an earlier one."""
-        row = self.rows[j]
-        spread = float(self.witnesses["spread"][row])
+    def merge_costs(self, some: Ids) -> Array:
+        """For some witnesses, the least resolution at which they could merge into an earlier one."""
         if isinstance(self.space, EuclideanSpace):
-            return float(merge_cost(self.space.rows, self.rows, self.groups, j, spread))
-        earlier = self.rows[:j][self.groups[:j] == self.groups[j]]
-        return float(self._distances(row, earlier).min(initial=np.inf)) + spread
+            return merge_costs(self.space.rows, self.rows, self.groups, self.to_landmark, some, self.witnesses)
+        earlier = [self.rows[:j][self.groups[:j] == self.groups[j]] for j in some]
+        least = [
+            self._distances(self.rows[j], others).min(initial=np.inf) for j, others in zip(some, earlier, strict=True)
+        ]
+        return np.array(least, float) + self.witnesses["spread"][self.rows[some]]
 
     def merge(self, resolution: float, gone: NDArray[np.bool_]) -> None:
-        """Merge each witness into the first that is left and near enough; the first of all stays."""
+        """Merge each witness into the last that is left and near enough; the first of all stays."""
         if isinstance(self.space, EuclideanSpace):
             merge_cell(self.space.rows, self.rows, self.groups, self.to_landmark, resolution, self.witnesses, gone)
             return
@@ -196,9 +199,9 @@ class Cell:
             if not len(near):
                 kept.append(j)
                 continue
-            other = self.witnesses[self.rows[there[near[0]]] :][:1]
+            other = self.witnesses[self.rows[there[near[-1]]] :][:1]
             other["weight"] += self.witnesses["weight"][row]
-            other["spread"] = max(other["spread"][0], distances[near[0]] + spread)
+            other["spread"] = max(other["spread"][0], distances[near[-1]] + spread)
             gone[row] = True
 
     def _distances(self, row: int, others: Ids) -> Array:

@@ -18,7 +18,7 @@ def tight(cover: Cover, arrival: int) -> tuple[int, int]:
     The radius can shrink as well as grow.
     """
     cover.insert(arrival)
-    while not cover.state.cells["certain"][cheapest := cells.cheapest(cover.state.cells)]:
+    while not cover.state.cells["certain"][cheapest := cells.cheapest(cover.state.cells)[0]]:
         cover.cost(cheapest)
     left = cover.drop(cheapest)
     cover.state.radius = cover.state.covering_radius()

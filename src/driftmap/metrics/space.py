@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import checks
+from driftmap import checks, room
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -96,7 +96,7 @@ class Table(PlainScale):
     def reserve(self, n: int, width: int | None = None) -> None:
         """Make room for n rows."""
         if n > len(self.rows):
-            grown = np.empty((max(n, 2 * len(self.rows)), width or self.rows.shape[1]))
+            grown = room.empty((max(n, 2 * len(self.rows)), width or self.rows.shape[1]))
             grown[: self.n] = self.rows[: self.n] if self.n else 0.0
             self.rows = grown
 

@@ -1,0 +1,33 @@
+"""Everything that is promised about speed, with ticks: python -m benchmarks [--quick]
+
+Each part is a command of its own, too: ``python -m benchmarks.learning`` and so on. Less than ten minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks import growth, learning, mapping, spectra, storm
+from benchmarks.timing import Limit, command
+
+PARTS: dict[str, Callable[[bool], list[Limit]]] = {
+    "Learning against a blocked product and row minimum": learning.run,
+    "Growth of time and memory": growth.run,
+    "A storm of replacements": storm.run,
+    "Spectra of temporal networks": spectra.run,
+    "Mapping, single rows, threads": mapping.run,
+}
+
+
+def run(quick: bool) -> list[Limit]:
+    """All parts, one after the other."""
+    limits = []
+    for title, part in PARTS.items():
+        print(f"\n## {title}\n", flush=True)
+        limits += part(quick)
+    print("\n## Summary")
+    return limits
+
+
+if __name__ == "__main__":
+    command(__doc__, run)

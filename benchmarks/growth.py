@@ -1,0 +1,81 @@
+"""How time and memory grow: python -m benchmarks.growth [--quick]
+
+Learning the seasonal stream of 16 numbers, one thread, processor time. The exponent is the slope of the straight line
+through log(time) against log(length of the stream), or against log(number of landmarks): 1 is in proportion; that
+between the last two columns is told beside it. Memory is what the system says a process occupies, per point stored,
+with every point stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.learning import MEMORIES
+from benchmarks.stream import bytes_per_point, seasonal
+from benchmarks.timing import TICK, Limit, at_most, command, in_turn
+from driftmap.landmarks import OnlineLandmarks
+
+D, M, N = 16, 100, 2 * 10**5
+LENGTHS = (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6, 3 * 10**6)
+LANDMARKS = (20, 50, 100, 200, 500)
+DIMENSIONS = (3, 16, 128)
+GOAL = 1.1
+
+
+def seconds(X: np.ndarray, m: int, memory: str | None) -> float:
+    """The time to learn a stream."""
+    return in_turn([lambda: OnlineLandmarks(m, memory=memory).partial_fit(X)], 5, enough=0.5)[0]
+
+
+def exponent(sizes: tuple[int, ...], times: list[float]) -> float:
+    """The slope of the least-squares line in logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def time_table(what: str, sizes: tuple[int, ...], times: dict[str, list[float]]) -> list[Limit]:
+    """Print the times and their exponents."""
+    print(f"\n| {what} | " + " | ".join(f"{size:,}" for size in sizes) + " | exponent | at the end |")
+    print("|---|" + "---|" * (len(sizes) + 2))
+    limits = []
+    for memory, row in times.items():
+        slope, last = exponent(sizes, row), exponent(sizes[-2:], row[-2:])
+        cells = " | ".join(f"{t:.4f}" for t in row)
+        print(f"| seconds{memory} | {cells} | {slope:.2f} {TICK[slope <= GOAL]} | {last:.2f} |", flush=True)
+        limits.append(at_most(f"exponent of time against {what}{memory}", GOAL, [slope]))
+    return limits
+
+
+def time(quick: bool) -> list[Limit]:
+    """Growth with the length of the stream and with the number of landmarks."""
+    lengths = tuple(n for n in LENGTHS if not quick or n <= 10**6)
+    X = seasonal(max(lengths), D)
+    for m, memory in ((m, memory) for m in LANDMARKS for memory in MEMORIES.values()):
+        OnlineLandmarks(m, memory=memory).partial_fit(X[:20_000])  # compiles
+    by_length = {name: [seconds(X[:n], M, memory) for n in lengths] for name, memory in MEMORIES.items()}
+    by_landmarks = {name: [seconds(X[:N], m, memory) for m in LANDMARKS] for name, memory in MEMORIES.items()}
+    return time_table("n", lengths, by_length) + time_table("m", LANDMARKS, by_landmarks)
+
+
+def memory(quick: bool) -> list[Limit]:
+    """Bytes per stored point, rounded to whole ones."""
+    print("\n| d | bytes per stored point | 8 d + 24 |\n|---|---|---|")
+    excess = []
+    for d in DIMENSIONS:
+        used = bytes_per_point(d, 2 * 10**5 if quick else 10**6)
+        if used is None:
+            print("not measured: this system has no /proc")
+            return []
+        excess.append(round(used) - (8 * d + 24))
+        print(f"| {d} | {used:.0f} {TICK[excess[-1] <= 0]} | {8 * d + 24} |", flush=True)
+    return [at_most("bytes per stored point beyond 8 d + 24", 0, excess)]
+
+
+def run(quick: bool) -> list[Limit]:
+    """Print the tables; returns the limits."""
+    with threadpool_limits(1):
+        return time(quick) + memory(quick)
+
+
+if __name__ == "__main__":
+    command(__doc__, run)

@@ -1,0 +1,158 @@
+"""Boxes: a guess which witness a point will join, before it is compared with any landmark.
+
+Points are sorted into boxes by a few signed sums of their coordinates, and a box remembers which witnesses its points
+have joined. The guess costs next to nothing, and whether such a witness is near enough is always measured.
+"""
+
+import numpy as np
+
+from driftmap._kernels.compiler import jit_inlined, jit_inner
+from driftmap._kernels.distances import SLACK, TINY, quick_distance, squared_distance
+
+SUMS = 4
+"""Signed sums of coordinates by which points are sorted into boxes."""
+FINER = 1.4
+"""Steps of a small box to one of a large box."""
+WAYS = 4
+"""Witnesses that are remembered for a large box."""
+AHEAD = 32
+"""Points that are looked at together."""
+GUESS = np.dtype([("box", np.int64), ("gap", np.float64), ("row", np.int32)], align=True)
+SIGNS = np.array([1.0 if (j * 2654435761 >> 7) & 1 else -1.0 for j in range(1024)])
+"""As good as at random; they come again after that many coordinates."""
+
+
+@jit_inlined
+def sums_of(A, i, grid):
+    """Four signed sums of the coordinates of a row, each over every fourth one; the signs are those of a grid."""
+    d = A.shape[1]
+    a, b, c, e = 0.0, 0.0, 0.0, 0.0  # side by side they take the time of one
+    whole = d - d % SUMS
+    for j in range(0, whole, SUMS):
+        k = (j + 512 * grid) & 1023
+        a += SIGNS[k] * A[i, j]
+        b += SIGNS[k + 1] * A[i, j + 1]
+        c += SIGNS[k + 2] * A[i, j + 2]
+        e += SIGNS[k + 3] * A[i, j + 3]
+    k = (whole + 512 * grid) & 1023
+    if whole < d:
+        a += SIGNS[k] * A[i, whole]
+    if whole + 1 < d:
+        b += SIGNS[k + 1] * A[i, whole + 1]
+    if whole + 2 < d:
+        c += SIGNS[k + 2] * A[i, whole + 2]
+    return a, b, c, e
+
+
+@jit_inlined
+def steps_to_unit(resolution):
+    """How many steps of a sum there are to the unit, a step being the resolution (here squared); 0: no boxes."""
+    return 1.0 / np.sqrt(resolution) if resolution > TINY else 0.0
+
+
+@jit_inlined
+def step_of(total, steps, shift):
+    """In which of the steps a sum lies; those without number are one."""
+    step = np.floor(total * steps + shift)
+    return np.uint64(np.int64(step)) if abs(step) < 1e15 else np.uint64(0)
+
+
+@jit_inlined
+def number_of(sums, steps, shift):
+    """A number for points whose sums lie in the same steps, as good as at random."""
+    number = step_of(sums[0], steps, shift) * np.uint64(11400714819323198485)
+    number += step_of(sums[1], steps, shift) * np.uint64(14029467366897019727)
+    number += step_of(sums[2], steps, shift) * np.uint64(9650029242287828579)
+    number += step_of(sums[3], steps, shift) * np.uint64(2870177450012600261)
+    number ^= number >> np.uint64(32)
+    return (number * np.uint64(11400714819323198485)) >> np.uint64(32)
+
+
+@jit_inlined
+def small_box(sums, steps, boxes):
+    """Where the witness of a small box is remembered: they are the first half of the boxes, with one place each."""
+    return np.int64(number_of(sums, FINER * steps, 0.0) % np.uint64(boxes.shape[0] // 2))
+
+
+@jit_inlined
+def large_box(sums, steps, grid, boxes):
+    """Where the witnesses of a large box are remembered: two grids of them are the other half, with some places each.
+
+    The second has other sums, shifted by half a step: what an edge divides in one is mostly together in the other.
+    """
+    quarter = boxes.shape[0] // 4
+    return (2 + grid) * quarter + np.int64(number_of(sums, steps, 0.5 * grid) % np.uint64(quarter // WAYS)) * WAYS
+
+
+@jit_inlined
+def near_enough(A, i, X, row, gap, resolution, witnesses):
+    """Let row i of A join a witness if that is within the resolution; returns whether it is."""
+    if gap * SLACK > resolution:
+        if gap > resolution * SLACK:
+            return False
+        gap = squared_distance(A, i, X, row)  # here the last digits count
+        if gap > resolution:
+            return False
+    witness = witnesses[row]
+    if gap * SLACK > witness.spread * witness.spread:
+        witness.spread = max(witness.spread, np.sqrt(squared_distance(A, i, X, row)))
+    witness.weight += 1.0
+    return True
+
+
+@jit_inlined
+def look_ahead(batch, i, count, X, steps, boxes, guesses):
+    """For rows from i on: their small boxes, and how far the witness there is. Nothing in it waits for anything."""
+    for k in range(count):
+        guesses[k].box = small_box(sums_of(batch, i + k, 0), steps, boxes)
+    for k in range(count):
+        row = boxes[guesses[k].box]
+        guesses[k].row = row
+        guesses[k].gap = quick_distance(batch, i + k, X, max(row, 0), np.inf)
+
+
+@jit_inner
+def rejoin(batch, i, X, guess, steps, boxes, resolution, witnesses):
+    """Let a row join a witness that another point of its boxes joined before; returns whether one is near enough."""
+    row = boxes[guess.box]
+    if row >= 0:
+        gap = guess.gap if row == guess.row else quick_distance(batch, i, X, row, np.inf)
+        if near_enough(batch, i, X, row, gap, resolution, witnesses):
+            return True
+    beyond = resolution * SLACK
+    for grid in range(2):
+        box = large_box(sums_of(batch, i, grid), steps, grid, boxes)
+        for way in range(box, box + WAYS):
+            row = boxes[way]
+            if row < 0:
+                break
+            if near_enough(batch, i, X, row, quick_distance(batch, i, X, row, beyond), resolution, witnesses):
+                boxes[guess.box] = row
+                return True
+    return False
+
+
+@jit_inner
+def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses):
+    """Let points from row i on join witnesses of their boxes; returns the first row that cannot."""
+    ahead = 1
+    while i < stop:
+        count = min(ahead, stop - i)
+        look_ahead(batch, i, count, X, steps, boxes, guesses)
+        for k in range(count):
+            if not rejoin(batch, i + k, X, guesses[k], steps, boxes, resolution, witnesses):
+                return i + k
+        i += count
+        ahead = min(4 * ahead, guesses.shape[0])
+    return i
+
+
+@jit_inner
+def remember(batch, i, steps, boxes, row):
+    """Note the witness that a row has joined, in its boxes; the oldest of the large one is forgotten."""
+    boxes[small_box(sums_of(batch, i, 0), steps, boxes)] = row
+    for grid in range(2):
+        box = large_box(sums_of(batch, i, grid), steps, grid, boxes)
+        for way in range(box + WAYS - 1, box, -1):
+            boxes[way] = boxes[way - 1]
+        boxes[box] = row

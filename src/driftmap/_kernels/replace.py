@@ -1,0 +1,188 @@
+"""What an uncovered point changes, for Euclidean points: both rules.
+
+The same steps as :mod:`driftmap.landmarks.rules` takes for any metric, and held to the same oracle.
+"""
+
+import numpy as np
+
+from driftmap._kernels.cells import (
+    between_slots,
+    cheapest,
+    close_pairs_at_least,
+    drop_landmark,
+    enter,
+    set_seconds_euclidean,
+)
+from driftmap._kernels.compiler import jit, jit_inner
+from driftmap._kernels.distances import squared_distance
+from driftmap._kernels.pairs import closest_beyond, count_close_pairs
+
+SHORT_LIST = 16
+# A short list of neighbours pays off from this many multiplications per cell on.
+SHORT_LIST_FROM = 100_000
+
+
+# Sorting and counting are spelt out below: numpy's functions take seconds to compile, and there are few landmarks.
+
+
+@jit_inner
+def by_arrival(cells, slots):
+    """Write the slots of the landmarks in order of arrival; returns their number.
+
+    They are sorted from the last order on, of which hardly anything has changed.
+    """
+    m, free = 0, len(cells)
+    for k in range(len(cells)):
+        slot = cells[k].order
+        if cells[slot].landmark < 0:
+            free -= 1
+            slots[free] = slot
+            continue
+        j = m
+        while j > 0 and cells[slots[j - 1]].landmark > cells[slot].landmark:
+            slots[j] = slots[j - 1]
+            j -= 1
+        slots[j] = slot
+        m += 1
+    for k in range(len(cells)):
+        cells[k].order = slots[k]
+    return m
+
+
+@jit_inner
+def take_columns(X, cells, slots, m, columns):
+    """The landmarks in the first m slots as the first m columns."""
+    for j in range(m):
+        row = cells[slots[j]].landmark
+        for k in range(X.shape[1]):
+            columns[k, j] = X[row, k]
+
+
+@jit_inner
+def neighbours_of(X, cells, slot, near):
+    """Write the landmarks nearest to one, itself included, by arrival; returns how far the nearest of the others is."""
+    distances = between_slots(X, cells, slot)
+    for j in range(near.shape[0]):
+        best = 0
+        for other in range(1, distances.shape[0]):
+            if distances[other] < distances[best]:
+                best = other
+        distances[best] = np.inf
+        i = j
+        while i > 0 and cells[near[i - 1]].landmark > cells[best].landmark:
+            near[i] = near[i - 1]
+            i -= 1
+        near[i] = best
+    beyond = np.inf
+    for other in range(distances.shape[0]):
+        beyond = min(beyond, distances[other])
+    return beyond
+
+
+@jit_inner
+def raise_cost(X, records, chain, cells, slot, slots, m, columns, ready, enough):
+    """Make the cost of losing a landmark exact, or at least larger than ``enough``.
+
+    In a large cell from the neighbours of the landmark, where these suffice; else from all landmarks, which are in
+    ``slots`` and, if they are ready, in ``columns``. Returns whether these are ready now.
+    """
+    cell = cells[slot]
+    if m > 2 * SHORT_LIST and cell.size * m * X.shape[1] > SHORT_LIST_FROM:
+        near, some = np.empty(SHORT_LIST, np.int64), np.empty((X.shape[1], SHORT_LIST))
+        beyond = neighbours_of(X, cells, slot, near)
+        take_columns(X, cells, near, SHORT_LIST, some)
+        set_seconds_euclidean(X, records, chain, cells, slot, some, SHORT_LIST, near, beyond, enough)
+        if cell.certain or cell.cost > enough:
+            return ready
+    if not ready:
+        take_columns(X, cells, slots, m, columns)
+    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf, enough)
+    return True
+
+
+@jit_inner
+def leave(X, records, chain, cells, slot):
+    """Take a landmark whose cost is exact out; returns the number of its point."""
+    point = cells[slot].landmark
+    drop_landmark(records, chain, cells, slot, between_slots(X, cells, slot))
+    return point
+
+
+@jit_inner
+def degree_of(X, n, x, radius):
+    """Number of stored points within the radius of one of them, without itself."""
+    degree = -1
+    for row in range(n):
+        degree += squared_distance(X, row, X, x) <= radius
+    return degree
+
+
+@jit_inner
+def newcomer(X, n, radius, records, chain, cells, m, x):
+    """Lines 1-6 of Algorithm 2: the arrival, or, if its degree is too high, a neighbour of low degree."""
+    degree = degree_of(X, n, x, radius)
+    edges = n - 1 - m + degree  # at least: every point that is no landmark has an edge to one
+    if degree * degree > 4 * edges:
+        half = np.sqrt(radius) / 2 * (1 - 1e-9)  # at least, too; x itself is in no cell's inner half
+        edges = close_pairs_at_least(records, chain, cells, half * half) + degree
+    if degree * degree > 4 * edges:
+        edges = count_close_pairs(X, n, radius)
+    if degree * degree > 4 * edges:
+        for y in range(n):
+            if y != x and squared_distance(X, y, X, x) <= radius:
+                degree = degree_of(X, n, y, radius)
+                if degree * degree <= edges:
+                    return y
+    return x
+
+
+@jit
+def admit_tight(X, n_landmarks, radius, records, chain, cells, point):
+    """The tight rule for an uncovered point: it becomes a landmark, and the one that is cheapest to lose leaves.
+
+    Returns the points that come and leave (-1: none), and the radius.
+    """
+    slots, columns = np.empty(len(cells), np.int64), np.empty((X.shape[1], len(cells)))
+    m = by_arrival(cells, slots)
+    if cells[slots[0]].landmark == point:  # the very first is one already
+        return point, -1, radius
+    enter(X, records, chain, cells, point)
+    if m < n_landmarks:
+        return point, -1, radius
+    m, ready = by_arrival(cells, slots), False
+    slot, runner_up = cheapest(cells)
+    while not cells[slot].certain:
+        ready = raise_cost(X, records, chain, cells, slot, slots, m, columns, ready, runner_up)
+        slot, runner_up = cheapest(cells)
+    left = leave(X, records, chain, cells, slot)
+    radius = 0.0
+    for slot in range(len(cells)):
+        radius = max(radius, cells[slot].reach)
+    return point, left, radius
+
+
+@jit
+def admit_paper(X, n_landmarks, radius, records, chain, cells, point):
+    """As :func:`admit_tight`, by Algorithm 2; the point is the last that is stored."""
+    slots, columns = np.empty(len(cells), np.int64), np.empty((X.shape[1], len(cells)))
+    m, n = by_arrival(cells, slots), point + 1
+    if cells[slots[0]].landmark == point:
+        return point, -1, radius
+    if m < n_landmarks:
+        enter(X, records, chain, cells, point)
+        return point, -1, radius
+    point = newcomer(X, n, radius, records, chain, cells, m, point)
+    enter(X, records, chain, cells, point)
+    m = by_arrival(cells, slots)
+    take_columns(X, cells, slots, m, columns)
+    reached, r, s = closest_beyond(X, n, columns, m, slots, cells, radius)
+    best, best_radius = -1, np.inf
+    for end in (r, s):  # x_r first, so it wins a tie
+        for slot in range(len(cells)):
+            if cells[slot].landmark == end:
+                if not cells[slot].certain:
+                    raise_cost(X, records, chain, cells, slot, slots, m, columns, True, np.inf)
+                needed = max(reached, cells[slot].cost)
+                if needed < best_radius:
+                    best, best_radius = slot, needed
+    return point, leave(X, records, chain, cells, best), best_radius
