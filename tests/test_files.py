@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -342,6 +343,30 @@ def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(fold
     assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("plain.csv").read_bytes()
 
 
+def test_a_reading_that_is_broken_off_ends_its_thread_and_leaves_nothing(folder, monkeypatch):
+    folder.joinpath("t.csv").write_bytes(encoded(lines(np.tile(X, (50, 1)))))
+    monkeypatch.setattr(tables, "SMALL", 0)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
+    for full in (False, True):
+        if full:
+            monkeypatch.setattr(spool.Shelf, "keep", lambda *args: False)
+        with open_table("t.csv", Wanted(), once=False, spool=folder) as table:
+            assert len(next(table.chunks(10)).features) == 10
+        assert not any(thread.name == "reading" for thread in threading.enumerate())
+        assert os.listdir() == ["t.csv"]
+
+
+def test_rows_that_are_read_ahead_come_before_the_mistake_behind_them(folder, monkeypatch):
+    folder.joinpath("t.csv").write_bytes(encoded([*lines(X), "1,2,x"]))
+    monkeypatch.setattr(tables, "SMALL", 0)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
+    with open_table("t.csv", Wanted(), once=False, spool=folder) as table:
+        chunks = table.chunks(10)
+        np.testing.assert_array_equal(np.concatenate([next(chunks).features for _ in range(9)]), X)
+        with pytest.raises(UserError, match="'x', not a number"):
+            next(chunks)
+
+
 # --- threads, row groups, start-up ---
 
 
@@ -392,3 +417,28 @@ def test_a_small_file_needs_no_other_library(folder):
     loaded = done.stdout.split()
     assert loaded[-1] == "False"
     assert not {"matplotlib", "pyarrow", "orjson", "pandas"} & set(loaded)
+
+
+def test_options_name_what_the_library_has():
+    from driftmap import DriftMap
+    from driftmap.animate import FORMATS
+    from driftmap.cli import options
+    from driftmap.frames import EMBEDDINGS
+    from driftmap.landmarks.online import RULES
+    from driftmap.map import Trust
+
+    assert options.RULES == RULES
+    assert options.EMBEDDINGS == EMBEDDINGS
+    assert options.EMBEDDINGS[0] == DriftMap().embedding
+    assert Trust._fields == options.TRUST
+    assert options.ANIMATIONS == FORMATS
+
+
+def test_what_was_left_out_at_the_start_is_there_when_it_is_needed():
+    script = (
+        "import sys; from driftmap.cli import lean; lean.import_sklearn();"
+        "assert 'sklearn' in sys.modules and not {'pandas', 'scipy.stats'} & set(sys.modules);"
+        "import pandas, scipy; print(scipy.stats.mode([1, 2, 2]).mode, pandas.Series([1]).sum())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split() == ["2", "1"], done.stderr

@@ -11,11 +11,17 @@ from typing import Any
 
 from driftmap import __version__
 from driftmap.checkpoint import CheckpointError
+from driftmap.cli import lean
 from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError, one_line, warn
 from driftmap.cli.writing import abandon_stdout
 
-COMMANDS = ("driftmap.cli.demo", "driftmap.cli.embed", "driftmap.cli.info", "driftmap.cli.reproduce")
+COMMANDS = {
+    "demo": "driftmap.cli.demo",
+    "embed": "driftmap.cli.begin",
+    "info": "driftmap.cli.info",
+    "reproduce": "driftmap.cli.reproduce",
+}
 """The modules of the subcommands, in the order of ``--help``."""
 
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
@@ -48,11 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser(words: Sequence[str]) -> Parser:
     # What other commands need takes long to import, and is of use only to those who ask for them or make a mistake.
-    named = [module for module in COMMANDS if words and module == f"{__name__}.{words[0]}"]
+    named = [COMMANDS[word] for word in words[:1] if word in COMMANDS]
     parser = Parser(prog="driftmap", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"driftmap {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
-    for module in named or COMMANDS:
+    for module in named or COMMANDS.values():
+        if module != COMMANDS["embed"]:  # which has something to do before
+            lean.import_sklearn()
         import_module(module).register(subparsers)
     return parser
 

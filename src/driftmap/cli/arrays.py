@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from driftmap.cli.errors import UserError, one_line, refused_by_library
 from driftmap.cli.sources import Source, open_source
 from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, numbered, select
-from driftmap.networks import laplacian_spectra, read_contacts
 
 
 class ArrayTable:
@@ -77,6 +76,8 @@ def _load(source: Source) -> NDArray[Any]:
 @contextlib.contextmanager
 def open_contacts(file: str, decay: float, columns: list[str] | None) -> Iterator[ArrayTable]:
     """The Laplacian spectra of the tie-decay network, one row per time with contacts, labelled ``t``."""
+    from driftmap.networks import laplacian_spectra, read_contacts  # which take long to import
+
     with open_source(file, once=False) as source:
         assert source.path is not None
         try:

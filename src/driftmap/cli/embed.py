@@ -1,25 +1,25 @@
-"""``driftmap embed``: the map of a table or of a list of contacts."""
+"""``driftmap embed``, once the library is there: the map of a table or of a list of contacts."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from driftmap import DriftMap
 from driftmap.animate import Film
-from driftmap.cli import arguments as kinds
 from driftmap.cli.arrays import open_contacts
 from driftmap.cli.badlines import BadLines
+from driftmap.cli.begin import open_input
 from driftmap.cli.errors import note, warn
 from driftmap.cli.job import Job
-from driftmap.cli.options import DESCRIPTION, add_options, check, files
+from driftmap.cli.options import files
 from driftmap.cli.outputs import (
     Animation,
     Coordinates,
@@ -32,7 +32,7 @@ from driftmap.cli.outputs import (
 from driftmap.cli.passes import Mapped, find_scaling, learn, place, place_online
 from driftmap.cli.resuming import check_columns, how_to_go_on, start_job
 from driftmap.cli.stopping import Stop, Stopped
-from driftmap.cli.tables import Table, Wanted, chunk_rows, open_table
+from driftmap.cli.tables import Table, chunk_rows
 from driftmap.cli.writing import StandardOutput, Writer, new_file, new_table
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
@@ -40,15 +40,8 @@ N_PICTURES = 100
 EVERY = 30.0  # seconds between checkpoints
 
 
-def register(subparsers: kinds.Subparsers) -> None:
-    """Add the subcommand."""
-    add_options(kinds.add_command(subparsers, "embed", "map the rows of a file", DESCRIPTION, run))
-
-
-def run(args: argparse.Namespace) -> int:
-    """Carry out the command."""
-    check(args)
-    args.online, args.trust = args.online or args.follow, args.trust or args.follow
+def run(args: argparse.Namespace, bad: BadLines, table: Table | None) -> int:
+    """Carry out the command on a table that is open already, or open it when its time has come."""
     args.checkpoint_every = EVERY if args.checkpoint_every is None else args.checkpoint_every
     mapper = DriftMap(
         args.components,
@@ -60,26 +53,29 @@ def run(args: argparse.Namespace) -> int:
         window=args.window,
         half_life=args.half_life,
     )
-    with Stop(active=args.follow or args.checkpoint is not None) as stop:
-        job = start_job(args, mapper, BadLines(skip=args.skip_bad), stop)
+    # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
+    alone = threadpool_limits(limits=1, user_api="blas")
+    with alone, Stop(active=args.follow or args.checkpoint is not None) as stop:
+        job = start_job(args, mapper, bad, stop)
         if job is None:
             return 0
         try:
-            _work(args, job)
+            _work(args, job, table)
         except Stopped as stopped:
             _tell_stopped(args, job, stopped)
             return stopped.code
     return 0
 
 
-def _work(args: argparse.Namespace, job: Job) -> None:
+def _work(args: argparse.Namespace, job: Job, table: Table | None) -> None:
     """Read, map and write everything, or up to where the user stops it."""
     mapper = job.mapper
     if args.follow:
         _warm_up(mapper)
     with contextlib.ExitStack() as stack:
-        with job.stop.waiting():  # a pipe may be slow to say what its columns are
-            table = stack.enter_context(_open(args, job))
+        if table is None:
+            with job.stop.waiting():  # a pipe may be slow to say what its columns are
+                table = stack.enter_context(_open(args, job))
         check_columns(job, table)
         film = None if args.animate is None else Film(mapper, args.animate_frames or N_PICTURES)
         outputs = _outputs(args, table, film, stack, job)
@@ -124,11 +120,7 @@ def _warm_up(mapper: DriftMap) -> None:
 def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManager[Table]:
     if args.contacts:
         return open_contacts(args.file, args.decay, args.columns)
-    wanted = Wanted(args.columns, args.label, args.header, job.bad)
-    # A run that may be interrupted has to find its place in the file itself.
-    folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
-    spool = folder if job.path is None else None
-    return open_table(args.file, wanted, once=args.online, follow=args.follow, spool=spool)
+    return open_input(args, job.bad)
 
 
 def _outputs(

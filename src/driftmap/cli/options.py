@@ -7,19 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from driftmap import DriftMap
-from driftmap.animate import FORMATS as ANIMATIONS
-from driftmap.animate import require_ffmpeg
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.cli.writing import TABLE_SUFFIXES, TEXT_SUFFIXES
-from driftmap.frames import EMBEDDINGS
-from driftmap.landmarks.online import RULES
-from driftmap.map import Trust
-from driftmap.metrics import make_space
 from driftmap.plot import FORMATS, require_matplotlib
 
 BINARY = (".npy", ".parquet", ".pq")
+# As the library has them, which takes too long to import just for these.
+RULES = ("tight", "paper")
+EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
+TRUST = ("reach", "residual")
+ANIMATIONS = (".gif", ".mp4")
 
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
@@ -90,7 +88,7 @@ def _add_mapping(parser: kinds.Parser) -> None:
     how.add_argument("--landmarks", type=kinds.integer_from(1), default=100, metavar="M", help="default: 100")
     how.add_argument("--components", type=kinds.integer_from(1), default=2, metavar="K", help="default: 2")
     how.add_argument("--rule", choices=RULES, default="tight", help="which landmark leaves (default: tight)")
-    how.add_argument("--embedding", choices=EMBEDDINGS, default=DriftMap().embedding, help="default: %(default)s")
+    how.add_argument("--embedding", choices=EMBEDDINGS, default=EMBEDDINGS[0], help="default: %(default)s")
     how.add_argument(
         "--metric", default="euclidean", metavar="NAME", help="one that scipy's cdist knows (default: euclidean)"
     )
@@ -130,7 +128,7 @@ def _add_writing(parser: kinds.Parser) -> None:
     out.add_argument("--format", choices=("csv", "jsonl"), help="of the coordinates on stdout (default: csv)")
     out.add_argument("--trust", action="store_true", help="two more columns, reach and residual: see above")
     out.add_argument("--plot", type=figure, metavar="FIGURE", help="the map as .png, .svg or .pdf")
-    out.add_argument("--shade", choices=Trust._fields, help="colour the plot by this instead of by label or arrival")
+    out.add_argument("--shade", choices=TRUST, help="colour the plot by this instead of by label or arrival")
     out.add_argument(
         "--animate",
         type=kinds.file_with_suffix(*ANIMATIONS),
@@ -173,10 +171,15 @@ def check(args: argparse.Namespace) -> None:
         _check_follow(args)
     _check_interrupting(args)
     with refused_by_library():
-        make_space(args.metric, None, np.zeros((1, 2)))
+        if args.metric != "euclidean":
+            from driftmap.metrics import make_space
+
+            make_space(args.metric, None, np.zeros((1, 2)))
         if args.plot is not None or args.animate is not None:
             require_matplotlib()
     if args.animate is not None and args.animate.suffix.lower() == ".mp4":
+        from driftmap.animate import require_ffmpeg
+
         require_ffmpeg()
 
 

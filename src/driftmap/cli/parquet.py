@@ -118,7 +118,7 @@ class ParquetWriter:
 
     def write(self, columns: Sequence[list[str] | NDArray[Any]]) -> None:
         """Append rows, given column by column."""
-        table = self._pa.table([self._pa.array(column) for column in columns], names=self._names)
+        table = self._pa.table([self._array(column) for column in columns], names=self._names)
         self._waiting.append(table)
         self._count += len(table)
         if self._count >= GROUP:
@@ -126,6 +126,14 @@ class ParquetWriter:
             full = self._count - self._count % GROUP
             self._write(rows.slice(0, full))
             self._waiting, self._count = [rows.slice(full)], self._count - full
+
+    def _array(self, column: list[str] | NDArray[Any]) -> Any:
+        if isinstance(column, list):
+            return self._pa.array(column)
+        # Not by pa.array, which first imports pandas to find out whether the column is from there.
+        numbers = np.array(column)
+        kind = self._pa.from_numpy_dtype(numbers.dtype)
+        return self._pa.Array.from_buffers(kind, len(numbers), [None, self._pa.py_buffer(numbers)])
 
     def _write(self, table: Any) -> None:
         if self._writer is None:

@@ -1,103 +1,186 @@
-"""A table that is parsed only once: its rows wait as numbers in a temporary file for the passes that follow."""
+"""A table that is parsed only once: a thread reads it from the moment it is opened, and its rows wait in a file.
+
+So reading never waits for those who use the rows, and rows that wait need no memory.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import struct
 import tempfile
+from collections import deque
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from threading import Condition, Thread
 from typing import IO
 
 import numpy as np
 
 from driftmap.cli.tables import Array, Chunk, Position, Table
-from driftmap.cli.threads import read_ahead
 
 HEAD = struct.Struct("<qqqd")
 """Of every chunk: rows, what the labels are, their bytes, the fraction of the table that is read with it."""
 NO_LABELS, TEXTS, NUMBERS = range(3)
+FEW = 2
+"""Chunks that may wait in memory, where they cannot be written."""
 
 
 class Spool:
-    """Gives out the chunks of another table. Once all have been seen, they come from the temporary file.
+    """Gives out the chunks of another table, which a thread reads ahead, as often as needed.
 
-    Where that cannot be written, the other table is read as often as needed.
+    Where they cannot be kept in a file, the other table is read again each time.
     """
 
     def __init__(self, table: Table, folder: Path | None) -> None:
         self.name, self.columns, self.label = table.name, table.columns, table.label
         self._table, self._folder = table, folder
-        self._file: IO[bytes] | None = None
-        self._complete, self._failed = False, False
+        self._reading: Reading | None = None
+
+    def begin(self, rows: int) -> None:
+        """Start to read, at most ``rows`` rows at a time."""
+        self._end()
+        self._reading = Reading(self._read(rows, None), Shelf(self._folder, len(self.columns)))
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, at most ``rows`` at a time."""
-        return read_ahead(self._kept() if self._complete else self._read(rows, start))
+        if self._reading is None or self._reading.is_used_up():
+            self.begin(rows)
+        assert self._reading is not None
+        return self._reading.chunks()
 
     def _read(self, rows: int, start: Position | None) -> Generator[Chunk]:
-        self._open()
-        for chunk in self._table.chunks(rows, start):
-            self._keep(chunk)
-            yield chunk
-        self._finish()
+        yield from self._table.chunks(rows, start)
 
     def position(self) -> Position:
-        """The place in the table, which is of use only while it is read itself."""
+        """The place in the table, which is of use only to those who read it themselves."""
         return self._table.position()
 
     def close(self) -> None:
         """Let go of both files."""
-        self._drop()
+        self._end()
         self._table.close()
 
-    def _open(self) -> None:
-        self._drop()
-        if not self._failed:
-            try:
-                # It has no name, so nothing is left behind however the run ends.
-                self._file = tempfile.TemporaryFile(dir=self._folder, prefix="driftmap-")  # noqa: SIM115
-            except OSError:
-                self._failed = True
+    def _end(self) -> None:
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
 
-    def _drop(self) -> None:
-        if self._file is not None:
-            with contextlib.suppress(OSError):  # of a full disk
-                self._file.close()
-            self._file = None
 
-    def _keep(self, chunk: Chunk) -> None:
-        if self._file is None:
-            return
+class Reading:
+    """One reading by a thread of its own: chunks go to the shelf, and to memory once that takes no more."""
+
+    def __init__(self, source: Generator[Chunk], shelf: Shelf) -> None:
+        self._source, self._shelf = source, shelf
+        self._waiting: deque[Chunk] = deque()
+        self._begun, self._lost, self._ended, self._stopped = False, False, False, False
+        self._error: BaseException | None = None
+        self._change = Condition()
+        self._thread = Thread(target=self._run, name="reading")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            with contextlib.closing(self._source):
+                for chunk in self._source:
+                    if not self._take(chunk):
+                        break
+        except BaseException as error:  # it is raised where the rows are used
+            self._error = error
+        with self._change:
+            self._ended = True
+            self._change.notify_all()
+
+    def _take(self, chunk: Chunk) -> bool:
+        """Let a chunk wait for its use; false if nobody wants any more."""
+        kept = self._shelf.keep(chunk)
+        with self._change:
+            if not kept:
+                self._waiting.append(chunk)
+                self._lost = True
+            self._change.notify_all()
+            self._change.wait_for(lambda: self._stopped or len(self._waiting) < FEW)
+            return not self._stopped
+
+    def is_used_up(self) -> bool:
+        """Whether chunks have been given out that cannot be had again."""
+        return self._begun and self._lost
+
+    def chunks(self) -> Generator[Chunk]:
+        """All chunks from the first, each as soon as it is there."""
+        self._begun = True
+        place = 0
+        while True:
+            with self._change:
+                self._change.wait_for(lambda at=place: self._ended or self._waiting or at < self._shelf.end)  # type: ignore[misc]
+                on_shelf = place < self._shelf.end
+                if not on_shelf and not self._waiting:
+                    break
+                chunk = None if on_shelf else self._waiting.popleft()
+                self._change.notify_all()
+            if chunk is None:
+                chunk, place = self._shelf.get(place)
+            yield chunk
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """End the reading, wherever it is."""
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
+        self._thread.join()
+        self._shelf.close()
+
+
+class Shelf:
+    """A temporary file of chunks, one behind the other."""
+
+    def __init__(self, folder: Path | None, width: int) -> None:
+        self._width = width
+        self.end = 0
+        """Bytes that can be read."""
+        self._full = False
+        self._file: IO[bytes] | None = None
+        with contextlib.suppress(OSError):
+            # It has no name, so nothing is left behind however the run ends.
+            self._file = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115
+
+    def keep(self, chunk: Chunk) -> bool:
+        """Add a chunk; false where that is not possible, from then on."""
+        if self._file is None or self._full:
+            return False
         features, labels, fraction = chunk
         kind = NO_LABELS if labels is None else TEXTS if isinstance(labels, list) else NUMBERS
         text = labels.tobytes() if isinstance(labels, np.ndarray) else json.dumps(labels).encode()
+        head = HEAD.pack(len(features), kind, len(text), np.nan if fraction is None else fraction)
         try:
-            self._file.write(HEAD.pack(len(features), kind, len(text), np.nan if fraction is None else fraction))
+            self._file.write(head)
             self._file.write(np.ascontiguousarray(features).data)
             self._file.write(text)
-        except OSError:
-            self._failed = True
-            self._drop()
-
-    def _finish(self) -> None:
-        if self._file is None:
-            return
-        try:
             self._file.flush()
-            self._complete = True
         except OSError:
-            self._failed = True
-            self._drop()
+            self._full = True
+            return False
+        self.end += len(head) + features.nbytes + len(text)
+        return True
 
-    def _kept(self) -> Generator[Chunk]:
+    def get(self, place: int) -> tuple[Chunk, int]:
+        """The chunk at a place, and the place behind it; another thread may be adding others."""
         assert self._file is not None
-        self._file.seek(0)
-        while head := self._file.read(HEAD.size):
-            rows, kind, length, fraction = HEAD.unpack(head)
-            features: Array = np.empty((rows, len(self.columns)))
-            self._file.readinto(features.data)  # type: ignore[attr-defined]
-            text = self._file.read(length)
-            labels = np.frombuffer(text) if kind == NUMBERS else json.loads(text)
-            yield Chunk(features, labels, None if np.isnan(fraction) else fraction)
+        file = self._file.fileno()
+        rows, kind, length, fraction = HEAD.unpack(os.pread(file, HEAD.size, place))
+        features: Array = np.empty((rows, self._width))
+        place += HEAD.size
+        os.preadv(file, [features.data], place)
+        place += features.nbytes
+        text = os.pread(file, length, place)
+        labels = np.frombuffer(text) if kind == NUMBERS else json.loads(text)
+        return Chunk(features, labels, None if np.isnan(fraction) else fraction), place + length
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # of a full disk
+                self._file.close()

@@ -86,20 +86,21 @@ def open_table(
     """The table in a file or, for ``-``, on standard input; ``once``: it will be read only once.
 
     ``follow``: it is still growing; a reading never ends, unless standard input does. ``spool``: a folder where the
-    numbers of a large file may be kept, so that it is parsed only once.
+    numbers of a large file may be kept, so that it is parsed only once, from now on.
     """
     with open_source(file, once=once, follow=follow) as source:
         table = _reader(source)(source, wanted)
         if spool is not None and not once and source.kind != ".npy" and (source.size or 0) >= SMALL:
             from driftmap.cli.spool import Spool
 
-            table = Spool(table, spool)
+            table = reader = Spool(table, spool)
+            reader.begin(chunk_rows(table))
         with contextlib.closing(table):
             yield table
 
 
 def _reader(source: Source) -> Callable[[Source, Wanted], Table]:
-    from driftmap.cli import arrays, formats
+    from driftmap.cli import formats
 
     kind = source.kind
     if source.stream is not None or source.path is None or source.path != Path(source.name):
@@ -109,7 +110,9 @@ def _reader(source: Source) -> Callable[[Source, Wanted], Table]:
     if kind in (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"):
         return formats.JSONTable
     if kind == ".npy":
-        return arrays.NumpyTable
+        from driftmap.cli.arrays import NumpyTable
+
+        return NumpyTable
     if kind in (".parquet", ".pq"):
         from driftmap.cli.parquet import ParquetTable
 
