@@ -17,7 +17,6 @@ from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.embedding.anchors import infer_distances
 from driftmap.embedding.fixed import FixedPoints, padded
-from driftmap.embedding.starts import Start
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
 from streams import needs
@@ -184,29 +183,12 @@ def test_a_point_is_never_worse_off_than_at_its_start_and_comes_to_rest(seed, k)
     embedding = LandmarkStress(k).fit(D, masses)
     Y, residuals, fixed = embedding.place(to_landmarks), embedding.residuals(to_landmarks), embedding._fixed
     starts = to_landmarks**2 @ fixed.projection.T + fixed.shift
-    bent = starts + np.column_stack([to_landmarks, np.ones(len(starts))]) @ fixed.bend.T
-    for start, better, y, residual, d in zip(starts, bent, Y, residuals, to_landmarks, strict=True):
+    for start, y, residual, d in zip(starts, Y, residuals, to_landmarks, strict=True):
         loss = point_loss(y, embedding.coordinates_, d, masses)
         assert residual == pytest.approx(np.sqrt(loss), rel=1e-9)
         assert loss <= point_loss(start, embedding.coordinates_, d, masses) * (1 + 1e-12)
-        assert loss <= point_loss(better, embedding.coordinates_, d, masses) * (1 + 1e-12)
         step = majorise(y, embedding.coordinates_, d, masses) - y
         assert np.linalg.norm(step) < embedding.tol * size_of(embedding.coordinates_, masses)
-
-
-def test_a_bent_start_is_nearer_to_the_end():
-    X = s_curve_stream()
-    embedding = LandmarkStress(2).fit(cdist(X[::5], X[::5]))
-    fixed, distances = embedding._fixed, cdist(X, X[::5])
-    straight = distances**2 @ fixed.projection.T + fixed.shift
-    bent = straight + np.column_stack([distances, np.ones(len(X))]) @ fixed.bend.T
-    ends = embedding.place(distances)
-    assert np.median(np.linalg.norm(bent - ends, axis=1)) < 0.2 * np.median(np.linalg.norm(straight - ends, axis=1))
-
-
-def test_where_the_others_tell_nothing_of_a_point_its_start_is_not_bent():
-    D = np.ones((30, 30)) - np.eye(30)  # every point is as far from all others
-    assert not LandmarkStress(2).fit(D)._fixed.bend.any()
 
 
 @given(seed=st.integers(0, 10_000), m=st.integers(2, 30))
@@ -295,8 +277,8 @@ def test_points_abreast_go_where_they_go_one_after_the_other(max_iter):
     positions[1] = positions[0]
     D = cdist(rng.standard_normal((100, 2)) * rng.choice([0.1, 1.0, 30.0], (100, 1)), positions) + rng.random((100, 21))
     D[0, 0], D[1] = 0.0, cdist(positions[1:2], positions)
-    start = Start(rng.standard_normal((2, 21)) / 21, rng.standard_normal(2), rng.standard_normal((2, 22)) / 21)
-    fixed = FixedPoints.prepare(positions, rng.dirichlet(np.ones(21)), start, 1e-5, max_iter)
+    start = rng.standard_normal((2, 21)) / 21, rng.standard_normal(2)
+    fixed = FixedPoints.prepare(positions, rng.dirichlet(np.ones(21)), *start, 1e-5, max_iter)
     abreast, alone = (np.tile(fixed.shift, (100, 1)) for _ in range(2))
     settle_abreast(padded(D**2), fixed.rows.copy(), abreast, fixed.tolerance, max_iter)
     settle_rows(padded(D**2), fixed.rows.copy(), np.empty((9, 3)), alone, fixed.tolerance, max_iter, False)

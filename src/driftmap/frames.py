@@ -92,14 +92,6 @@ class Frame(NamedTuple):
             return self.place(selector.stored_distances(ids, self.landmarks))
         return self.place_queries(selector._fitted_space(), selector.stored_points(ids))
 
-    def straight(self) -> Frame:
-        """The same, but stress starts from landmark MDS alone.
-
-        A point with two minima may go to the other one from a bent start, and one such point can change the way that
-        the following frames take; so frames are followed from straight starts, and their way is that without the bend.
-        """
-        return self._replace(rows=self.rows.straight()) if isinstance(self.rows, StressRows) else self
-
     def landmark_positions(self) -> Array:
         """Positions of the landmarks."""
         return move(self.embedding.coordinates_, self.rotation, self.translation)
@@ -203,7 +195,7 @@ class Frames:
             arguments = {"anchors": selector.stored_distances(points, landmarks), "anchor_masses": _positive(shares)}
         start: Any = None
         if self.current is not None and self.align:
-            start = self.current.straight().place_stored(selector, points)
+            start = self.current.place_stored(selector, points)
         return LandmarkStress(self.n_components).fit(distances, masses, start=start, **arguments)
 
     def _row_placer(self, embedding: Embedding, selector: OnlineLandmarks) -> RowPlacer | None:

@@ -22,7 +22,7 @@ jit: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 jit_inner: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **WITHOUT_DOOR)
 
 # Rows of the fixed points, as ``settle_rows`` has them in two dimensions.
-START, BEND, ONES, WEIGHTS, TARGET, SQUARE = 2, 4, 8, 9, 10, 11
+START, ONES, WEIGHTS, TARGET, SQUARE = 2, 6, 7, 8, 9
 # The sums: loss, weight - q, the gradient, and the second derivatives but for the sum of weight - q.
 SUMS = 7
 LOSS, SLACK, DOWN_X, DOWN_Y, XX, XY, YY = range(SUMS)
@@ -106,7 +106,7 @@ def begin(lane, squared, rows, start, targets, trial, search, none):
     for j in range(squared.shape[0]):
         targets[j, lane] = rows[TARGET, j]
     for c in range(2):
-        trial[c, lane] = start[c] + total(rows, START + c, SQUARE, ONES) + total(rows, BEND + c, TARGET, ONES)
+        trial[c, lane] = start[c] + total(rows, START + c, SQUARE, ONES)
     search[lane, LEAST], search[lane, TAKEN], search[lane, SURE] = np.inf, 0.0, 1.0
 
 

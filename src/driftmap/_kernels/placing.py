@@ -43,18 +43,18 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
 
     Parameters
     ----------
-    rows : (4 k + 6, a)
-        k rows of positions, k rows by which squared distances tell where to start and k by which distances do, k rows
-        to work in, a row of ones, the weights, whose sum is 1, and four more rows to work in.
+    rows : (3 k + 6, a)
+        k rows of positions, k rows by which squared distances tell where to start, k rows to work in, a row of ones,
+        the weights, whose sum is 1, and four more rows to work in.
     small : (2 k + 5, k + 1)
         To work in.
     coordinates : (n, k or more)
-        Where to start but for what the distances tell; then the positions. k is at least 2.
+        Where to start but for what the squared distances tell; then the positions. k is at least 2.
     max_iter : the most steps
     among : whether row i is fixed point i itself, which then moves
     """
     k = small.shape[1] - 1
-    start, bend, gaps, ones = k, 2 * k, 3 * k, 4 * k
+    start, gaps, ones = k, 2 * k, 3 * k
     weights, target, residual, slack, pull = ones + 1, ones + 2, ones + 3, ones + 4, ones + 5
     step, sums, gradient, factor = 2, 3, 3 + k, 4 + k
     own, none = 0.0, (NONE * tolerance) ** 2
@@ -66,7 +66,6 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
         y, there = 0, 1
         for c in range(k):
             small[there, c] = coordinates[i, c] + total(rows, start + c, residual, ones)
-            small[there, c] += total(rows, bend + c, target, ones)
             small[y, c] = small[there, c]
         if among:
             own = rows[weights, i]

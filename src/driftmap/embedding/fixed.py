@@ -7,8 +7,6 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.embedding.starts import Start
-
 Array = NDArray[np.float64]
 
 LANES = 8
@@ -41,9 +39,9 @@ class FixedPoints(NamedTuple):
     weights: Array
     """(a,); their sum is 1."""
     projection: Array
+    """(k, a): a point starts from ``projection @ squared distances + shift``."""
     shift: Array
-    bend: Array
-    """These are a :class:`~driftmap.embedding.starts.Start`: they tell where points start."""
+    """(k,)"""
     tolerance: float
     """Steps shorter than this are the last ones."""
     max_iter: int
@@ -51,26 +49,21 @@ class FixedPoints(NamedTuple):
     """What the kernels take."""
 
     @classmethod
-    def prepare(cls, positions: Array, weights: Array, start: Start, tolerance: float, max_iter: int) -> Self:
+    def prepare(
+        cls, positions: Array, weights: Array, projection: Array, shift: Array, tolerance: float, max_iter: int
+    ) -> Self:
         """Lay out the rows that the kernels take."""
         a, k = positions.shape
-        rows = aligned(4 * k + 6, a + -a % LANES)
+        rows = aligned(3 * k + 6, a + -a % LANES)
         rows[:] = 0.0
-        rows[:k] = padded(positions.T)
-        rows[k : 2 * k, :a], rows[2 * k : 3 * k, :a] = start.projection, start.bend[:, :a]
-        rows[4 * k], rows[4 * k + 1, :a] = 1.0, weights
-        return cls(positions, weights, *start, tolerance, max_iter, rows)
+        rows[:k], rows[k : 2 * k, :a] = padded(positions.T), projection
+        rows[3 * k], rows[3 * k + 1, :a] = 1.0, weights
+        return cls(positions, weights, projection, shift, tolerance, max_iter, rows)
 
     def moved(self, rotation: Array, translation: Array) -> FixedPoints:
         """The same, turned and shifted."""
-        start = Start(self.projection, self.shift, self.bend).moved(rotation, translation)
-        positions = self.positions @ rotation + translation
-        return self.prepare(positions, self.weights, start, self.tolerance, self.max_iter)
-
-    def straight(self) -> FixedPoints:
-        """The same, where points start from landmark MDS alone."""
-        start = Start(self.projection, self.shift, np.zeros_like(self.bend))
-        return self.prepare(self.positions, self.weights, start, self.tolerance, self.max_iter)
+        positions, shift = self.positions @ rotation + translation, self.shift @ rotation + translation
+        return self.prepare(positions, self.weights, rotation.T @ self.projection, shift, self.tolerance, self.max_iter)
 
     def settle(self, squared: Array, coordinates: Array, rows: Array) -> None:
         """Place points by their squared distances, (n, a padded), into the first columns of zeros.
@@ -88,7 +81,7 @@ class FixedPoints(NamedTuple):
             place_rows_on_line(squared, points, self.weights, np.argsort(points, kind="stable"), coordinates)
             coordinates[:, 0] += middle
             return
-        coordinates[:, :k] = self.shift + self.bend[:, -1]
+        coordinates[:, :k] = self.shift
         if k == 2:
             from driftmap._kernels.abreast import settle_abreast
 
@@ -114,8 +107,7 @@ def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_
         return line[:, None], sweeps
     from driftmap._kernels.placing import settle_rows
 
-    here = Start(np.zeros((k, len(start))), np.zeros(k), np.zeros((k, len(start) + 1)))
-    rows = FixedPoints.prepare(start, weights, here, 0.0, 1).rows
+    rows = FixedPoints.prepare(start, weights, np.zeros(start.shape).T, np.zeros(k), 0.0, 1).rows
     squared, room = padded(targets**2), np.empty((2 * k + 5, k + 1))
     sweep, moved, coordinates = 0, np.inf, np.array(start)
     while k and sweep < max_iter and moved > tolerance * tolerance:
@@ -140,10 +132,6 @@ class StressRows(NamedTuple):
         """The same on a map that is turned and shifted."""
         real = len(self.fixed.shift)
         return self._replace(fixed=self.fixed.moved(rotation[:real, :real], translation[:real]))
-
-    def straight(self) -> StressRows:
-        """The same, where points start from landmark MDS alone."""
-        return self._replace(fixed=self.fixed.straight())
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""

@@ -18,8 +18,7 @@ from threadpoolctl import ThreadpoolController
 from driftmap import checks
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.fixed import FixedPoints, StressRows, aligned, arrange, padded
-from driftmap.embedding.lmds import check_masses, classical_mds
-from driftmap.embedding.starts import start_map
+from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
 
 Array = NDArray[np.float64]
 
@@ -36,9 +35,9 @@ class LandmarkStress:
 
     The landmarks start from mass-weighted classical MDS and move one at a time by Newton steps, until a sweep moves
     them less than ``tol`` times the map's size (root mean squares); the stress never goes up. It comes to rest where
-    SMACOF does, sooner. A point starts from its place in landmark MDS, bent to this map, and takes Newton steps until
-    one is shorter than that; its loss never goes up either. In one dimension, where there are many minima, a point goes
-    to the least of all, each landmark to the least given the others, and the best of eight starts is taken.
+    SMACOF does, sooner. A point starts from its place in landmark MDS and takes Newton steps until one is shorter than
+    that; its loss never goes up either. In one dimension, where there are many minima, a point goes to the least of
+    all, each landmark to the least given the others, and the best of eight starts is taken.
 
     Given ``anchors`` (a sample of the stored points, from :func:`~driftmap.embedding.choose_anchors`) the map is fitted
     to these and points are placed by their distances to them, which follow from their distances to the landmarks
@@ -159,8 +158,8 @@ class LandmarkStress:
                 result = followed
         self.anchor_coordinates_, self.stress_, self.n_iter_ = result
         positions = self.anchor_coordinates_[:, :real]
-        begin = start_map(mds, targets, positions, weights)
-        self._fixed = FixedPoints.prepare(positions, weights, begin, tolerance, self.max_iter)
+        start_from = start_map(mds, positions, weights)
+        self._fixed = FixedPoints.prepare(positions, weights, *start_from, tolerance, self.max_iter)
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
         """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
@@ -237,3 +236,16 @@ def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> flo
     below = weights @ distances**2 @ weights
     above = weights @ (distances - cdist(coordinates, coordinates)) ** 2 @ weights
     return float(np.sqrt(above / below)) if below > 0 else 0.0
+
+
+def start_map(mds: ClassicalMDS, positions: Array, weights: Array) -> tuple[Array, Array]:
+    """Where a point starts, ``projection squared + shift``: its place in landmark MDS, carried over to this map.
+
+    The carrying is the affine map that best brings the fixed points from their places in classical MDS to their
+    positions: it takes up what stress has moved all of them, so few Newton steps are left.
+    """
+    real = positions.shape[1]
+    places = np.column_stack([mds.coordinates[:, :real], np.ones(len(positions))]) * np.sqrt(weights)[:, None]
+    affine = np.linalg.lstsq(places, positions * np.sqrt(weights)[:, None], rcond=None)[0]
+    projection = -0.5 * affine[:real].T @ mds.projection[:real]
+    return projection, affine[real] - projection @ mds.mean_squared
