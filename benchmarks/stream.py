@@ -178,7 +178,7 @@ def start_up() -> None:
     )
     with tempfile.TemporaryDirectory() as cache:
         library = min(seconds("import sklearn.base", cache) for _ in range(3))
-        ours = min(seconds("import driftmap", cache) for _ in range(3))
+        ours = min(seconds("from driftmap import DriftMap", cache) for _ in range(3))
         cold = seconds(first, cache)
         warm = min(seconds(first, cache) for _ in range(3))
     print(

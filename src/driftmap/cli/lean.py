@@ -7,20 +7,32 @@ import importlib
 import sys
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
+
+
+class Later(ModuleType):
+    """A module that is imported when somebody asks for what is in it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # questions of the import system
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
 
 
 def import_sklearn() -> None:
     """Import what the library needs of scikit-learn, while scipy.stats and pandas are out of the way.
 
-    scikit-learn calls scipy.stats by its full name, and scipy imports its parts when they are asked for; of pandas it
-    wants to know only whether it is there, for tables that no command gives it. Both are as they were afterwards.
+    scikit-learn's functions that use scipy.stats find it when they are called; of pandas it wants to know only whether
+    it is there, for tables that no command gives it.
     """
     if "sklearn" in sys.modules:
         return
     import scipy  # noqa: F401
 
-    absent: dict[str, ModuleType | None] = {"scipy.stats": ModuleType("scipy.stats"), "pandas": None}
-    # A version that needs more of them fails half-way; what is missing then is imported as usual, when it is needed.
+    absent: dict[str, ModuleType | None] = {"scipy.stats": Later("scipy.stats"), "pandas": None}
+    # A version that needs more fails half-way; what is missing then is imported as usual, when it is needed.
     with _replaced(absent), contextlib.suppress(ImportError):
         importlib.import_module("sklearn.utils.validation")
 
@@ -33,5 +45,6 @@ def _replaced(modules: dict[str, ModuleType | None]) -> Iterator[None]:
     try:
         yield
     finally:
-        for name in new:
-            del sys.modules[name]
+        for name, module in new.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]

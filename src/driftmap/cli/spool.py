@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import struct
 import tempfile
 from collections import deque
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import IO
 
 import numpy as np
@@ -141,7 +140,7 @@ class Shelf:
         self._width = width
         self.end = 0
         """Bytes that can be read."""
-        self._full = False
+        self._full, self._lock = False, Lock()
         self._file: IO[bytes] | None = None
         with contextlib.suppress(OSError):
             # It has no name, so nothing is left behind however the run ends.
@@ -156,10 +155,12 @@ class Shelf:
         text = labels.tobytes() if isinstance(labels, np.ndarray) else json.dumps(labels).encode()
         head = HEAD.pack(len(features), kind, len(text), np.nan if fraction is None else fraction)
         try:
-            self._file.write(head)
-            self._file.write(np.ascontiguousarray(features).data)
-            self._file.write(text)
-            self._file.flush()
+            with self._lock:
+                self._file.seek(self.end)
+                self._file.write(head)
+                self._file.write(np.ascontiguousarray(features).data)
+                self._file.write(text)
+                self._file.flush()
         except OSError:
             self._full = True
             return False
@@ -169,15 +170,15 @@ class Shelf:
     def get(self, place: int) -> tuple[Chunk, int]:
         """The chunk at a place, and the place behind it; another thread may be adding others."""
         assert self._file is not None
-        file = self._file.fileno()
-        rows, kind, length, fraction = HEAD.unpack(os.pread(file, HEAD.size, place))
-        features: Array = np.empty((rows, self._width))
-        place += HEAD.size
-        os.preadv(file, [features.data], place)
-        place += features.nbytes
-        text = os.pread(file, length, place)
+        with self._lock:
+            self._file.seek(place)
+            rows, kind, length, fraction = HEAD.unpack(self._file.read(HEAD.size))
+            features: Array = np.empty((rows, self._width))
+            self._file.readinto(features.data)  # type: ignore[attr-defined]
+            text = self._file.read(length)
+            place = self._file.tell()
         labels = np.frombuffer(text) if kind == NUMBERS else json.loads(text)
-        return Chunk(features, labels, None if np.isnan(fraction) else fraction), place + length
+        return Chunk(features, labels, None if np.isnan(fraction) else fraction), place
 
     def close(self) -> None:
         """Let go of the file."""
