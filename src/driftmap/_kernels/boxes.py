@@ -104,11 +104,11 @@ def near_enough(A, i, X, row, gap, resolution, witnesses):
 def look_ahead(batch, i, count, X, steps, boxes, guesses):
     """For rows from i on: their small boxes, and how far the witness there is. Nothing in it waits for anything."""
     for k in range(count):
-        guesses[k].box = small_box(sums_of(batch, i + k, 0), steps, boxes)
+        guesses[k].box = small_box(sums_of(batch, i + k, np.int64(0)), steps, boxes)
     for k in range(count):
-        row = boxes[guesses[k].box]
+        row = np.int64(boxes[guesses[k].box])
         guesses[k].row = row
-        guesses[k].gap = quick_distance(batch, i + k, X, max(row, 0), np.inf)
+        guesses[k].gap = quick_distance(batch, i + k, X, max(row, 0))
 
 
 @jit_inner
@@ -117,17 +117,16 @@ def rejoin(batch, i, X, box, steps, boxes, resolution, witnesses):
 
     ``box`` is its small box.
     """
-    beyond = resolution * SLACK
-    row = boxes[box]
-    if row >= 0 and near_enough(batch, i, X, row, quick_distance(batch, i, X, row, beyond), resolution, witnesses):
+    row = np.int64(boxes[box])
+    if row >= 0 and near_enough(batch, i, X, row, quick_distance(batch, i, X, row), resolution, witnesses):
         return True
     for grid in range(2):
         large = large_box(sums_of(batch, i, grid), steps, grid, boxes)
         for way in range(large, large + WAYS):
-            row = boxes[way]
+            row = np.int64(boxes[way])
             if row < 0:
                 break
-            if near_enough(batch, i, X, row, quick_distance(batch, i, X, row, beyond), resolution, witnesses):
+            if near_enough(batch, i, X, row, quick_distance(batch, i, X, row), resolution, witnesses):
                 boxes[box] = row
                 return True
     return False
@@ -142,7 +141,7 @@ def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses):
         look_ahead(batch, i, count, X, steps, boxes, guesses)
         for k in range(count):
             guess = guesses[k]
-            row = guess.row
+            row = np.int64(guess.row)
             expected = row >= 0 and boxes[guess.box] == row  # unless one of the points in between has changed it
             if expected and near_enough(batch, i + k, X, row, guess.gap, resolution, witnesses):
                 continue
@@ -156,7 +155,7 @@ def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses):
 @jit_inner
 def remember(batch, i, steps, boxes, row):
     """Note the witness that a row has joined, in its boxes; the oldest of the large one is forgotten."""
-    boxes[small_box(sums_of(batch, i, 0), steps, boxes)] = row
+    boxes[small_box(sums_of(batch, i, np.int64(0)), steps, boxes)] = row
     for grid in range(2):
         box = large_box(sums_of(batch, i, grid), steps, grid, boxes)
         for way in range(box + WAYS - 1, box, -1):

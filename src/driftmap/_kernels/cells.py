@@ -14,9 +14,9 @@ from driftmap._kernels.distances import (
 from driftmap._kernels.scan import two_nearest
 from driftmap.state import BLOCK
 
-SMALL = 2 * np.sqrt(TINY)
-LONG = 32
+LONG = 64
 """Coordinates from which on two square roots are worth the trouble if they may save a distance."""
+SMALL = 2 * np.sqrt(TINY)
 
 
 @jit_inner
@@ -103,7 +103,7 @@ def insert_into_cell(records, chain, cells, slot, newcomer, column):
             t = column[k]
             k += 1
             record = records[i]
-            row, d1, d2, s2 = record.row, record.nearest, record.second, record.second_slot
+            row, d1, d2, s2 = np.int64(record.row), record.nearest, record.second, np.int64(record.second_slot)
             if t < d1 or (t == d1 and older):
                 add_record(records, chain, cells, row, t, newcomer, d1, slot)
                 continue
@@ -168,8 +168,7 @@ def enter(X, records, chain, cells, point):
         if slot == newcomer or cell.landmark < 0 or from_y[slot] > max(TINY, 4 * SLACK * cell.cost):
             continue
         gap = np.sqrt(from_y[slot]) / SLACK
-        k = 0
-        contested = False
+        k, contested = 0, False
         block = cell.head
         while block >= 0:
             size = cell.filled if block == cell.tail else BLOCK
@@ -182,9 +181,9 @@ def enter(X, records, chain, cells, point):
                     and (record.second_slot < 0 or from_y[record.second_slot] <= bound)
                     and (X.shape[1] < LONG or gap <= max(SMALL, np.sqrt(record.nearest) + np.sqrt(record.second)))
                 ):
-                    limit = max(TINY, SLACK * record.second)
-                    if quick_distance(X, record.row, X, point, limit) <= limit:
-                        column[k] = squared_distance(X, record.row, X, point)
+                    row = np.int64(record.row)
+                    if quick_distance(X, row, X, point) <= max(TINY, SLACK * record.second):
+                        column[k] = squared_distance(X, row, X, point)
                         contested |= column[k] <= record.second
                 k += 1
             block = chain[block]
@@ -250,7 +249,7 @@ def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, bey
                 if cell.cost > enough:
                     cell.certain = 0
                     return
-                distances_to_all(X, record.row, columns, m, distances)
+                distances_to_all(X, np.int64(record.row), columns, m, distances)
                 d1, _, d2, p2 = two_nearest(distances, m)
                 if (np.sqrt(d1) + np.sqrt(d2)) * SLACK < np.sqrt(beyond):
                     record.second, record.second_slot = d2, slots[p2]
@@ -275,8 +274,8 @@ def drop_landmark(records, chain, cells, slot, from_slot):
         size = cell.filled if block == cell.tail else BLOCK
         for i in range(block * BLOCK, block * BLOCK + size):
             record = records[i]
-            heir = record.second_slot
-            add_record(records, chain, cells, record.row, record.second, heir, record.second, np.int32(-1))
+            heir = np.int64(record.second_slot)
+            add_record(records, chain, cells, np.int64(record.row), record.second, heir, record.second, np.int64(-1))
             cells[heir].certain = 0
         after = chain[block]
         release(chain, block, after)

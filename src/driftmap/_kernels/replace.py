@@ -80,24 +80,24 @@ def neighbours_of(X, cells, slot, near):
 
 
 @jit_inner
-def raise_cost(X, records, chain, cells, slot, slots, m, columns, ready, enough):
+def raise_cost(X, records, chain, cells, slot, slots, m, columns, built, enough):
     """Make the cost of losing a landmark exact, or at least larger than ``enough``.
 
-    In a large cell from the neighbours of the landmark, where these suffice; else from all landmarks, which are in
-    ``slots`` and, if they are ready, in ``columns``. Returns whether these are ready now.
+    In a large cell from the neighbours of the landmark, where these suffice; else from all m landmarks, which are in
+    ``slots``; ``built`` of them are in ``columns``, all or none. Returns how many are there now.
     """
     cell = cells[slot]
     if m > 2 * SHORT_LIST and cell.size * m * X.shape[1] > SHORT_LIST_FROM:
         near, some = np.empty(SHORT_LIST, np.int64), np.empty((X.shape[1], SHORT_LIST))
         beyond = neighbours_of(X, cells, slot, near)
-        take_columns(X, cells, near, SHORT_LIST, some)
-        set_seconds_euclidean(X, records, chain, cells, slot, some, SHORT_LIST, near, beyond, enough)
+        take_columns(X, cells, near, len(near), some)
+        set_seconds_euclidean(X, records, chain, cells, slot, some, len(near), near, beyond, enough)
         if cell.certain or cell.cost > enough:
-            return ready
-    if not ready:
+            return built
+    if built < m:
         take_columns(X, cells, slots, m, columns)
     set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf, enough)
-    return True
+    return m
 
 
 @jit_inner
@@ -149,10 +149,10 @@ def admit_tight(X, n_landmarks, radius, records, chain, cells, point):
     enter(X, records, chain, cells, point)
     if m < n_landmarks:
         return point, -1, radius
-    m, ready = by_arrival(cells, slots), False
+    m, built = by_arrival(cells, slots), np.int64(0)
     slot, runner_up = cheapest(cells)
     while not cells[slot].certain:
-        ready = raise_cost(X, records, chain, cells, slot, slots, m, columns, ready, runner_up)
+        built = raise_cost(X, records, chain, cells, slot, slots, m, columns, built, runner_up)
         slot, runner_up = cheapest(cells)
     left = leave(X, records, chain, cells, slot)
     radius = 0.0
@@ -181,7 +181,7 @@ def admit_paper(X, n_landmarks, radius, records, chain, cells, point):
         for slot in range(len(cells)):
             if cells[slot].landmark == end:
                 if not cells[slot].certain:
-                    raise_cost(X, records, chain, cells, slot, slots, m, columns, True, np.inf)
+                    raise_cost(X, records, chain, cells, slot, slots, m, columns, m, np.inf)
                 needed = max(reached, cells[slot].cost)
                 if needed < best_radius:
                     best, best_radius = slot, needed

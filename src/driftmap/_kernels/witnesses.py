@@ -45,7 +45,7 @@ def join(X, records, chain, cells, slot, batch, i, d1, d2, resolution, witnesses
                 and record.second <= high2
                 and (record.second >= low2 or record.second_slot < 0)
             ):
-                t = squared_within(X, record.row, batch, i, resolution)
+                t = squared_within(X, np.int64(record.row), batch, i, resolution)
                 if t <= resolution:
                     witness = witnesses[record.row]
                     if generation(witness.time, window) != generation(now, window):

@@ -31,8 +31,8 @@ PRODUCT_FROM = 256
 BLOCKS = 16
 """Blocks between two moments at which Ctrl-C is heard."""
 EVENTS = 256
-PART = 8192
-"""Rows of single precision that are converted at a time."""
+PART = 2**20
+"""Bytes of single precision that are converted at a time, so that they are still at hand when they are looked at."""
 
 
 class EuclideanLearner:
@@ -64,8 +64,9 @@ class EuclideanLearner:
         if batch.dtype == np.float64:
             self._learn(batch, times)
             return
-        for a in range(0, len(batch), PART):
-            part = slice(a, a + PART)
+        rows = max(PART // (8 * batch.shape[1]), 64)
+        for a in range(0, len(batch), rows):
+            part = slice(a, a + rows)
             self._learn(batch[part].astype(np.float64), None if times is None else times[part])
 
     def _learn(self, batch: Array, times: Array | None) -> None:
