@@ -58,6 +58,7 @@ class EuclideanLearner:
             self.small = SmallLearner(space, state, n_landmarks, budget(advance))
         self.found = np.empty(ROWS, scan.FOUND)
         self.room: dict[str, Any] = {}
+        self.scanner: Scanner | None = None
 
     def learn(self, batch: Array, times: Array | None = None) -> None:
         """Take in further arrivals; those of single precision are converted part by part, never as a whole."""
@@ -123,7 +124,7 @@ class EuclideanLearner:
         return Event(state.seen - 1, kind_of(came, gone), came, gone, before, state.radius)
 
     def _replace(self, point: int) -> tuple[int, int]:
-        state = self.state
+        state, self.scanner = self.state, None
         came, left, state.radius = self.admit(
             self.space.rows, self.n_landmarks, state.radius, state.records, state.chain, state.cells, point
         )
@@ -141,21 +142,14 @@ class EuclideanLearner:
     def _scan_calm(self, batch: Array, i: int, limit: int) -> int:
         """Take in covered arrivals, up to the next uncovered one; returns how many of the batch are done."""
         state = self.state
-        slots = state.slots()
-        landmarks = self.space.rows[state.cells["landmark"][slots]]
-        product = None
-        if landmarks.size >= PRODUCT_FROM and len(slots) >= 3:
-            product = ProductFilter(landmarks, slots, state.radius, self.room)
-        columns = np.ascontiguousarray(landmarks.T)
+        if self.scanner is None or self.scanner.radius != state.radius:
+            self.scanner = Scanner(self.space, state, self.room)
         look, go_on = FIRST_LOOK, True  # what is computed beyond the next change is lost
         while i < len(batch) and go_on:
             with uninterrupted():
                 for _ in range(BLOCKS):
                     last = min(i + look, len(batch))
-                    if product is not None and product.usable:
-                        covered = product.scan(batch, i, last, state.radius, self.found)
-                    else:
-                        covered = scan.scan_direct(batch, i, last, columns, slots, state.radius, self.found)
+                    covered = self.scanner.scan(batch, i, last, self.found)
                     done, _, hits = self._advance(batch, i, i + covered, limit, ROWS, covered)
                     few_compared = look == ROWS and MOST * (done - i - hits) < done - i
                     i = done
@@ -164,6 +158,25 @@ class EuclideanLearner:
                         break
                     look = min(4 * look, ROWS)
         return i
+
+
+class Scanner:
+    """Compares blocks of arrivals with landmarks that do not change meanwhile."""
+
+    def __init__(self, space: EuclideanSpace, state: StreamState, room: dict[str, Any]) -> None:
+        self.radius, self.slots = state.radius, state.slots()
+        landmarks = space.rows[state.cells["landmark"][self.slots]]
+        self.columns = np.ascontiguousarray(landmarks.T)
+        self.product: ProductFilter | None = None
+        if landmarks.size >= PRODUCT_FROM and len(landmarks) >= 3:
+            self.product = ProductFilter(landmarks, self.slots, self.radius, room)
+
+    def scan(self, batch: Array, start: int, stop: int, found: NDArray[np.void]) -> int:
+        """Find the two nearest landmarks of rows, up to the first uncovered one; returns how many are covered."""
+        if self.product is not None and self.product.usable:
+            return self.product.scan(batch, start, stop, self.radius, found)
+        covered: int = scan.scan_direct(batch, start, stop, self.columns, self.slots, self.radius, found)
+        return covered
 
 
 class ProductFilter:
