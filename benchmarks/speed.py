@@ -2,7 +2,7 @@
 
 Each kernel of ``benchmarks/cases.py`` takes turns with its reference product, slice by slice, and the median of the
 ratios of their processor times is compared with the one in ``benchmarks/baseline.json``. A kernel that has become 1.5
-times slower against its reference, three times in a row, fails the check; ``--write`` makes the present ratios the
+times slower against its reference, five times in a row, fails the check; ``--write`` makes the present ratios the
 baseline of this kind of processor.
 
 Ratios depend on the processor (how wide its vectors are, which kernels BLAS has for it), so there is a baseline per
@@ -28,7 +28,7 @@ BASELINE = Path(__file__).with_name("baseline.json")
 SLOWER = 1.5
 UNKNOWN = 4.0
 """How much worse than the worst known ratio one may be on a processor that is not known."""
-ATTEMPTS = 3
+ATTEMPTS = 5
 SECONDS, PAIRS = 2.0, (20, 200)
 """How long a case is measured, and how many pairs of slices that must and may be."""
 
