@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import signal
+# As signal, which turns all numbers into enumerations: that takes as long as learning a row.
+import _signal  # type: ignore[import-not-found]
 import threading
 from types import FrameType
 from typing import Any
 
 MAIN = threading.main_thread()
+SIGINT: int = _signal.SIGINT
 
 
 class uninterrupted:  # noqa: N801
@@ -23,16 +25,16 @@ class uninterrupted:  # noqa: N801
         self.caught: tuple[int, FrameType | None] | None = None
         self.handler: Any = None
         # a handler that was not installed from Python could not be put back
-        if threading.current_thread() is MAIN and signal.getsignal(signal.SIGINT) is not None:
-            self.handler = signal.signal(signal.SIGINT, self._catch)
+        if threading.current_thread() is MAIN and _signal.getsignal(SIGINT) is not None:
+            self.handler = _signal.signal(SIGINT, self._catch)
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
         self.caught = number, frame
 
     def __exit__(self, *error: object) -> None:
         if self.handler is not None:
-            signal.signal(signal.SIGINT, self.handler)
+            _signal.signal(SIGINT, self.handler)
             if self.caught is not None and callable(self.handler):
                 self.handler(*self.caught)
             elif self.caught is not None:
-                signal.raise_signal(signal.SIGINT)
+                _signal.raise_signal(SIGINT)
