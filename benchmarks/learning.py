@@ -3,9 +3,9 @@
 ``partial_fit`` is compared with "blocked X @ L.T plus row minimum" in numpy, of the same precision, on the seasonal
 stream, in one run, for few and many features and landmarks. Each stream is many times as long as the memory (10,000
 points); where it would not fit into the machine it is a part of itself, a whole number of its weeks, again and again.
-With every point stored ("all stored", ``memory=None``, for comparison) it is that part once. One thread: BLAS is limited to one, and
-processor time is compared. All threads: there is no limit, and the time on the wall is compared. Ratios are those of
-the rates, 1 being as fast as the reference.
+With every point stored ("all stored", ``memory=None``, for comparison) it is that part once. One thread: BLAS is
+limited to one, and processor time is compared. All threads: there is no limit, and the time on the wall is compared.
+Ratios are those of the rates, 1 being as fast as the reference.
 """
 
 from __future__ import annotations
