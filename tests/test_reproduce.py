@@ -259,9 +259,7 @@ def test_curves_cover_what_they_promise():
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "COMMANDS", ("driftmap.cli.reproduce",))
-
+def command(capsys):
     def run(*arguments):
         code = cli.main(["reproduce", *map(str, arguments)])
         return code, *capsys.readouterr()

@@ -14,6 +14,7 @@ def ratios(monkeypatch, tmp_path):
     path, coming = tmp_path / "baseline.json", {"one": [2.0], "two": [10.0]}
     path.write_text(json.dumps(KNOWN))
     monkeypatch.setattr(speed, "BASELINE", path)
+    monkeypatch.setattr(speed, "ATTEMPTS", 3)
     monkeypatch.setattr(speed, "CASES", dict.fromkeys(coming))
     monkeypatch.setattr(speed, "processor", lambda: "here")
     monkeypatch.setattr(speed, "measure", lambda name: coming[name].pop(0))
