@@ -232,14 +232,10 @@ def set_seconds(records, chain, cells, slot, distances, slots):
 
 
 @jit_inner
-def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, beyond, enough):
-    """As :func:`set_seconds`, from the first m landmarks in ``columns``; all others are ``beyond`` away or more.
-
-    Points for which that does not suffice stay as they are, and so do all others once the cost exceeds ``enough``.
-    """
+def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, enough):
+    """As :func:`set_seconds`, from the m landmarks in ``columns``, until the cost exceeds ``enough``."""
     cell = cells[slot]
     distances = np.empty(m)
-    left = 0
     block = cell.head
     while block >= 0:
         size = cell.filled if block == cell.tail else BLOCK
@@ -247,17 +243,13 @@ def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, bey
             record = records[i]
             if record.second_slot < 0:
                 if cell.cost > enough:
-                    cell.certain = 0
                     return
                 distances_to_all(X, np.int64(record.row), columns, m, distances)
-                d1, _, d2, p2 = two_nearest(distances, m)
-                if (np.sqrt(d1) + np.sqrt(d2)) * SLACK < np.sqrt(beyond):
-                    record.second, record.second_slot = d2, slots[p2]
-                    cell.cost = max(cell.cost, d2)
-                else:
-                    left += 1
+                _, _, d2, p2 = two_nearest(distances, m)
+                record.second, record.second_slot = d2, slots[p2]
+                cell.cost = max(cell.cost, d2)
         block = chain[block]
-    cell.certain = left == 0
+    cell.certain = 1
 
 
 @jit

@@ -17,11 +17,6 @@ from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.distances import squared_distance
 from driftmap._kernels.pairs import closest_beyond, count_close_pairs
 
-SHORT_LIST = 16
-# A short list of neighbours pays off from this many multiplications per cell on.
-SHORT_LIST_FROM = 100_000
-
-
 # Sorting and counting are spelt out below: numpy's functions take seconds to compile, and there are few landmarks.
 
 
@@ -56,48 +51,6 @@ def take_columns(X, cells, slots, m, columns):
         row = cells[slots[j]].landmark
         for k in range(X.shape[1]):
             columns[k, j] = X[row, k]
-
-
-@jit_inner
-def neighbours_of(X, cells, slot, near):
-    """Write the landmarks nearest to one, itself included, by arrival; returns how far the nearest of the others is."""
-    distances = between_slots(X, cells, slot)
-    for j in range(near.shape[0]):
-        best = 0
-        for other in range(1, distances.shape[0]):
-            if distances[other] < distances[best]:
-                best = other
-        distances[best] = np.inf
-        i = j
-        while i > 0 and cells[near[i - 1]].landmark > cells[best].landmark:
-            near[i] = near[i - 1]
-            i -= 1
-        near[i] = best
-    beyond = np.inf
-    for other in range(distances.shape[0]):
-        beyond = min(beyond, distances[other])
-    return beyond
-
-
-@jit_inner
-def raise_cost(X, records, chain, cells, slot, slots, m, columns, built, enough):
-    """Make the cost of losing a landmark exact, or at least larger than ``enough``.
-
-    In a large cell from the neighbours of the landmark, where these suffice; else from all m landmarks, which are in
-    ``slots``; ``built`` of them are in ``columns``, all or none. Returns how many are there now.
-    """
-    cell = cells[slot]
-    if m > 2 * SHORT_LIST and cell.size * m * X.shape[1] > SHORT_LIST_FROM:
-        near, some = np.empty(SHORT_LIST, np.int64), np.empty((X.shape[1], SHORT_LIST))
-        beyond = neighbours_of(X, cells, slot, near)
-        take_columns(X, cells, near, len(near), some)
-        set_seconds_euclidean(X, records, chain, cells, slot, some, len(near), near, beyond, enough)
-        if cell.certain or cell.cost > enough:
-            return built
-    if built < m:
-        take_columns(X, cells, slots, m, columns)
-    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf, enough)
-    return m
 
 
 @jit_inner
@@ -149,10 +102,12 @@ def admit_tight(X, n_landmarks, radius, records, chain, cells, point):
     enter(X, records, chain, cells, point)
     if m < n_landmarks:
         return point, -1, radius
-    m, built = by_arrival(cells, slots), np.int64(0)
+    m = by_arrival(cells, slots)
     slot, runner_up = cheapest(cells)
+    if not cells[slot].certain:
+        take_columns(X, cells, slots, m, columns)
     while not cells[slot].certain:
-        built = raise_cost(X, records, chain, cells, slot, slots, m, columns, built, runner_up)
+        set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, runner_up)
         slot, runner_up = cheapest(cells)
     left = leave(X, records, chain, cells, slot)
     radius = 0.0
@@ -181,7 +136,7 @@ def admit_paper(X, n_landmarks, radius, records, chain, cells, point):
         for slot in range(len(cells)):
             if cells[slot].landmark == end:
                 if not cells[slot].certain:
-                    raise_cost(X, records, chain, cells, slot, slots, m, columns, m, np.inf)
+                    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf)
                 needed = max(reached, cells[slot].cost)
                 if needed < best_radius:
                     best, best_radius = slot, needed
