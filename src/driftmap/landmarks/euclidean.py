@@ -31,6 +31,8 @@ PRODUCT_FROM = 256
 BLOCKS = 16
 """Blocks between two moments at which Ctrl-C is heard."""
 EVENTS = 256
+MOST_UNCOMPILED = 20_000
+"""Arrivals at once beyond which compiled code is worth waiting for."""
 PART = 2**20
 """Bytes of single precision that are converted at a time, so that they are still at hand when they are looked at."""
 
@@ -74,11 +76,11 @@ class EuclideanLearner:
         state, i = self.state, 0
         calm = min(max(CALM_WORK // (self.n_landmarks * batch.shape[1]), CALM[0]), CALM[1])
         limit = state.n + len(batch) if self.memory is None else self.memory.limit
-        if self.small is not None:
+        if self.small is not None and len(batch) <= MOST_UNCOMPILED:
             i = self.small.learn(batch, limit)
             if i == len(batch):
                 return
-            self.small = None
+        self.small = None
         self.space.reserve(min(limit, state.n + len(batch)), batch.shape[1])
         state.reserve(min(limit, state.n + len(batch)))
         while i < len(batch):
