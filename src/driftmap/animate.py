@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import checks
+from driftmap.choices import ANIMATIONS
 from driftmap.embedding import align, move
 from driftmap.frames import Frame, Frames
 from driftmap.map import DriftMap
@@ -34,13 +35,12 @@ from driftmap.plot import (
     spans_of,
 )
 
-__all__ = ["FORMATS", "Film", "require_ffmpeg", "save_animation"]
+__all__ = ["Film", "require_ffmpeg", "save_animation"]
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 Image = NDArray[np.uint8]
 
-FORMATS = (".gif", ".mp4")
 POINTS = 5000
 """Points drawn at most, evenly spread over the stream."""
 DPI = 100
@@ -189,7 +189,7 @@ def save_animation(
     ``color`` has an entry for each of ``film.arrivals``; it, ``color_label`` and ``title`` are as in
     :func:`~driftmap.plot.map_figure`.
     """
-    checks.one_of(format, "format", [suffix[1:] for suffix in FORMATS])
+    checks.one_of(format, "format", [suffix[1:] for suffix in ANIMATIONS])
     program = require_ffmpeg() if format == "mp4" else ""
     require_matplotlib()
     arrivals = film.arrivals

@@ -28,7 +28,6 @@ from driftmap.quality import Displacement, displacement
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
 FRAMES_KEPT = 1000
 SAMPLE = 1000
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""

@@ -15,8 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from driftmap import checkpoint, checks
+from driftmap.choices import EMBEDDINGS
 from driftmap.embedding import Embedding
-from driftmap.frames import EMBEDDINGS, ROWS, Frame, FrameChange, Frames
+from driftmap.frames import ROWS, Frame, FrameChange, Frames
 from driftmap.landmarks import Detector, OnlineLandmarks
 from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
 from driftmap.metrics import Metric

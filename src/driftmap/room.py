@@ -6,6 +6,7 @@ a stream that stores every point would take half as much memory again; what the 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 from typing import Any
@@ -24,7 +25,10 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArra
     size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
     if size < LARGE:
         return np.empty(shape, dtype)
-    memory = mmap.mmap(-1, size, **PRIVATE)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
+    try:
+        memory = mmap.mmap(-1, size, **PRIVATE)
+    except OSError as error:
+        raise MemoryError(f"there is no room for {size:,} bytes") from error
+    with contextlib.suppress(AttributeError, OSError):  # where there are none
         memory.madvise(mmap.MADV_HUGEPAGE)  # as numpy does: fewer and larger pages are sooner there
     return np.ndarray(shape, dtype, buffer=memory)

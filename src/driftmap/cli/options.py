@@ -7,17 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
+from driftmap.choices import ANIMATIONS, EMBEDDINGS, RULES
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.cli.writing import TABLE_SUFFIXES, TEXT_SUFFIXES
 from driftmap.plot import FORMATS, require_matplotlib
 
 BINARY = (".npy", ".parquet", ".pq")
-# As the library has them, which takes too long to import just for these.
-RULES = ("tight", "paper")
-EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
 TRUST = ("reach", "residual")
-ANIMATIONS = (".gif", ".mp4")
+"""The fields of ``driftmap.map.Trust``, which takes too long to import just for these."""
 
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import checkpoint, checks
+from driftmap.choices import RULES
 from driftmap.landmarks.base import LandmarkSelector
 from driftmap.landmarks.detectors import Detector
 from driftmap.landmarks.plan import MemoryPlan, plan_for, times_of
@@ -20,8 +21,6 @@ from driftmap.state import Event, StreamState
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
-
-RULES = ("tight", "paper")
 
 
 class Learner(Protocol):
