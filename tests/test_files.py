@@ -379,9 +379,6 @@ def test_work_in_parallel_keeps_the_order_and_tells_the_first_error():
     assert [next(results)[0] for _ in range(20)] == list(range(20))
     with pytest.raises(ZeroDivisionError):
         next(results)
-    assert list(threads.read_ahead(i for i in range(1, 9))) == list(range(1, 9))
-    with pytest.raises(ZeroDivisionError):
-        list(threads.read_ahead(1 / (i - 3) for i in range(9)))
 
 
 def test_parquet_files_do_not_depend_on_how_rows_come(folder, monkeypatch):

@@ -40,7 +40,7 @@ class Spool:
     def begin(self, rows: int) -> None:
         """Start to read, at most ``rows`` rows at a time."""
         self._end()
-        self._reading = Reading(self._read(rows, None), Shelf(self._folder, len(self.columns)))
+        self._reading = Reading(self._read(rows), Shelf(self._folder, len(self.columns)))
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, at most ``rows`` at a time."""
@@ -49,8 +49,8 @@ class Spool:
         assert self._reading is not None
         return self._reading.chunks()
 
-    def _read(self, rows: int, start: Position | None) -> Generator[Chunk]:
-        yield from self._table.chunks(rows, start)
+    def _read(self, rows: int) -> Generator[Chunk]:
+        yield from self._table.chunks(rows)
 
     def position(self) -> Position:
         """The place in the table, which is of use only to those who read it themselves."""

@@ -1,11 +1,10 @@
-"""Work on other threads: reading the next piece while this one is used, and several pieces at once."""
+"""Work on several pieces at once, on other threads."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -14,15 +13,6 @@ Result = TypeVar("Result")
 
 MOST = 4
 """Threads at most: with more, writing takes longer than mapping."""
-
-
-def read_ahead(items: Generator[Item]) -> Iterator[Item]:
-    """The same items; while one is used, another thread gets the next."""
-    with contextlib.closing(items), ThreadPoolExecutor(1) as pool:
-        future = pool.submit(next, items, None)
-        while (item := future.result()) is not None:
-            future = pool.submit(next, items, None)
-            yield item
 
 
 def in_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[tuple[Item, Result]]:
