@@ -278,7 +278,7 @@ class Bounded:
     def boxes_of(self, n):
         """Where the witness of the small box and those of the two large ones of a point are noted."""
         x, steps = self.points[n], 1 / math.sqrt(self.scale(self.resolution))
-        small = self.box(x, 1.4 * steps, 0, self.n_boxes // 2)
+        small = self.box(x, 1.4 * steps, 0, self.n_boxes // 4)
         return small, [(grid, self.box(x, steps, grid, self.n_boxes // 16)) for grid in (0, 1)]
 
     def rejoin(self, n):
@@ -290,14 +290,18 @@ class Bounded:
             if self.d(n, w) <= self.scale(self.resolution):
                 self.gain(w)
                 self.spread[w] = max(self.spread[w], self.root(self.d(n, w)))
-                self.small[small] = [w]
+                if w not in self.small.get(small, []):
+                    self.note_small(small, w)
                 return True
         return False
+
+    def note_small(self, small, w):
+        self.small[small] = [w, *self.small.get(small, [])[:1]]
 
     def remember(self, n, w):
         if self.has_boxes():
             small, large = self.boxes_of(n)
-            self.small[small] = [w]
+            self.note_small(small, w)
             for box in large:
                 self.large[box] = [w, *self.large.get(box, [])[:3]]
 
@@ -352,6 +356,8 @@ class Bounded:
                         kept.append(y)
             self.lists = [[y for y in cell if y in self.weight] for cell in self.lists]
             self.small, self.large = {}, {}
+            for y in sorted(self.weight):
+                self.remember(y, y)
 
     def may_merge(self, y, z):
         return True

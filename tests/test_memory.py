@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import naive
 from driftmap import DriftMap
 from driftmap.datasets import HOSPITAL_FILE, STOCKS_FILE, load_hospital, load_stocks, s_curve_stream
-from driftmap.landmarks import OnlineLandmarks, RatioShift, euclidean
+from driftmap.landmarks import OnlineLandmarks, RatioShift, euclidean, threads
 from driftmap.landmarks.small import SmallLearner
 from driftmap.quality import stress
 from streams import WIDTHS, few, make, many, needs, streams
@@ -207,6 +207,46 @@ def test_batches_and_checkpoints_change_nothing(metric, how, kind, seed, cuts, t
     at_once._memory.let_go()
     in_parts._memory.let_go()
     assert state_of(in_parts) == state_of(at_once)
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+@given(kind=st.sampled_from(KINDS), seed=st.integers(0, 2**32 - 1), d=st.sampled_from(WIDTHS))
+@few
+def test_threads_change_nothing(jobs, kind, seed, d):
+    X = make(kind, 2000, d, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "LEAST", 16)  # so few rows are not worth a thread otherwise
+        patch.setattr(threads, "PART", 16 * X[0].nbytes)
+        many = OnlineLandmarks(4, memory=64, n_jobs=jobs).partial_fit(X)
+    assert state_of(many) == state_of(OnlineLandmarks(4, memory=64).partial_fit(X))
+
+
+SINGLE = HOW | {"all": {"memory": None}, "paper": {"rule": "paper"}}
+
+
+@pytest.mark.parametrize("how", SINGLE)
+@given(
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 2**32 - 1),
+    d=st.sampled_from(WIDTHS),
+    cuts=st.lists(st.integers(1, 399), max_size=3),
+)
+@few
+def test_single_precision_is_learnt_as_its_values(how, kind, seed, d, cuts, tmp_path_factory):
+    X = make(kind, 400, d, seed).astype(np.float32)
+    double = OnlineLandmarks(4, **SINGLE[how]).partial_fit(X.astype(np.float64))
+    single, path = OnlineLandmarks(4, **SINGLE[how]), tmp_path_factory.mktemp("saved") / "landmarks.ckpt"
+    parts = np.split(X, sorted(set(cuts)))
+    for k, part in enumerate(parts):
+        mixed = k > 0 and k == len(parts) - 1
+        single.partial_fit(part.astype(np.float64) if mixed else part)
+        assert single._space.rows.dtype == (np.float64 if mixed else np.float32)
+        single.save(path)
+        single = OnlineLandmarks.load(path)
+    what = ("landmark_indices_", "landmark_mass_", "radius_", "resolution_", "landmarks_", "covering_radius_")
+    for name in what:
+        np.testing.assert_array_equal(getattr(single, name), getattr(double, name), strict=True)
+    assert single.events_ == double.events_
 
 
 def edit_distance(a, b):

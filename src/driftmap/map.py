@@ -64,7 +64,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         How many points are remembered, how long, and when landmarks are replaced; see
         :class:`~driftmap.landmarks.OnlineLandmarks`.
     n_jobs : int or None
-        Threads that place the rows of large batches; None: one, -1: one per core. They change no coordinate.
+        Threads that learn and place the rows of large batches; None: one, -1: one per core. They change no result.
     random_state : int, RandomState or None
         For embeddings that need random numbers; those above do not.
 
@@ -172,7 +172,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             raise TypeError(f"embedding must be a name or an object with fit and place, got {self.embedding!r}")
         elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
             raise ValueError(f"embedding has n_components={own}, but the map has {self.n_components}")
-        names = ("rule", "metric", "metric_params", "memory", "window", "half_life", "replace_on")
+        names = ("rule", "metric", "metric_params", "memory", "window", "half_life", "replace_on", "n_jobs")
         return OnlineLandmarks(self.n_landmarks, **{name: getattr(self, name) for name in names})
 
     def _learn(self, X: Any, times: Any, selector: OnlineLandmarks, *, reset: bool) -> None:

@@ -6,18 +6,21 @@ have joined. The guess costs next to nothing, and whether such a witness is near
 
 import numpy as np
 
-from driftmap._kernels.compiler import jit_inlined, jit_inner
+from driftmap._kernels.compiler import jit, jit_inlined, jit_inner
 from driftmap._kernels.distances import SLACK, TINY, quick_distance, squared_distance
 
 SUMS = 4
 """Signed sums of coordinates by which points are sorted into boxes."""
 FINER = 1.4
 """Steps of a small box to one of a large box."""
-WAYS = 4
-"""Witnesses that are remembered for a large box."""
+FEW, WAYS = 2, 4
+"""Witnesses that are remembered for a small and for a large box."""
 AHEAD = 32
 """Points that are looked at together."""
-GUESS = np.dtype([("box", np.int64), ("gap", np.float64), ("row", np.int32)], align=True)
+GUESS = np.dtype(
+    [("box", np.int64), ("gap", np.float64), ("first", np.int32), ("second", np.int32), ("row", np.int32)], align=True
+)
+"""A small box, the witnesses there, which of them may be near enough, and how far that is, squared."""
 SIGNS = np.array([1.0 if (j * 2654435761 >> 7) & 1 else -1.0 for j in range(1024)])
 """As good as at random; they come again after that many coordinates."""
 
@@ -70,8 +73,8 @@ def number_of(sums, steps, shift):
 
 @jit_inlined
 def small_box(sums, steps, boxes):
-    """Where the witness of a small box is remembered: they are the first half of the boxes, with one place each."""
-    return np.int64(number_of(sums, FINER * steps, 0.0) % np.uint64(boxes.shape[0] // 2))
+    """Where the witnesses of a small box are remembered: they are the first half of the boxes, with few places each."""
+    return np.int64(number_of(sums, FINER * steps, 0.0) % np.uint64(boxes.shape[0] // 2 // FEW)) * FEW
 
 
 @jit_inlined
@@ -101,25 +104,40 @@ def near_enough(A, i, X, row, gap, resolution, witnesses):
 
 
 @jit_inlined
-def look_ahead(batch, i, count, X, steps, boxes, guesses):
-    """For rows from i on: their small boxes, and how far the witness there is. Nothing in it waits for anything."""
+def guess(batch, i, count, X, steps, boxes, resolution, guesses, at):
+    """For rows from i on: what is in their small boxes. Nothing in it waits for anything."""
     for k in range(count):
-        guesses[k].box = small_box(sums_of(batch, i + k, np.int64(0)), steps, boxes)
+        guesses[at + k].box = small_box(sums_of(batch, i + k, np.int64(0)), steps, boxes)
     for k in range(count):
-        row = np.int64(boxes[guesses[k].box])
-        guesses[k].row = row
-        guesses[k].gap = quick_distance(batch, i + k, X, max(row, 0))
+        one = guesses[at + k]
+        one.first, one.second, one.row = boxes[one.box], boxes[one.box + 1], boxes[one.box]
+        one.gap = quick_distance(batch, i + k, X, np.int64(max(one.first, 0)))
+    for k in range(count):
+        one = guesses[at + k]
+        if one.gap > resolution * SLACK and one.second >= 0:
+            one.row, one.gap = one.second, quick_distance(batch, i + k, X, np.int64(one.second))
+
+
+@jit
+def look_ahead(batch, i, stop, X, resolution, boxes, guesses, at):
+    """Guess for many rows, while other threads do so for others; the first guess goes to position ``at``."""
+    steps = steps_to_unit(resolution)
+    while i < stop:
+        count = min(AHEAD, stop - i)
+        guess(batch, i, count, X, steps, boxes, resolution, guesses, at)
+        i, at = i + count, at + count
 
 
 @jit_inner
-def rejoin(batch, i, X, box, steps, boxes, resolution, witnesses):
+def rejoin(batch, i, X, box, tried, steps, boxes, resolution, witnesses):
     """Let a row join a witness that another point of its boxes joined before; returns whether one is near enough.
 
-    ``box`` is its small box.
+    ``box`` is its small box, of which some witnesses may have been tried in vain.
     """
-    row = np.int64(boxes[box])
-    if row >= 0 and near_enough(batch, i, X, row, quick_distance(batch, i, X, row), resolution, witnesses):
-        return True
+    for way in range(box + tried, box + FEW):
+        row = np.int64(boxes[way])
+        if row >= 0 and near_enough(batch, i, X, row, quick_distance(batch, i, X, row), resolution, witnesses):
+            return True
     for grid in range(2):
         large = large_box(sums_of(batch, i, grid), steps, grid, boxes)
         for way in range(large, large + WAYS):
@@ -127,37 +145,58 @@ def rejoin(batch, i, X, box, steps, boxes, resolution, witnesses):
             if row < 0:
                 break
             if near_enough(batch, i, X, row, quick_distance(batch, i, X, row), resolution, witnesses):
+                boxes[box + 1] = boxes[box]
                 boxes[box] = row
                 return True
     return False
 
 
 @jit_inner
-def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses):
-    """Let points from row i on join witnesses of their boxes; returns the first row that cannot."""
+def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses, guessed, until):
+    """Let points from row i on join witnesses of their boxes; returns the first row that cannot.
+
+    For rows from ``guessed`` to ``until`` the guesses are there already.
+    """
     ahead = 1
     while i < stop:
-        count = min(ahead, stop - i)
-        look_ahead(batch, i, count, X, steps, boxes, guesses)
+        if i < until:
+            count, at = min(until, stop) - i, i - guessed
+        else:
+            count, at = min(ahead, stop - i), 0
+            guess(batch, i, count, X, steps, boxes, resolution, guesses, at)
+            ahead = min(4 * ahead, AHEAD)
         for k in range(count):
-            guess = guesses[k]
-            row = np.int64(guess.row)
-            expected = row >= 0 and boxes[guess.box] == row  # unless one of the points in between has changed it
-            if expected and near_enough(batch, i + k, X, row, guess.gap, resolution, witnesses):
+            one = guesses[at + k]
+            row = np.int64(one.row)
+            # unless one of the points in between has changed the box
+            known = row >= 0 and boxes[one.box] == one.first and boxes[one.box + 1] == one.second
+            if known and near_enough(batch, i + k, X, row, one.gap, resolution, witnesses):
                 continue
-            if not rejoin(batch, i + k, X, guess.box, steps, boxes, resolution, witnesses):
+            tried = FEW if known and one.gap > resolution * SLACK else 0
+            if not rejoin(batch, i + k, X, one.box, tried, steps, boxes, resolution, witnesses):
                 return i + k
         i += count
-        ahead = min(4 * ahead, guesses.shape[0])
     return i
 
 
 @jit_inner
 def remember(batch, i, steps, boxes, row):
     """Note the witness that a row has joined, in its boxes; the oldest of the large one is forgotten."""
-    boxes[small_box(sums_of(batch, i, np.int64(0)), steps, boxes)] = row
+    small = small_box(sums_of(batch, i, np.int64(0)), steps, boxes)
+    boxes[small + 1] = boxes[small]
+    boxes[small] = row
     for grid in range(2):
         box = large_box(sums_of(batch, i, grid), steps, grid, boxes)
         for way in range(box + WAYS - 1, box, -1):
             boxes[way] = boxes[way - 1]
         boxes[box] = row
+
+
+@jit
+def remember_all(X, n, resolution, boxes):
+    """Begin anew: every stored point is noted in its own boxes."""
+    boxes[:] = -1
+    steps = steps_to_unit(resolution)
+    if steps > 0:
+        for row in range(n):
+            remember(X, row, steps, boxes, row)

@@ -1,4 +1,4 @@
-"""Distances, always summed in the same order.
+"""Distances, always in double precision, whatever that of the points, and summed in the same order.
 
 Points are named by matrix and row: a row cut out of a matrix would be counted in and out by numba, each time.
 """
@@ -21,7 +21,7 @@ def squared_distance(A, i, B, j):
     """Canonical squared Euclidean distance of row i of A and row j of B: coordinates in order."""
     total = 0.0
     for k in range(A.shape[1]):
-        gap = A[i, k] - B[j, k]
+        gap = np.float64(A[i, k]) - B[j, k]
         total += gap * gap
     return total
 
@@ -31,7 +31,7 @@ def reordered_distance(A, i, B, j):
     """As :func:`squared_distance`, summed in any order."""
     total = 0.0
     for k in range(A.shape[1]):
-        gap = A[i, k] - B[j, k]
+        gap = np.float64(A[i, k]) - B[j, k]
         total += gap * gap
     return total
 
@@ -56,9 +56,9 @@ def squared_distances(A, i, B, j, h):
     """Squared distances of row i of A to rows j and h of B: two sums side by side take the time of one."""
     to_j, to_h = 0.0, 0.0
     for k in range(A.shape[1]):
-        gap = A[i, k] - B[j, k]
+        gap = np.float64(A[i, k]) - B[j, k]
         to_j += gap * gap
-        gap = A[i, k] - B[h, k]
+        gap = np.float64(A[i, k]) - B[h, k]
         to_h += gap * gap
     return to_j, to_h
 

@@ -6,7 +6,7 @@ fractions of a microsecond. ``witnesses`` is None where every point is kept.
 
 import numpy as np
 
-from driftmap._kernels.boxes import AHEAD, GUESS, rejoin_all, remember, steps_to_unit
+from driftmap._kernels.boxes import rejoin_all, remember, steps_to_unit
 from driftmap._kernels.cells import add_record
 from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.distances import distances_to_all
@@ -37,22 +37,24 @@ def put(n, m, d1, slot, d2, second_slot, records, chain, cells):
 
 @jit
 def advance(
-    batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, boxes, found, known
+    batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, boxes, found, known,
+    guesses, guessed, until,
 ):  # fmt: skip
     """Take in rows of a batch from i on, up to and with the first uncovered one.
 
-    Row i is arrival ``first + i``; the nearest landmarks of ``known`` rows are in ``found``. Ends before a row that
-    would have to be stored where there is no room for it, at row ``stop``, and after ``calm`` rows that were compared
-    with all landmarks, if most were. Returns the rows that are done, the number of stored points, whether the last row
-    is uncovered, and how many rows joined a witness of their boxes.
+    Row i is arrival ``first + i``; the nearest landmarks of ``known`` rows are in ``found``, and what rows from
+    ``guessed`` to ``until`` find in their boxes is in ``guesses``. Ends before a row that would have to be stored where
+    there is no room for it, at row ``stop``, and after ``calm`` rows that were compared with all landmarks, if most
+    were. Returns the rows that are done, the number of stored points, whether the last row is uncovered, and how many
+    rows joined a witness of their boxes.
     """
     slots, distances = np.empty(len(cells), np.int64), np.empty(len(cells))
     columns, m = np.empty((X.shape[1], len(cells))), -1
-    steps, guesses = steps_to_unit(resolution), np.empty(AHEAD, GUESS)
+    steps = steps_to_unit(resolution)
     start, begun, compared, hits = i, i, 0, 0
     while i < stop:
         if witnesses is not None and steps > 0:
-            missed = rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses)
+            missed = rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses, guessed, until)
             hits += missed - i
             i = missed
             if i == stop:

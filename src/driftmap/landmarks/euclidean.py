@@ -14,6 +14,7 @@ from driftmap.interrupts import uninterrupted
 from driftmap.landmarks.cover import kind_of
 from driftmap.landmarks.memory import Memory
 from driftmap.landmarks.small import SmallLearner, budget, worthwhile
+from driftmap.landmarks.threads import Threads
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import Event, StreamState
 
@@ -33,8 +34,6 @@ BLOCKS = 16
 EVENTS = 256
 MOST_UNCOMPILED = 20_000
 """Arrivals at once beyond which compiled code is worth waiting for."""
-PART = 2**20
-"""Bytes of single precision that are converted at a time, so that they are still at hand when they are looked at."""
 
 
 class EuclideanLearner:
@@ -51,8 +50,10 @@ class EuclideanLearner:
         n_landmarks: int,
         rule: str,
         memory: Memory | None,
+        jobs: int = 1,
     ) -> None:
         self.space, self.state, self.memory = space, state, memory
+        self.threads = Threads(jobs)
         self.n_landmarks = n_landmarks
         self.admit = admit_tight if rule == "tight" else admit_paper
         self.small: SmallLearner | None = None
@@ -63,16 +64,7 @@ class EuclideanLearner:
         self.scanner: Scanner | None = None
 
     def learn(self, batch: Array, times: Array | None = None) -> None:
-        """Take in further arrivals; those of single precision are converted part by part, never as a whole."""
-        if batch.dtype == np.float64:
-            self._learn(batch, times)
-            return
-        rows = max(PART // (8 * batch.shape[1]), 64)
-        for a in range(0, len(batch), rows):
-            part = slice(a, a + rows)
-            self._learn(batch[part].astype(np.float64), None if times is None else times[part])
-
-    def _learn(self, batch: Array, times: Array | None) -> None:
+        """Take in further arrivals."""
         state, i = self.state, 0
         calm = min(max(CALM_WORK // (self.n_landmarks * batch.shape[1]), CALM[0]), CALM[1])
         limit = state.n + len(batch) if self.memory is None else self.memory.limit
@@ -81,27 +73,35 @@ class EuclideanLearner:
             if i == len(batch):
                 return
         self.small = None
-        self.space.reserve(min(limit, state.n + len(batch)), batch.shape[1])
+        self.space.reserve(min(limit, state.n + len(batch)), batch)
         state.reserve(min(limit, state.n + len(batch)))
-        while i < len(batch):
-            with uninterrupted():
-                for _ in range(EVENTS):
-                    i, uncovered = self._until_uncovered(batch, i, limit, calm)
-                    if uncovered:
-                        state.record([self._admit()])
-                    if not uncovered or i == len(batch):
-                        break
-            if not uncovered and len(batch) - i >= calm:
-                i = self._scan_calm(batch, i, limit)
+        with self.threads.at_work(batch):
+            while i < len(batch):
+                with uninterrupted():
+                    for _ in range(EVENTS):
+                        i, uncovered = self._until_uncovered(batch, i, limit, calm)
+                        if uncovered:
+                            state.record([self._admit()])
+                        if not uncovered or i == len(batch):
+                            break
+                if not uncovered and len(batch) - i >= calm:
+                    i = self._scan_calm(batch, i, limit)
 
     def _until_uncovered(self, batch: Array, i: int, limit: int, calm: int) -> tuple[int, bool]:
         """Take in arrivals; returns how many of the batch are done, and whether the last of them is uncovered."""
         while True:
-            done, uncovered, _ = self._advance(batch, i, len(batch), limit, calm)
-            if done > i:
+            stop = self.threads.look(batch, i, self.space.rows, self._resolution(), self.state.boxes)
+            done, uncovered, _ = self._advance(batch, i, stop, limit, calm)
+            if uncovered or i < done < stop or done == len(batch):
                 return done, uncovered
-            assert self.memory is not None
-            self.memory.make_room()  # together with the arrival that needs it
+            if done == i:
+                assert self.memory is not None
+                self.memory.make_room(self.threads.share)  # together with the arrival that needs it
+                self.threads.forget()
+            i = done
+
+    def _resolution(self) -> float:
+        return -1.0 if self.memory is None else self.memory.comparable()
 
     def _advance(self, batch: Array, i: int, stop: int, limit: int, calm: int, known: int = 0) -> tuple[int, bool, int]:
         """Take in arrivals up to the next uncovered one or one that has no room.
@@ -109,11 +109,11 @@ class EuclideanLearner:
         Returns how many of the batch are done, whether the last of them is uncovered, and how many joined a witness of
         their boxes.
         """
-        state, memory = self.state, self.memory
+        state, threads = self.state, self.threads
         done, n, uncovered, hits = advance(
-            batch, i, stop, state.seen - i, self.space.rows, state.n, limit, state.radius,
-            -1.0 if memory is None else memory.comparable(), calm, state.records, state.chain, state.cells,
-            state.witnesses, state.boxes, self.found, known,
+            batch, i, stop, state.seen - i, self.space.rows, state.n, limit, state.radius, self._resolution(), calm,
+            state.records, state.chain, state.cells, state.witnesses, state.boxes, self.found, known,
+            threads.guesses, threads.guessed, threads.until,
         )  # fmt: skip
         state.seen, state.n, self.space.n = state.seen + done - i, n, n
         return done, uncovered, hits
@@ -167,7 +167,7 @@ class Scanner:
 
     def __init__(self, space: EuclideanSpace, state: StreamState, room: dict[str, Any]) -> None:
         self.radius, self.slots = state.radius, state.slots()
-        landmarks = space.rows[state.cells["landmark"][self.slots]]
+        landmarks = space.take(state.cells["landmark"][self.slots])
         self.columns = np.ascontiguousarray(landmarks.T)
         self.product: ProductFilter | None = None
         if landmarks.size >= PRODUCT_FROM and len(landmarks) >= 3:

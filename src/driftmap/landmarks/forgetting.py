@@ -30,10 +30,11 @@ class ForgettingLearner(EuclideanLearner):
         self.radii = np.empty((events, 2))
         self.least = state.radius  # the initial radius
 
-    def _learn(self, batch: Array, times: Array | None) -> None:
+    def learn(self, batch: Array, times: Array | None = None) -> None:
+        """Take in further arrivals."""
         assert times is not None
         state, memory, i = self.state, self.memory, 0
-        self.space.reserve(64, batch.shape[1])
+        self.space.reserve(64, batch)
         while i < len(batch):
             with uninterrupted():  # room is made together with the arrival that needs it
                 blocked = True

@@ -10,9 +10,13 @@ landmark is a witness that never merges into another, so merging changes neither
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap._kernels.boxes import remember_all
 from driftmap._kernels.cells import positions
 from driftmap._kernels.witnesses import GENERATIONS, merge_cell, merge_costs, weights_at
 from driftmap.metrics import EuclideanSpace, Space
@@ -26,6 +30,14 @@ SAMPLE = 1024
 
 RELAXED = 0.8
 """By this much the resolution becomes finer where forgetting has left half of the memory free."""
+
+
+Share = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+
+
+def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Do the work for all items."""
+    return [work(item) for item in items]
 
 
 class Memory:
@@ -52,15 +64,18 @@ class Memory:
         """Whether points are forgotten after a while."""
         return min(self.window, self.half_life) < np.inf
 
-    def make_room(self) -> None:
-        """Merge witnesses until an eighth of the memory is free, or let go of what is forgotten, or grow."""
+    def make_room(self, share: Share = one_by_one) -> None:
+        """Merge witnesses until an eighth of the memory is free, or let go of what is forgotten, or grow.
+
+        ``share`` may let several threads do the work for all cells.
+        """
         state = self.state
         if state.remembered() >= self.limit:
             while (before := state.remembered()) > self.limit - self.limit // 8:
                 self._age()
                 cells = self._cells()
-                self._raise_resolution(cells)
-                self._retain(self._merge(cells) | self._forgotten())
+                self._raise_resolution(cells, share)
+                self._retain(self._merge(cells, share) | self._forgotten())
                 if state.remembered() == before:  # distances so small that they have lost their digits
                     state.resolution *= 2
         elif np.count_nonzero(self._forgotten()) > state.n // 8:
@@ -125,20 +140,24 @@ class Memory:
         """The cells, by slot."""
         return [Cell(self, int(slot)) for slot in np.flatnonzero(self.state.cells["size"])]
 
-    def _raise_resolution(self, cells: list[Cell]) -> None:
+    def _raise_resolution(self, cells: list[Cell], share: Share) -> None:
         """Raise it so far that about half of the witnesses could merge into an earlier one of their cell."""
         ends = np.cumsum([len(cell.rows) - 1 for cell in cells])  # all but the landmarks, one cell after the other
         sample = np.arange(0, ends[-1], -(-ends[-1] // SAMPLE))
-        parts = zip(cells, np.split(sample, np.searchsorted(sample, ends[:-1])), ends, strict=True)
-        costs = np.concatenate([cell.merge_costs(part - end + len(cell.rows)) for cell, part, end in parts])
+        parts = np.split(sample, np.searchsorted(sample, ends[:-1]))
+        costs = np.concatenate(
+            share(
+                lambda k: cells[k].merge_costs(parts[k] - ends[k] + len(cells[k].rows)),
+                range(len(cells)),
+            )
+        )
         costs = np.sort(costs[costs < np.inf])
         self.state.resolution = max(self.state.resolution, float(costs[len(costs) // 2]))
 
-    def _merge(self, cells: list[Cell]) -> NDArray[np.bool_]:
+    def _merge(self, cells: list[Cell], share: Share) -> NDArray[np.bool_]:
         """Merge witnesses within their cells; returns which of the stored points are gone."""
         gone = np.zeros(self.state.n, np.bool_)
-        for cell in cells:
-            cell.merge(self.state.resolution, gone)
+        share(lambda cell: cell.merge(self.state.resolution, gone), cells)
         return gone
 
     def _retain(self, gone: NDArray[np.bool_]) -> None:
@@ -158,8 +177,9 @@ class Memory:
         state.witnesses[: len(ids)] = state.witnesses[ids]
         self.space.retain(ids)
         state.n, state.oldest, state.renumbered = len(ids), 0, state.renumbered + 1
-        state.boxes[:] = -1  # they know the witnesses by their old numbers
         state.refill(slots, records)
+        if isinstance(self.space, EuclideanSpace) and not self.forgets:
+            remember_all(self.space.rows, state.n, self.comparable(), state.boxes)
 
 
 class Cell:

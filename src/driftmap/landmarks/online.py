@@ -7,6 +7,7 @@ import os
 from typing import Any, Protocol, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from driftmap import checkpoint, checks
@@ -67,6 +68,8 @@ class OnlineLandmarks(LandmarkSelector):
     replace_on : "uncovered" or Detector
         Whether every uncovered point brings a replacement, or only a change that the detector signals: an object with
         ``update(x)`` and ``drift_detected``, such as :class:`~driftmap.landmarks.RatioShift` or one of river's.
+    n_jobs : int or None
+        Threads that look ahead in large batches; None: one, -1: one per core. They change no result.
 
     Examples
     --------
@@ -93,6 +96,7 @@ class OnlineLandmarks(LandmarkSelector):
         window: float | None = None,
         half_life: float | None = None,
         replace_on: str | Detector = "uncovered",
+        n_jobs: int | None = None,
     ) -> None:
         self.n_landmarks = n_landmarks
         self.rule = rule
@@ -103,6 +107,7 @@ class OnlineLandmarks(LandmarkSelector):
         self.window = window
         self.half_life = half_life
         self.replace_on = replace_on
+        self.n_jobs = n_jobs
 
     def _start(self, X: Any) -> None:
         super()._start(X)
@@ -132,7 +137,8 @@ class OnlineLandmarks(LandmarkSelector):
             if self._memory is not None and self._memory.forgets:
                 self._learner = ForgettingLearner(space, state, m, self._memory)
             else:
-                self._learner = EuclideanLearner(space, state, m, self.rule, self._memory)
+                jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+                self._learner = EuclideanLearner(space, state, m, self.rule, self._memory, jobs)
         elif self._memory is None:
             self._learner = Cover(space, state, m, rule)
         else:

@@ -165,7 +165,7 @@ class SmallLearner:
 
     def _distances(self, rows: Ids, columns: Ids) -> Array:
         """Squared distances between stored points, summed over coordinates in order as everywhere."""
-        X, Y = self.space.rows[rows].T, self.space.rows[columns].T
+        X, Y = self.space.take(rows).T, self.space.take(columns).T
         total = np.zeros((len(rows), len(columns)))
         for x, y in zip(X, Y, strict=True):
             total += (x[:, None] - y) ** 2

@@ -26,6 +26,7 @@ class EuclideanSpace(Table):
     """Points with the Euclidean distance; the comparison scale is the square."""
 
     triangle = True
+    single = True
 
     def pairs(self, rows: Ids, columns: Ids) -> Array:
         """Squared distances, summed over coordinates in order as everywhere."""
@@ -43,7 +44,7 @@ class EuclideanSpace(Table):
         from driftmap._kernels.distances import cross_squared
 
         out = np.empty((len(X), len(Y)))
-        cross_squared(np.asarray(X, dtype=np.float64), np.ascontiguousarray(Y.T), out)
+        cross_squared(np.asarray(X, dtype=np.float64), np.ascontiguousarray(Y.T, dtype=np.float64), out)
         return out
 
     def comparable(self, distance: float) -> float:

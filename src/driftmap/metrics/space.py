@@ -86,24 +86,29 @@ class PlainScale:
 class Table(PlainScale):
     """Rows of one width in an array that grows; unused capacity is never touched, so it takes no memory."""
 
+    single = False
+    """Whether points of single precision are stored as such, as long as there are no others."""
+
     def __init__(self) -> None:
-        self.rows: Array = np.empty((0, 0))
+        self.rows: NDArray[Any] = np.empty((0, 0))
         self.n = 0
 
     def __len__(self) -> int:
         return self.n
 
-    def reserve(self, n: int, width: int | None = None) -> None:
-        """Make room for n rows."""
-        if n > len(self.rows):
-            grown = room.empty((max(n, 2 * len(self.rows)), width or self.rows.shape[1]))
+    def reserve(self, n: int, like: NDArray[Any] | None = None) -> None:
+        """Make room for n rows, of which some may be like these."""
+        like = self.rows if like is None else like
+        dtype = np.result_type(like, *[self.rows] * bool(self.n)) if self.single else np.dtype(np.float64)
+        if n > len(self.rows) or dtype != self.rows.dtype:
+            grown = room.empty((n if n <= len(self.rows) else max(n, 2 * len(self.rows)), like.shape[1]), dtype)
             grown[: self.n] = self.rows[: self.n] if self.n else 0.0
             self.rows = grown
 
     def extend(self, X: Array) -> None:
         """Store checked rows."""
         n = self.n + len(X)
-        self.reserve(n, X.shape[1])
+        self.reserve(n, X)
         self.rows[self.n : n] = X
         self.n = n
 
@@ -127,7 +132,7 @@ class Table(PlainScale):
 
     def take(self, ids: Ids) -> Array:
         """The stored points with these arrival numbers."""
-        return self.rows[ids]
+        return np.asarray(self.rows[ids], dtype=np.float64)
 
 
 def usable(distances: Array, rows: Ids | None, columns: Ids) -> Array:
