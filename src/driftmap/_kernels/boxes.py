@@ -6,7 +6,7 @@ have joined. The guess costs next to nothing, and whether such a witness is near
 
 import numpy as np
 
-from driftmap._kernels.compiler import jit, jit_inlined, jit_inner
+from driftmap._kernels.compiler import jit, jit_inlined, jit_inner, jit_once
 from driftmap._kernels.distances import SLACK, TINY, quick_distance, squared_distance
 
 SUMS = 4
@@ -128,7 +128,7 @@ def look_ahead(batch, i, stop, X, resolution, boxes, guesses, at):
         i, at = i + count, at + count
 
 
-@jit_inner
+@jit_once
 def rejoin(batch, i, X, box, tried, steps, boxes, resolution, witnesses):
     """Let a row join a witness that another point of its boxes joined before; returns whether one is near enough.
 
@@ -151,7 +151,7 @@ def rejoin(batch, i, X, box, tried, steps, boxes, resolution, witnesses):
     return False
 
 
-@jit_inner
+@jit_once
 def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses, guessed, until):
     """Let points from row i on join witnesses of their boxes; returns the first row that cannot.
 

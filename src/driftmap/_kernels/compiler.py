@@ -5,12 +5,15 @@ from typing import Any
 import numba
 
 jit = numba.njit(cache=True, nogil=True)
-# Called from other kernels only: without the door to Python, which takes longer to compile than many a kernel.
+# Called from other kernels only: without the door to Python, which takes longer to compile than many a kernel, and not
+# cached on their own, since two processes that compile different kernels would write the same files.
 WITHOUT_DOOR: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-jit_inner = numba.njit(cache=True, nogil=True, **WITHOUT_DOOR)
+jit_inner = numba.njit(nogil=True, **WITHOUT_DOOR)
+# Long and called from one place only: compiled there, and not on its own before.
+jit_once = numba.njit(nogil=True, inline="always", **WITHOUT_DOOR)
 # Small and called for every point: calling it, with the dozen words that an array is, would take longer than the work.
-jit_inlined = numba.njit(cache=True, nogil=True, forceinline=True, **WITHOUT_DOOR)
+jit_inlined = numba.njit(nogil=True, forceinline=True, **WITHOUT_DOOR)
 # Sums may be reordered where they only feed a bound with room to spare.
 REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 jit_reordered = numba.njit(cache=True, nogil=True, **REORDERED)
-jit_inlined_reordered = numba.njit(cache=True, nogil=True, forceinline=True, **REORDERED, **WITHOUT_DOOR)
+jit_inlined_reordered = numba.njit(nogil=True, forceinline=True, **REORDERED, **WITHOUT_DOOR)

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftmap._kernels.boxes import rejoin_all, remember, steps_to_unit
 from driftmap._kernels.cells import add_record
-from driftmap._kernels.compiler import jit, jit_inner
+from driftmap._kernels.compiler import jit, jit_once
 from driftmap._kernels.distances import distances_to_all
 from driftmap._kernels.replace import by_arrival, take_columns
 from driftmap._kernels.scan import two_nearest
@@ -18,7 +18,7 @@ MOST = 3
 """One in so many rows may be compared with all landmarks, before that is better done for many rows at once."""
 
 
-@jit_inner
+@jit_once
 def compare(A, i, columns, m, slots, distances):
     """Distance and slot of the two landmarks nearest to row i of A; infinity and slots 0 and -1 if there is none."""
     distances_to_all(A, i, columns, m, distances)
@@ -26,7 +26,7 @@ def compare(A, i, columns, m, slots, distances):
     return d1, slots[p1] if p1 >= 0 else 0, d2, slots[p2] if p2 >= 0 else -1
 
 
-@jit_inner
+@jit_once
 def put(n, m, d1, slot, d2, second_slot, records, chain, cells):
     """Take the newly stored point n into its cell; the very first one is the landmark of its own."""
     if m == 0:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from driftmap._kernels.compiler import jit, jit_inlined, jit_inner
+from driftmap._kernels.compiler import jit, jit_inlined, jit_inner, jit_once
 from driftmap._kernels.distances import SLACK, TINY, squared_within
 from driftmap.state import BLOCK
 
@@ -24,7 +24,7 @@ def ring(distance, width):
     return low if low >= TINY else 0.0, max(TINY, (root + width) ** 2 * SLACK)
 
 
-@jit_inner
+@jit_once
 def join(X, records, chain, cells, slot, batch, i, d1, d2, resolution, witnesses, now, window, half_life):
     """Let row i of a batch join the first witness of its cell within the resolution; returns its number, or -1.
 

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels import scan
+from driftmap._kernels.beside import compiled_beside
 from driftmap._kernels.learn import MOST, advance
 from driftmap._kernels.replace import admit_paper, admit_tight
 from driftmap.interrupts import uninterrupted
 from driftmap.landmarks.cover import kind_of
 from driftmap.landmarks.memory import Memory
-from driftmap.landmarks.small import SmallLearner, budget, worthwhile
+from driftmap.landmarks.small import SmallLearner, budget, cached, worthwhile
 from driftmap.landmarks.threads import Threads
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import Event, StreamState
@@ -75,6 +76,8 @@ class EuclideanLearner:
         self.small = None
         self.space.reserve(min(limit, state.n + len(batch)), batch)
         state.reserve(min(limit, state.n + len(batch)))
+        if self.admit is admit_tight and not advance.signatures and not cached(advance):
+            self._compile(batch, i, limit, calm)
         with self.threads.at_work(batch):
             while i < len(batch):
                 with uninterrupted():
@@ -86,6 +89,14 @@ class EuclideanLearner:
                             break
                 if not uncovered and len(batch) - i >= calm:
                     i = self._scan_calm(batch, i, limit)
+
+    def _compile(self, batch: Array, i: int, limit: int, calm: int) -> None:
+        """Compile what a long stream needs, the first time on a machine."""
+        with compiled_beside(batch.dtype.name):
+            self._advance(batch, i, i, limit, calm)
+            if self.n_landmarks * batch.shape[1] >= PRODUCT_FROM:
+                landmarks, radius = np.eye(3, batch.shape[1]), 1e9
+                ProductFilter(landmarks, np.arange(3), radius, {}).scan(batch, i, i, radius, self.found)
 
     def _until_uncovered(self, batch: Array, i: int, limit: int, calm: int) -> tuple[int, bool]:
         """Take in arrivals; returns how many of the batch are done, and whether the last of them is uncovered."""

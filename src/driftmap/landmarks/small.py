@@ -34,12 +34,16 @@ def worthwhile(compiled: Any) -> bool:
     return not compiled.signatures and SmallLearner.spent < budget(compiled)
 
 
-@functools.cache
 def budget(compiled: Any) -> float:
     """The seconds to spend before a function is compiled, or before it is loaded where that has been done already."""
+    return SECONDS_KNOWN if cached(compiled) else SECONDS
+
+
+@functools.cache
+def cached(compiled: Any) -> bool:
+    """Whether a function has been compiled on this machine when somebody first asks."""
     name = compiled.py_func.__name__
-    known = any(Path(compiled.stats.cache_path or "").glob(f"*.{name}-*.nbi"))
-    return SECONDS_KNOWN if known else SECONDS
+    return any(Path(compiled.stats.cache_path or "").glob(f"*.{name}-*.nbi"))
 
 
 class SmallLearner:

@@ -1,0 +1,76 @@
+"""Compiling on two cores, the first time on a machine.
+
+Half of what a long stream needs is compiled by this process, the other half meanwhile by a second one, which leaves it
+in numba's cache. Where there can be none, this process compiles everything, when it is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+LONGEST = 60.0
+"""Seconds after which nobody waits for the other process any more."""
+NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+
+
+@contextlib.contextmanager
+def compiled_beside(dtype: str) -> Iterator[None]:
+    """While this process compiles how arrivals are taken in, another one compiles what uncovered arrivals change."""
+    command = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main({dtype!r})"
+    other = _python("-c", command) if _possible() else None
+    collecting = gc.isenabled()
+    gc.disable()  # a compiler makes many objects that stay, and the collector would look at them again and again
+    try:
+        yield
+        if other is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                other.wait(LONGEST)
+    finally:
+        if collecting:
+            gc.enable()
+        if other is not None and other.poll() is None:
+            other.kill()
+
+
+def _possible() -> bool:
+    """Whether there is a second core, and this is Python and not a program with Python in it."""
+    name = Path(sys.executable or "").name.lower()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores > 1 and name.startswith("python") and not getattr(sys, "frozen", False)
+
+
+def _python(*arguments: str) -> subprocess.Popen[bytes] | None:
+    nothing = subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        return subprocess.Popen(
+            [sys.executable, *arguments], stdin=nothing, stdout=nothing, stderr=nothing, creationflags=NO_WINDOW
+        )
+    return None
+
+
+def main(dtype: str) -> None:
+    """Compile what replaces landmarks and makes room, for points of this precision."""
+    import numpy as np
+
+    from driftmap._kernels.boxes import remember_all
+    from driftmap._kernels.cells import positions
+    from driftmap._kernels.replace import admit_tight
+    from driftmap._kernels.witnesses import merge_cell, merge_costs
+    from driftmap.state import StreamState
+
+    gc.disable()
+    X, state = np.zeros((1, 1), dtype), StreamState(1, 1.0, weighted=True)
+    state.reserve(1)
+    state.cells["landmark"][0] = 0
+    admit_tight(X, 1, state.radius, state.records, state.chain, state.cells, 0)
+    nothing, gone = np.empty(0, np.int64), np.zeros(1, np.bool_)
+    merge_costs(X, nothing, nothing, np.empty(0), nothing, state.witnesses)
+    merge_cell(X, nothing, nothing, np.empty(0), 1.0, state.witnesses, gone)
+    positions(state.chain, state.cells, 0)
+    remember_all(X, 1, 1.0, state.boxes)
