@@ -278,7 +278,7 @@ class Bounded:
     def boxes_of(self, n):
         """Where the witness of the small box and those of the two large ones of a point are noted."""
         x, steps = self.points[n], 1 / math.sqrt(self.scale(self.resolution))
-        small = self.box(x, 1.4 * steps, 0, self.n_boxes // 4)
+        small = self.box(x, 1.4 * steps, 0, self.n_boxes // 8)
         return small, [(grid, self.box(x, steps, grid, self.n_boxes // 16)) for grid in (0, 1)]
 
     def rejoin(self, n):
@@ -296,7 +296,7 @@ class Bounded:
         return False
 
     def note_small(self, small, w):
-        self.small[small] = [w, *self.small.get(small, [])[:1]]
+        self.small[small] = [w, *self.small.get(small, [])[:3]]
 
     def remember(self, n, w):
         if self.has_boxes():

@@ -53,7 +53,7 @@ def test_witnesses_equal_the_oracle_after_every_arrival(metric, kind, seed, d, m
     distance, root, scale = METRICS[metric]
     X = make(kind, 90, d, seed)
     landmarks = OnlineLandmarks(m, memory=16 * m, metric=metric)
-    boxes = 2**17 if metric == "euclidean" else None
+    boxes = 2**18 if metric == "euclidean" else None
     oracle = naive.Bounded(m, 16 * m, distance, scale(1e-20), root, scale, boxes)
     for x in X:
         landmarks.partial_fit(x[None])

@@ -29,7 +29,7 @@ Ids = NDArray[np.int64]
 BLOCK = 64
 """Records in a block."""
 EVENTS_KEPT = 10_000
-BOXES = 2**17
+BOXES = 2**18
 
 RECORD = np.dtype(
     [

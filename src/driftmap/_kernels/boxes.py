@@ -13,13 +13,11 @@ SUMS = 4
 """Signed sums of coordinates by which points are sorted into boxes."""
 FINER = 1.4
 """Steps of a small box to one of a large box."""
-FEW, WAYS = 2, 4
-"""Witnesses that are remembered for a small and for a large box."""
+WAYS = 4
+"""Witnesses that are remembered for a box."""
 AHEAD = 32
 """Points that are looked at together."""
-GUESS = np.dtype(
-    [("box", np.int64), ("gap", np.float64), ("first", np.int32), ("second", np.int32), ("row", np.int32)], align=True
-)
+GUESS = np.dtype([("box", np.int64), ("gap", np.float64), ("there", np.int32, WAYS), ("row", np.int64)])
 """A small box, the witnesses there, which of them may be near enough, and how far that is, squared."""
 SIGNS = np.array([1.0 if (j * 2654435761 >> 7) & 1 else -1.0 for j in range(1024)])
 """As good as at random; they come again after that many coordinates."""
@@ -73,13 +71,13 @@ def number_of(sums, steps, shift):
 
 @jit_inlined
 def small_box(sums, steps, boxes):
-    """Where the witnesses of a small box are remembered: they are the first half of the boxes, with few places each."""
-    return np.int64(number_of(sums, FINER * steps, 0.0) % np.uint64(boxes.shape[0] // 2 // FEW)) * FEW
+    """Where the witnesses of a small box are remembered: they are the first half of the boxes."""
+    return np.int64(number_of(sums, FINER * steps, 0.0) % np.uint64(boxes.shape[0] // 2 // WAYS)) * WAYS
 
 
 @jit_inlined
 def large_box(sums, steps, grid, boxes):
-    """Where the witnesses of a large box are remembered: two grids of them are the other half, with some places each.
+    """Where the witnesses of a large box are remembered: two grids of them are the other half.
 
     The second has other sums, shifted by half a step: what an edge divides in one is mostly together in the other.
     """
@@ -104,18 +102,31 @@ def near_enough(A, i, X, row, gap, resolution, witnesses):
 
 
 @jit_inlined
+def put_first(boxes, box, row):
+    """Note a witness in a box; the last one there is forgotten."""
+    for way in range(box + WAYS - 1, box, -1):
+        boxes[way] = boxes[way - 1]
+    boxes[box] = row
+
+
+@jit_inlined
 def guess(batch, i, count, X, steps, boxes, resolution, guesses, at):
     """For rows from i on: what is in their small boxes. Nothing in it waits for anything."""
     for k in range(count):
         guesses[at + k].box = small_box(sums_of(batch, i + k, np.int64(0)), steps, boxes)
     for k in range(count):
         one = guesses[at + k]
-        one.first, one.second, one.row = boxes[one.box], boxes[one.box + 1], boxes[one.box]
-        one.gap = quick_distance(batch, i + k, X, np.int64(max(one.first, 0)))
+        for way in range(WAYS):
+            one.there[way] = boxes[one.box + way]
+        one.row = boxes[one.box]
+        one.gap = quick_distance(batch, i + k, X, max(one.row, 0))
     for k in range(count):
         one = guesses[at + k]
-        if one.gap > resolution * SLACK and one.second >= 0:
-            one.row, one.gap = one.second, quick_distance(batch, i + k, X, np.int64(one.second))
+        way = 1
+        while one.gap > resolution * SLACK and way < WAYS and one.there[way] >= 0:
+            one.row = one.there[way]
+            one.gap = quick_distance(batch, i + k, X, one.row)
+            way += 1
 
 
 @jit
@@ -134,7 +145,7 @@ def rejoin(batch, i, X, box, tried, steps, boxes, resolution, witnesses):
 
     ``box`` is its small box, of which some witnesses may have been tried in vain.
     """
-    for way in range(box + tried, box + FEW):
+    for way in range(box + tried, box + WAYS):
         row = np.int64(boxes[way])
         if row >= 0 and near_enough(batch, i, X, row, quick_distance(batch, i, X, row), resolution, witnesses):
             return True
@@ -145,8 +156,7 @@ def rejoin(batch, i, X, box, tried, steps, boxes, resolution, witnesses):
             if row < 0:
                 break
             if near_enough(batch, i, X, row, quick_distance(batch, i, X, row), resolution, witnesses):
-                boxes[box + 1] = boxes[box]
-                boxes[box] = row
+                put_first(boxes, box, row)
                 return True
     return False
 
@@ -167,12 +177,12 @@ def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses, 
             ahead = min(4 * ahead, AHEAD)
         for k in range(count):
             one = guesses[at + k]
-            row = np.int64(one.row)
-            # unless one of the points in between has changed the box
-            known = row >= 0 and boxes[one.box] == one.first and boxes[one.box + 1] == one.second
-            if known and near_enough(batch, i + k, X, row, one.gap, resolution, witnesses):
+            known = one.row >= 0
+            for way in range(WAYS):  # unless one of the points in between has changed the box
+                known &= boxes[one.box + way] == one.there[way]
+            if known and near_enough(batch, i + k, X, one.row, one.gap, resolution, witnesses):
                 continue
-            tried = FEW if known and one.gap > resolution * SLACK else 0
+            tried = WAYS if known and one.gap > resolution * SLACK else 0
             if not rejoin(batch, i + k, X, one.box, tried, steps, boxes, resolution, witnesses):
                 return i + k
         i += count
@@ -181,15 +191,10 @@ def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses, 
 
 @jit_inner
 def remember(batch, i, steps, boxes, row):
-    """Note the witness that a row has joined, in its boxes; the oldest of the large one is forgotten."""
-    small = small_box(sums_of(batch, i, np.int64(0)), steps, boxes)
-    boxes[small + 1] = boxes[small]
-    boxes[small] = row
+    """Note the witness that a row has joined, in its boxes."""
+    put_first(boxes, small_box(sums_of(batch, i, np.int64(0)), steps, boxes), row)
     for grid in range(2):
-        box = large_box(sums_of(batch, i, grid), steps, grid, boxes)
-        for way in range(box + WAYS - 1, box, -1):
-            boxes[way] = boxes[way - 1]
-        boxes[box] = row
+        put_first(boxes, large_box(sums_of(batch, i, grid), steps, grid, boxes), row)
 
 
 @jit
