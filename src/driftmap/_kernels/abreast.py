@@ -17,6 +17,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from driftmap._kernels.compiler import WITHOUT_DOOR
 from driftmap._kernels.lanes import LANES, total
 from driftmap._kernels.placing import FLOOR, NONE, settle_rows
 from driftmap._kernels.vectors import Matrix, spread, summed
@@ -24,21 +25,24 @@ from driftmap._kernels.vectors import Matrix, spread, summed
 Array = NDArray[np.float64]
 
 jit: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
+jit_inner: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **WITHOUT_DOOR)
 
 ABREAST = 16
 # Rows of the fixed points, as ``settle_rows`` has them in two dimensions.
 START, ONES, WEIGHTS = 2, 6, 7
-# What a search knows: the place to try, the best one so far and its loss, the step and the gradient there, the second
-# derivatives taken apart, the part of the step that is tried, how many places were, and how it stands.
-KNOWN = 15
-X, Y, AT_X, AT_Y, LEAST, STEP_X, STEP_Y, SLOPE_X, SLOPE_Y, BEND, RATIO, REST, PART, TRIED, STANDS = range(KNOWN)
-# A search in single precision has come near if Newton's own step is at most so many tolerances long, and is given up
-# after so many places. A loss may be off by so much, relative to itself.
-CLOSE, PLACES, ROUNDING = 100.0, 30, 1e-6
+# What a search knows: the place to try, the best one so far, its loss, the gradient there and the second derivatives
+# taken apart, the part of the step that is tried, how many places were, and how it stands.
+KNOWN = 13
+X, Y, AT_X, AT_Y, LEAST, SLOPE_X, SLOPE_Y, BEND, RATIO, REST, PART, TRIED, STANDS = range(KNOWN)
 SEARCHING, NEAR, LOST = 0.0, 1.0, 2.0
-# A step is tried, its half and its quarter, then the gradient.
-SHORTEST, GRADIENT = 0.25, 0.125
-# Steps in double precision, by the second derivatives that single precision found.
+# A search has come near if Newton's own step is at most so many tolerances long; this share of the map's size single
+# precision can always tell.
+CLOSE, TOLD = 10.0, 1e-5
+# It is lost after so many places, or if neither a step nor its half nor its quarter nor the gradient leads down. In
+# single precision a loss may be off by so much, relative to itself.
+PLACES, GRADIENT, ROUNDING = 100, 0.125, 1e-6
+# Steps in double precision. They use the second derivatives that single precision found nearby, so what is left after
+# one that is at most the tolerance long is far below it.
 LAST_STEPS = 3
 
 
@@ -63,16 +67,16 @@ def _start(typing, squared, row, rows, none, scale, targets, lane):
     return signature, generate
 
 
-def _advance(typing, points, targets, search, near):
+def _advance(typing, points, targets, search, close):
     """Judge the places that are tried, and say which ones are next; all are matrices of single precision.
 
     ``points`` has positions and weights of the fixed points, ``targets`` the distances to them, (a, lanes).
     """
-    signature = types.void(points, targets, search, near)
+    signature = types.void(points, targets, search, close)
 
     def generate(context, builder, signature, arguments):
         fixed, distances, known = (Matrix(context, builder, signature.args[i], arguments[i], ABREAST) for i in range(3))
-        x, y, at_x, at_y, least, step_x, step_y, slope_x, slope_y, bend, ratio, rest, part, tried, _ = (
+        x, y, at_x, at_y, least, slope_x, slope_y, bend, ratio, rest, part, tried, _ = (
             known[kind, 0] for kind in range(KNOWN)
         )
         zero, one = x.like(0.0), x.like(1.0)
@@ -105,16 +109,16 @@ def _advance(typing, points, targets, search, near):
         rest = better.then(yy + slack - ratio * xy, rest)
         step_y = (slope_y - ratio * slope_x) / rest
         step_x = slope_x / bend - ratio * step_y
+        close = spread(builder, arguments[3], ABREAST)
+        ends = better & sure & (step_x * step_x + step_y * step_y <= close * close)
 
         part = better.then(one, part * part.like(0.5))
         whole = part > part.like(GRADIENT)
         x, y = at_x - whole.then(part * step_x, slope_x), at_y - whole.then(part * step_y, slope_y)
         tried = tried + one
-        close = spread(builder, arguments[3], ABREAST)
-        ends = better & sure & (step_x * step_x + step_y * step_y <= close * close)
         goes_on = (part > part.like(0.5 * GRADIENT)) & (tried.like(PLACES) > tried)
         stands = ends.then(one.like(NEAR), goes_on.then(one.like(SEARCHING), one.like(LOST)))
-        new = (x, y, at_x, at_y, least, step_x, step_y, slope_x, slope_y, bend, ratio, rest, part, tried, stands)
+        new = (x, y, at_x, at_y, least, slope_x, slope_y, bend, ratio, rest, part, tried, stands)
         for kind, vector in enumerate(new):
             known[kind, 0] = vector
         return context.get_dummy_value()
@@ -153,9 +157,24 @@ advance: Any = intrinsic(_advance)
 slope: Any = intrinsic(_slope)
 
 
+@jit_inner
+def finish(squared, row, points, search, lane, within, none, scale):
+    """The last steps of a point, in double precision: whether they bring it to rest, and where."""
+    x, y = np.float64(search[X, lane]), np.float64(search[Y, lane])
+    for _ in range(LAST_STEPS):
+        g, h = slope(squared, row, points, x, y, none, scale)
+        g, h = x - g, y - h
+        step_y = (h - search[RATIO, lane] * g) / search[REST, lane]
+        step_x = g / search[BEND, lane] - search[RATIO, lane] * step_y
+        x, y = x - step_x, y - step_y
+        if step_x * step_x + step_y * step_y <= within * within:
+            return True, x, y
+    return False, x, y
+
+
 @jit
 def settle_near(squared, rows, coordinates, left, tolerance):
-    """Place what comes to rest so; rows that are left are named in ``left`` and counted."""
+    """Place the rows that come to rest this way; those that do not are named in ``left`` and counted."""
     n, a = squared.shape
     centre_x, centre_y, size = total(rows, WEIGHTS, ONES, 0), total(rows, WEIGHTS, ONES, 1), 0.0
     for j in range(a):
@@ -176,16 +195,9 @@ def settle_near(squared, rows, coordinates, left, tolerance):
         for lane in range(ABREAST):
             row = holds[lane]
             if row >= 0 and search[STANDS, lane] != SEARCHING:
-                rests, x, y = False, np.float64(search[X, lane]), np.float64(search[Y, lane])
-                for _ in range(LAST_STEPS if search[STANDS, lane] == NEAR else 0):
-                    g, h = slope(squared, row, points, x, y, none, scale)
-                    g, h = x - g, y - h
-                    step_y = (h - search[RATIO, lane] * g) / search[REST, lane]
-                    step_x = g / search[BEND, lane] - search[RATIO, lane] * step_y
-                    x, y = x - step_x, y - step_y
-                    if step_x * step_x + step_y * step_y <= within * within:
-                        rests = True
-                        break
+                rests, x, y = False, 0.0, 0.0
+                if search[STANDS, lane] == NEAR:
+                    rests, x, y = finish(squared, row, points, search, lane, within, none, scale)
                 if rests:
                     coordinates[row, 0], coordinates[row, 1] = centre_x + size * x, centre_y + size * y
                 else:
@@ -195,14 +207,14 @@ def settle_near(squared, rows, coordinates, left, tolerance):
                 busy -= 1
             if row < 0 and given < n:
                 row = given
-                g, h = start(squared, row, rows, none, scale, targets, lane)
-                search[X, lane] = (coordinates[row, 0] + g - centre_x) / size
-                search[Y, lane] = (coordinates[row, 1] + h - centre_y) / size
+                x, y = start(squared, row, rows, none, scale, targets, lane)
+                search[X, lane] = (coordinates[row, 0] + x - centre_x) / size
+                search[Y, lane] = (coordinates[row, 1] + y - centre_y) / size
                 search[LEAST, lane], search[TRIED, lane] = np.inf, 0.0
                 given += 1
                 busy += 1
             holds[lane] = row
-        advance(single, targets, search, np.float32(CLOSE * within))
+        advance(single, targets, search, np.float32(max(CLOSE * within, TOLD)))
     return n_left
 
 
