@@ -61,7 +61,7 @@ def _start(typing, squared, row, rows, none, scale, targets, lane):
             out.scatter(j, lane, (square * factor).single().root())
             return [sums[c].plus_product(fixed[START + c, j], square) for c in range(2)]
 
-        sums = summed(builder, zero, 2, squares.width, LANES, terms)
+        sums = summed(builder, [zero] * 2, squares.width, LANES, terms)
         return context.make_tuple(builder, signature.return_type, [vector.total() for vector in sums])
 
     return signature, generate
@@ -95,7 +95,7 @@ def _advance(typing, points, targets, search, close):
             ]  # fmt: skip
 
         # weights add up to 1 and positions to 0, so the gradient is the place less the sum of q (y - p)
-        loss, pulls, down_x, down_y, xx, xy = summed(builder, zero, 6, fixed.width, 1, terms)
+        loss, pulls, down_x, down_y, xx, xy = summed(builder, [zero] * 6, fixed.width, 1, terms)
         better = loss <= least * one.like(1.0 + ROUNDING)
         at_x, at_y, least = better.then(x, at_x), better.then(y, at_y), better.then(loss, least)
         slope_x, slope_y = better.then(x - down_x, slope_x), better.then(y - down_y, slope_y)
@@ -146,7 +146,7 @@ def _slope(typing, squared, row, points, x, y, none, scale):
             q = fixed[2, j] * square * inverse
             return [sums[0].plus_product(q, gap_x), sums[1].plus_product(q, gap_y)]
 
-        sums = summed(builder, zero, 2, squares.width, LANES, terms)
+        sums = summed(builder, [zero] * 2, squares.width, LANES, terms)
         return context.make_tuple(builder, signature.return_type, [vector.total() for vector in sums])
 
     return signature, generate

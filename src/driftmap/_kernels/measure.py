@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from driftmap._kernels.compiler import jit
 from driftmap._kernels.lanes import LANES
-from driftmap._kernels.vectors import Matrix, Vector
+from driftmap._kernels.vectors import Matrix, summed
 
 ROWS = 4
 
@@ -24,14 +24,14 @@ def _measure(typing, X, columns, offsets, out, i, j):
         kinds = zip(signature.args[:4], arguments[:4], strict=True)
         rows, points, more, squared = (Matrix(context, builder, kind, value, LANES) for kind, value in kinds)
         names, j = cgutils.unpack_tuple(builder, arguments[4], ROWS), arguments[5]
-        parts = [cgutils.alloca_once_value(builder, more[0, j].value) for _ in range(ROWS)]
-        with cgutils.for_range(builder, rows.width) as loop:
-            point = points[loop.index, j]
-            for part, row in zip(parts, names, strict=True):
-                gap = point - rows.everywhere(row, loop.index)
-                builder.store(Vector(builder, builder.load(part)).plus_product(gap, gap).value, part)
-        for part, row in zip(parts, names, strict=True):
-            squared[row, j] = Vector(builder, builder.load(part))
+
+        def terms(c, sums):
+            point = points[c, j]
+            gaps = [point - rows.everywhere(row, c) for row in names]
+            return [total.plus_product(gap, gap) for total, gap in zip(sums, gaps, strict=True)]
+
+        for row, total in zip(names, summed(builder, [more[0, j]] * ROWS, rows.width, 1, terms), strict=True):
+            squared[row, j] = total
         return context.get_dummy_value()
 
     return signature, generate

@@ -96,6 +96,10 @@ class Matrix:
     def __setitem__(self, place: tuple[Any, Any], vector: Vector) -> None:
         self.builder.store(vector.value, self._from(*place), align=self._align())
 
+    def like(self, number: float) -> Vector:
+        """A number in all lanes."""
+        return Vector(self.builder, ir.Constant(self.vector, [number] * self.lanes))
+
     def everywhere(self, row: Any, column: Any) -> Vector:
         """One entry, in all lanes."""
         return spread(self.builder, self.builder.load(self._entry(row, column)), self.lanes)
@@ -126,9 +130,9 @@ def spread(builder: Any, number: Any, lanes: int) -> Vector:
     return Vector(builder, builder.shuffle_vector(alone, alone, first))
 
 
-def summed(builder: Any, start: Vector, count: int, n: Any, step: int, terms: Any) -> list[Vector]:
+def summed(builder: Any, starts: list[Vector], n: Any, step: int, terms: Any) -> list[Vector]:
     """Sums over 0, step, 2 step ... below n: ``terms`` gets the index and the sums so far, and tells the next ones."""
-    parts = [cgutils.alloca_once_value(builder, start.value) for _ in range(count)]
+    parts = [cgutils.alloca_once_value(builder, start.value) for start in starts]
     with cgutils.for_range(builder, builder.udiv(n, n.type(step))) as loop:
         index = builder.mul(loop.index, n.type(step))
         sums = terms(index, [Vector(builder, builder.load(part)) for part in parts])
