@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 LANES = 8
 """The kernels take fixed points by so many; those that are left over have no weight."""
-BLOCK = 256
+BLOCK = 512
 """Rows whose distances are worked out at a time, so that they are still at hand when the rows are placed."""
 
 
