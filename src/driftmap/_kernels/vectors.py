@@ -85,6 +85,7 @@ class Matrix:
     """A C-contiguous matrix of one kind of number, or a row, read and written by vectors."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any, lanes: int) -> None:
+        assert kind.layout == "C"
         array = context.make_array(kind)(context, builder, value)
         self.builder, self.data, self.lanes = builder, array.data, lanes
         self.width = cgutils.unpack_tuple(builder, array.shape, kind.ndim)[-1]
