@@ -285,6 +285,46 @@ def test_points_abreast_go_where_they_go_one_after_the_other(max_iter):
     np.testing.assert_allclose(abreast, alone, atol=1e-7)
 
 
+@pytest.mark.parametrize("scale", [1e-145, 1e-30, 1.0, 1e30, 1e125])
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, shift):
+    """Single precision has neither so large numbers nor so small ones, nor does it tell places that are far from 0."""
+    from driftmap._kernels.abreast import settle_abreast
+    from driftmap._kernels.placing import settle_rows
+
+    rng = np.random.default_rng(1)
+    positions = rng.standard_normal((40, 2))
+    D = cdist(rng.standard_normal((70, 2)), positions) + 0.1 * rng.random((70, 40))
+    D[0] = cdist(positions[:1], positions)  # on a fixed point
+    D[1:4] += np.array([[1e3], [1e8], [1e25]])  # far too far
+    start = np.zeros((2, 40)), np.full(2, shift * scale)
+    fixed = FixedPoints.prepare((positions + shift) * scale, np.full(40, 1 / 40), *start, 1e-5 * scale, 500)
+    squared = padded((D * scale) ** 2)
+    abreast, alone, one = (np.tile(fixed.shift, (70, 1)) for _ in range(3))
+    settle_abreast(squared, fixed.rows.copy(), abreast, fixed.tolerance, 500)
+    settle_rows(squared, fixed.rows.copy(), np.empty((9, 3)), alone, fixed.tolerance, 500, False)
+    for i in range(70):
+        settle_abreast(squared[i : i + 1], fixed.rows.copy(), one[i : i + 1], fixed.tolerance, 500)
+    np.testing.assert_allclose(abreast[[0, *range(4, 70)]] / scale, alone[[0, *range(4, 70)]] / scale, atol=1e-7)
+    np.testing.assert_array_equal(abreast[1:4], alone[1:4])
+    assert abreast.tobytes() == one.tobytes()
+
+
+@given(n=st.integers(1, 13), d=st.integers(1, 40), a=st.sampled_from([8, 16, 200]), seed=st.integers(0, 100))
+@settings(max_examples=40, derandomize=True, deadline=None)
+def test_rows_are_measured_alike_alone_and_abreast(n, d, a, seed):
+    from driftmap._kernels.measure import squared_to_places
+
+    rng = np.random.default_rng(seed)
+    X, places, offsets = rng.standard_normal((n, d)), rng.standard_normal((a, d)), rng.random(a)
+    columns, abreast, alone = np.ascontiguousarray(places.T), np.empty((n, a)), np.empty((n, a))
+    squared_to_places(X, columns, offsets, abreast)
+    for i in range(n):
+        squared_to_places(X[i : i + 1], columns, offsets, alone[i : i + 1])
+    np.testing.assert_allclose(abreast, cdist(X, places) ** 2 + offsets, rtol=1e-12)
+    assert abreast.tobytes() == alone.tobytes()
+
+
 def test_sums_are_in_eight_parts():
     from numba import njit
 

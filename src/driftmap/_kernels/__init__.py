@@ -4,6 +4,7 @@ Two rules keep every result the same to the bit, whichever kernel computed it:
 
 - A squared Euclidean distance is always the sum over coordinates in their order, never reassociated, never fused.
   The radius is some pair's distance and is compared with that pair again later, so one pair must have one value.
+  (Distances that only place points on a map, in ``measure``, meet no other and may be fused.)
 - Kernels that use a matrix product use it only to discard landmarks that are certainly not among the two nearest;
   what remains is computed exactly.
 

@@ -1,183 +1,229 @@
 """Stress placement in the plane, several points abreast: one in each lane of the machine's vectors.
 
-The loss and the steps are those of :mod:`driftmap._kernels.placing`. Sums run over the fixed points in their order, in
-each lane by itself, so a point goes to the same place whichever lane it is in and whatever the others hold. A lane
-whose point has come to rest takes the next one.
+The loss and the steps are those of :mod:`driftmap._kernels.placing`. Roots and quotients of single precision take a
+third of the time, so the search is done in it, on a map of size 1 round 0. When it has come near, double precision
+takes the last steps. What does not come to rest that way (a point that is too far away for single precision, a loss
+that bends too much) is left to ``settle_rows``.
+
+Sums run over the fixed points in an order of their own, in each lane by itself, so a point goes to the same place
+whichever lane it is in and whatever the others hold. A lane whose point has come near takes the next one.
 """
 
 from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from driftmap._kernels.compiler import WITHOUT_DOOR
 from driftmap._kernels.lanes import LANES, total
-from driftmap._kernels.placing import FLOOR, LAST, NONE, SUSPICION, TRIES
+from driftmap._kernels.placing import FLOOR, NONE, settle_rows
+from driftmap._kernels.vectors import Matrix, spread, summed
+
+Array = NDArray[np.float64]
 
 jit: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 jit_inner: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **WITHOUT_DOOR)
 
+ABREAST = 16
 # Rows of the fixed points, as ``settle_rows`` has them in two dimensions.
-START, ONES, WEIGHTS, TARGET, SQUARE = 2, 6, 7, 8, 9
-# The sums: loss, weight - q, the gradient, and the second derivatives but for the sum of weight - q.
-SUMS = 7
-LOSS, SLACK, DOWN_X, DOWN_Y, XX, XY, YY = range(SUMS)
-# What a search knows: the best place so far, its loss, the step and the gradient there, the part of the step that is
-# tried, how many more are, how many steps there were, and whether all is as near a minimum.
-KNOWN = 11
-AT_X, AT_Y, LEAST, STEP_X, STEP_Y, SLOPE_X, SLOPE_Y, SCALE, LEFT, TAKEN, SURE = range(KNOWN)
+START, ONES, WEIGHTS = 2, 6, 7
+# What a search knows: the place to try, the best one so far, its loss, the gradient there and the second derivatives
+# taken apart, the part of the step that is tried, how many places were, and how it stands.
+KNOWN = 13
+X, Y, AT_X, AT_Y, LEAST, SLOPE_X, SLOPE_Y, BEND, RATIO, REST, PART, TRIED, STANDS = range(KNOWN)
+SEARCHING, NEAR, LOST = 0.0, 1.0, 2.0
+# A search has come near if Newton's own step is at most so many tolerances long; this share of the map's size single
+# precision can always tell.
+CLOSE, TOLD = 10.0, 1e-5
+# It is lost after so many places, or if neither a step nor its half nor its quarter nor the gradient leads down. In
+# single precision a loss may be off by so much, relative to itself.
+PLACES, GRADIENT, ROUNDING = 100, 0.125, 1e-6
+# Steps in double precision. They use the second derivatives that single precision found nearby, so what is left after
+# one that is at most the tolerance long is far below it.
+LAST_STEPS = 3
 
 
-def _survey(typing, rows, targets, places, sums):
-    """The sums at the places, (2, lanes), given distances to the fixed points, (a, lanes).
-
-    All are C-contiguous matrices of doubles.
-    """
-    signature = types.void(rows, targets, places, sums)
+def _start(typing, squared, row, rows, none, scale, targets, lane):
+    """Give a lane a point by its distances; returns the sums by which their squares tell where to start."""
+    signature = types.UniTuple(types.float64, 2)(squared, types.intp, rows, none, scale, targets, types.intp)
 
     def generate(context, builder, signature, arguments):
-        pairs = zip(signature.args, arguments, strict=True)
-        matrices = [context.make_array(kind)(context, builder, value) for kind, value in pairs]
-        points, distances, at, out = (matrix.data for matrix in matrices)
-        width = cgutils.unpack_tuple(builder, matrices[0].shape, 2)[1]
-        vector, number = ir.VectorType(ir.DoubleType(), LANES), width.type
-        zero, one = (ir.Constant(vector, [value] * LANES) for value in (0.0, 1.0))
-        signature_of_root = ir.FunctionType(vector, [vector])
-        root = cgutils.get_or_insert_function(builder.module, signature_of_root, f"llvm.sqrt.v{LANES}f64")
-        add, subtract, multiply = builder.fadd, builder.fsub, builder.fmul
+        squares, fixed, out = (Matrix(context, builder, signature.args[i], arguments[i], LANES) for i in (0, 2, 5))
+        row, lane, least, factor = arguments[1], arguments[6], *(spread(builder, arguments[i], LANES) for i in (3, 4))
+        zero = least.like(0.0)
 
-        def row(matrix, index):
-            return builder.bitcast(builder.gep(matrix, [builder.mul(index, number(LANES))]), vector.as_pointer())
+        def terms(j, sums):
+            square = squares[row, j]
+            square = (square > least).then(square, zero)
+            out.scatter(j, lane, (square * factor).single().root())
+            return [sums[c].plus_product(fixed[START + c, j], square) for c in range(2)]
 
-        def in_all_lanes(kind, index):
-            entry = builder.gep(points, [builder.add(builder.mul(number(kind), width), index)])
-            alone = builder.insert_element(ir.Constant(vector, ir.Undefined), builder.load(entry), ir.IntType(32)(0))
-            return builder.shuffle_vector(alone, alone, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+        sums = summed(builder, [zero] * 2, squares.width, LANES, terms)
+        return context.make_tuple(builder, signature.return_type, [vector.total() for vector in sums])
 
-        x, y = (builder.load(row(at, number(c)), align=8) for c in range(2))
+    return signature, generate
 
-        def measured(index):
-            gap_x, gap_y = subtract(x, in_all_lanes(0, index)), subtract(y, in_all_lanes(1, index))
-            length = builder.call(root, [add(multiply(gap_x, gap_x), multiply(gap_y, gap_y))])
-            inverse = builder.select(builder.fcmp_ordered(">", length, zero), builder.fdiv(one, length), zero)
-            return gap_x, gap_y, length, inverse
 
-        # Roots and quotients take long: those for the next point are begun before those for this one are used.
-        ready = [cgutils.alloca_once_value(builder, value) for value in measured(number(0))]
-        parts = [cgutils.alloca_once_value(builder, zero) for _ in range(SUMS)]
-        with cgutils.for_range(builder, width) as loop:
-            gap_x, gap_y, length, inverse = (builder.load(place) for place in ready)
-            after = builder.add(loop.index, number(1))
-            after = builder.select(builder.icmp_unsigned("<", after, width), after, number(0))
-            for value, place in zip(measured(after), ready, strict=True):
-                builder.store(value, place)
-            weight, distance = in_all_lanes(WEIGHTS, loop.index), builder.load(row(distances, loop.index), align=8)
-            q, residual = multiply(multiply(weight, distance), inverse), subtract(distance, length)
-            slack, u, v = subtract(weight, q), multiply(gap_x, inverse), multiply(gap_y, inverse)
-            qu, qv = multiply(q, u), multiply(q, v)
-            terms = {
-                LOSS: multiply(multiply(weight, residual), residual), SLACK: slack,
-                DOWN_X: multiply(slack, gap_x), DOWN_Y: multiply(slack, gap_y),
-                XX: multiply(qu, u), XY: multiply(qu, v), YY: multiply(qv, v),
-            }  # fmt: skip
-            for kind, term in terms.items():
-                builder.store(add(builder.load(parts[kind]), term), parts[kind])
-        for kind, part in enumerate(parts):
-            builder.store(builder.load(part), row(out, number(kind)), align=8)
+def _advance(typing, points, targets, search, close):
+    """Judge the places that are tried, and say which ones are next; all are matrices of single precision.
+
+    ``points`` has positions and weights of the fixed points, ``targets`` the distances to them, (a, lanes).
+    """
+    signature = types.void(points, targets, search, close)
+
+    def generate(context, builder, signature, arguments):
+        fixed, distances, known = (Matrix(context, builder, signature.args[i], arguments[i], ABREAST) for i in range(3))
+        x, y, at_x, at_y, least, slope_x, slope_y, bend, ratio, rest, part, tried, _ = (
+            known[kind, 0] for kind in range(KNOWN)
+        )
+        zero, one = x.like(0.0), x.like(1.0)
+
+        def terms(j, sums):
+            loss, pulls, down_x, down_y, xx, xy = sums
+            weight, distance = fixed.everywhere(2, j), distances[j, 0]
+            gap_x, gap_y = x - fixed.everywhere(0, j), y - fixed.everywhere(1, j)
+            length = (gap_x * gap_x).plus_product(gap_y, gap_y).root()
+            inverse = (length > zero).then(one / length, zero)
+            q, residual = weight * distance * inverse, distance - length
+            pull_x, pull_y, along = q * gap_x, q * gap_y, inverse * inverse * gap_x
+            return [
+                loss.plus_product(weight * residual, residual), pulls + q, down_x + pull_x, down_y + pull_y,
+                xx.plus_product(pull_x, along), xy.plus_product(pull_y, along),
+            ]  # fmt: skip
+
+        # weights add up to 1 and positions to 0, so the gradient is the place less the sum of q (y - p)
+        loss, pulls, down_x, down_y, xx, xy = summed(builder, [zero] * 6, fixed.width, 1, terms)
+        better = loss <= least * one.like(1.0 + ROUNDING)
+        at_x, at_y, least = better.then(x, at_x), better.then(y, at_y), better.then(loss, least)
+        slope_x, slope_y = better.then(x - down_x, slope_x), better.then(y - down_y, slope_y)
+
+        # Newton's step; where that is no way down, one that is
+        slack, yy = one - pulls, pulls - xx
+        sure = (xx + slack > zero) & ((xx + slack) * (yy + slack) > xy * xy)
+        slack = sure.then(slack, (slack > one.like(FLOOR)).then(slack, one.like(FLOOR)))
+        bend = better.then(xx + slack, bend)
+        ratio = better.then(xy / bend, ratio)
+        rest = better.then(yy + slack - ratio * xy, rest)
+        step_y = (slope_y - ratio * slope_x) / rest
+        step_x = slope_x / bend - ratio * step_y
+        close = spread(builder, arguments[3], ABREAST)
+        ends = better & sure & (step_x * step_x + step_y * step_y <= close * close)
+
+        part = better.then(one, part * part.like(0.5))
+        whole = part > part.like(GRADIENT)
+        x, y = at_x - whole.then(part * step_x, slope_x), at_y - whole.then(part * step_y, slope_y)
+        tried = tried + one
+        goes_on = (part > part.like(0.5 * GRADIENT)) & (tried.like(PLACES) > tried)
+        stands = ends.then(one.like(NEAR), goes_on.then(one.like(SEARCHING), one.like(LOST)))
+        new = (x, y, at_x, at_y, least, slope_x, slope_y, bend, ratio, rest, part, tried, stands)
+        for kind, vector in enumerate(new):
+            known[kind, 0] = vector
         return context.get_dummy_value()
 
     return signature, generate
 
 
-survey: Any = intrinsic(_survey)
+def _slope(typing, squared, row, points, x, y, none, scale):
+    """The gradient but for the place itself: sums of q (y - p), in double precision."""
+    signature = types.UniTuple(types.float64, 2)(squared, types.intp, points, x, y, none, scale)
+
+    def generate(context, builder, signature, arguments):
+        squares, fixed = (Matrix(context, builder, signature.args[i], arguments[i], LANES) for i in (0, 2))
+        row, x, y, least, factor = arguments[1], *(spread(builder, argument, LANES) for argument in arguments[3:])
+        zero, half, one = x.like(0.0), x.like(0.5), x.like(1.0)
+
+        def terms(j, sums):
+            square, gap_x, gap_y = squares[row, j], x - fixed[0, j], y - fixed[1, j]
+            square = (square > least).then(square * factor, zero)
+            # q is weight * square / root(square * length^2); a quotient from single precision and one step of Newton's
+            product = square * (gap_x * gap_x).plus_product(gap_y, gap_y)
+            guess = product.single()
+            guess = (guess > guess.like(0.0)).then(guess.like(1.0) / guess.root(), guess.like(0.0)).double()
+            inverse = guess.plus_product(half * guess, one - product * guess * guess)
+            q = fixed[2, j] * square * inverse
+            return [sums[0].plus_product(q, gap_x), sums[1].plus_product(q, gap_y)]
+
+        sums = summed(builder, [zero] * 2, squares.width, LANES, terms)
+        return context.make_tuple(builder, signature.return_type, [vector.total() for vector in sums])
+
+    return signature, generate
+
+
+start: Any = intrinsic(_start)
+advance: Any = intrinsic(_advance)
+slope: Any = intrinsic(_slope)
 
 
 @jit_inner
-def begin(lane, squared, rows, start, targets, trial, search, none):
-    """Give a lane a point, by its squared distances; the first place to try is where these tell."""
-    for j in range(squared.shape[0]):
-        square = squared[j] if squared[j] > none else 0.0
-        rows[SQUARE, j] = square
-        rows[TARGET, j] = np.sqrt(square)
-    for j in range(squared.shape[0]):
-        targets[j, lane] = rows[TARGET, j]
-    for c in range(2):
-        trial[c, lane] = start[c] + total(rows, START + c, SQUARE, ONES)
-    search[lane, LEAST], search[lane, TAKEN], search[lane, SURE] = np.inf, 0.0, 1.0
-
-
-@jit_inner
-def step(lane, sums, search):
-    """Newton's step from the best place; where that is no way down, one that is, or at least the gradient."""
-    slack, g, h = sums[SLACK, lane], sums[DOWN_X, lane], sums[DOWN_Y, lane]
-    found = False
-    for attempt in range(2):
-        xx, xy, yy = sums[XX, lane] + slack, sums[XY, lane], sums[YY, lane] + slack
-        ratio = xy / xx
-        rest = yy - ratio * xy
-        found = xx > 0.0 and rest > 0.0
-        if found:
-            search[lane, SURE] = 1.0 - attempt
-            search[lane, STEP_Y] = (h - ratio * g) / rest
-            search[lane, STEP_X] = g / xx - ratio * search[lane, STEP_Y]
-            break
-        slack = max(slack, FLOOR)
-    if not found:
-        search[lane, SURE] = 0.0
-    search[lane, SLOPE_X], search[lane, SLOPE_Y] = g, h
-    search[lane, LEFT], search[lane, SCALE] = TRIES if found else 0.0, 1.0
-    search[lane, TAKEN] += 1.0
-
-
-@jit_inner
-def follow(lane, sums, trial, search, tolerance, max_iter):
-    """Judge the place that was tried, and say which one is next; true if that is the last."""
-    near = False
-    if sums[LOSS, lane] <= search[lane, LEAST]:
-        moved = (trial[0, lane] - search[lane, AT_X]) ** 2 + (trial[1, lane] - search[lane, AT_Y]) ** 2
-        rests = not (search[lane, SURE] > 0.0 or moved > (SUSPICION * tolerance) ** 2)
-        if rests or search[lane, TAKEN] == max_iter:
-            return True
-        search[lane, AT_X], search[lane, AT_Y], search[lane, LEAST] = trial[0, lane], trial[1, lane], sums[LOSS, lane]
-        step(lane, sums, search)
-        length = search[lane, STEP_X] ** 2 + search[lane, STEP_Y] ** 2
-        near = search[lane, SURE] > 0.0 and length <= (LAST * tolerance) ** 2
-    else:
-        search[lane, SURE] = 0.0
-        search[lane, LEFT] -= 1.0
-        search[lane, SCALE] *= 0.5
-    left, scale = search[lane, LEFT], search[lane, SCALE]
-    x, y = search[lane, STEP_X], search[lane, STEP_Y]
-    if left == 0.0:
-        scale, x, y = 1.0, search[lane, SLOPE_X], search[lane, SLOPE_Y]
-    elif left < 0.0:
-        scale = 0.0
-    trial[0, lane], trial[1, lane] = search[lane, AT_X] - scale * x, search[lane, AT_Y] - scale * y
-    return near or left < 0.0
+def finish(squared, row, points, search, lane, within, none, scale):
+    """The last steps of a point, in double precision: whether they bring it to rest, and where."""
+    x, y = np.float64(search[X, lane]), np.float64(search[Y, lane])
+    for _ in range(LAST_STEPS):
+        g, h = slope(squared, row, points, x, y, none, scale)
+        g, h = x - g, y - h
+        step_y = (h - search[RATIO, lane] * g) / search[REST, lane]
+        step_x = g / search[BEND, lane] - search[RATIO, lane] * step_y
+        x, y = x - step_x, y - step_y
+        if step_x * step_x + step_y * step_y <= within * within:
+            return True, x, y
+    return False, x, y
 
 
 @jit
-def settle_abreast(squared, rows, coordinates, tolerance, max_iter):
-    """As :func:`driftmap._kernels.placing.settle_rows` in two dimensions, where no row is a fixed point itself."""
+def settle_near(squared, rows, coordinates, left, tolerance):
+    """Place the rows that come to rest this way; those that do not are named in ``left`` and counted."""
     n, a = squared.shape
-    targets, trial, sums = np.zeros((a, LANES)), np.zeros((2, LANES)), np.zeros((SUMS, LANES))
-    search, holds = np.zeros((LANES, KNOWN)), np.full(LANES, -1)
-    none, given, busy = (NONE * tolerance) ** 2, 0, 0
+    centre_x, centre_y, size = total(rows, WEIGHTS, ONES, 0), total(rows, WEIGHTS, ONES, 1), 0.0
+    for j in range(a):
+        size += rows[WEIGHTS, j] * ((rows[0, j] - centre_x) ** 2 + (rows[1, j] - centre_y) ** 2)
+    size = np.sqrt(size)
+    points, single = np.empty((3, a)), np.empty((3, a), np.float32)
+    for j in range(a):
+        points[0, j], points[1, j] = (rows[0, j] - centre_x) / size, (rows[1, j] - centre_y) / size
+        points[2, j] = rows[WEIGHTS, j]
+        single[0, j], single[1, j], single[2, j] = points[0, j], points[1, j], points[2, j]
+    targets, search = np.empty((a, ABREAST), np.float32), np.empty((KNOWN, ABREAST), np.float32)
+    holds = np.empty(ABREAST, np.int64)
+    for lane in range(ABREAST):
+        holds[lane] = -1
+    within, none, scale = tolerance / size, (NONE * tolerance) ** 2, 1.0 / (size * size)
+    given, busy, n_left = 0, 0, 0
     while given < n or busy > 0:
-        for lane in range(LANES):
+        for lane in range(ABREAST):
             row = holds[lane]
-            if row >= 0 and follow(lane, sums, trial, search, tolerance, max_iter):
-                coordinates[row, 0], coordinates[row, 1] = trial[0, lane], trial[1, lane]
+            if row >= 0 and search[STANDS, lane] != SEARCHING:
+                rests, x, y = False, 0.0, 0.0
+                if search[STANDS, lane] == NEAR:
+                    rests, x, y = finish(squared, row, points, search, lane, within, none, scale)
+                if rests:
+                    coordinates[row, 0], coordinates[row, 1] = centre_x + size * x, centre_y + size * y
+                else:
+                    left[n_left] = row
+                    n_left += 1
                 row = -1
                 busy -= 1
             if row < 0 and given < n:
                 row = given
-                begin(lane, squared[row], rows, coordinates[row], targets, trial, search, none)
+                x, y = start(squared, row, rows, none, scale, targets, lane)
+                search[X, lane] = (coordinates[row, 0] + x - centre_x) / size
+                search[Y, lane] = (coordinates[row, 1] + y - centre_y) / size
+                search[LEAST, lane], search[TRIED, lane] = np.inf, 0.0
                 given += 1
                 busy += 1
             holds[lane] = row
-        survey(rows, targets, trial, sums)
+        advance(single, targets, search, np.float32(max(CLOSE * within, TOLD)))
+    return n_left
+
+
+def settle_abreast(squared: Array, rows: Array, coordinates: Array, tolerance: float, max_iter: int) -> None:
+    """As :func:`driftmap._kernels.placing.settle_rows` in two dimensions, where no row is a fixed point itself."""
+    left = np.arange(len(squared))
+    if max_iter > PLACES + LAST_STEPS:
+        left = left[: settle_near(squared, rows, coordinates, left, tolerance)]
+    if len(left):
+        places = coordinates[left]
+        settle_rows(squared[left], rows, np.empty((9, 3)), places, tolerance, max_iter, False)
+        coordinates[left] = places

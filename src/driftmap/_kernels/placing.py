@@ -137,9 +137,9 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                 scale, way = 1.0, gradient
             moved = 0.0
             for c in range(k):
-                move = scale * small[way, c]
-                small[there, c] = small[y, c] - move
-                moved += move * move
+                small[there, c] = small[y, c] - scale * small[way, c]
+                # far away a short step is lost to rounding, and there is nowhere left to go
+                moved += (small[there, c] - small[y, c]) ** 2
             if near:
                 y = there
                 break

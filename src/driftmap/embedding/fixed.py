@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 LANES = 8
 """The kernels take fixed points by so many; those that are left over have no weight."""
-BLOCK = 256
+BLOCK = 512
 """Rows whose distances are worked out at a time, so that they are still at hand when the rows are placed."""
 
 
@@ -135,8 +135,9 @@ class StressRows(NamedTuple):
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
-        from driftmap._kernels.distances import cross_squared
+        from driftmap._kernels.measure import squared_to_places
 
+        X = np.ascontiguousarray(X)
         fixed, n = self.fixed, len(self.fixed.rows)
         room = aligned(n + min(len(X), BLOCK), len(self.offsets))
         rows, squared, coordinates = room[:n], room[n:], np.zeros((len(X), self.n_components))
@@ -144,7 +145,6 @@ class StressRows(NamedTuple):
         for i in range(0, len(X), BLOCK):
             part = X[i : i + BLOCK]
             block = squared[: len(part)]
-            cross_squared(part, self.columns, block)
-            block += self.offsets
+            squared_to_places(part, self.columns, self.offsets, block)
             fixed.settle(block, coordinates[i : i + BLOCK], rows)
         return coordinates
