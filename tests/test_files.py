@@ -299,7 +299,10 @@ def test_numbers_are_read_to_the_bit(texts):
 # --- the temporary file ---
 
 
-def test_a_large_file_is_parsed_once(folder, monkeypatch):
+@pytest.mark.parametrize("held", [0, 3000, spool.HELD])
+def test_a_large_file_is_parsed_once(folder, monkeypatch, held):
+    monkeypatch.setattr(spool, "HELD", held)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
     pq.write_table(pa.table({"n": np.arange(90), **dict(zip("abc", X.T, strict=True))}), "t.parquet")
     for command in (["t.csv", "--label", "name"], ["t.csv", "--columns", "a,b,c"], ["t.parquet", "--label", "n"]):
@@ -316,8 +319,9 @@ def test_a_large_file_is_parsed_once(folder, monkeypatch):
     assert sorted(os.listdir()) == ["o.csv", "plain.csv", "t.csv", "t.parquet"]
 
 
+@pytest.mark.parametrize("held", [0, 3000])
 @pytest.mark.parametrize("fails", ["open", "write", "flush"])
-def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(folder, monkeypatch, fails):
+def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(folder, monkeypatch, fails, held):
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
     command = ["embed", "t.csv", "--label", "name", "--landmarks", "9", "-o"]
     assert main([*command, "plain.csv"]) == 0
@@ -341,6 +345,8 @@ def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(fold
             raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(tables, "SMALL", 0)
+    monkeypatch.setattr(spool, "HELD", held)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
     monkeypatch.setattr(spool.tempfile, "TemporaryFile", Full)
     assert main([*command, "o.csv"]) == 0
     assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("plain.csv").read_bytes()
@@ -350,6 +356,7 @@ def test_a_reading_that_is_broken_off_ends_its_thread_and_leaves_nothing(folder,
     folder.joinpath("t.csv").write_bytes(encoded(lines(np.tile(X, (50, 1)))))
     monkeypatch.setattr(tables, "SMALL", 0)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
+    monkeypatch.setattr(spool, "HELD", 0)
     for full in (False, True):
         if full:
             monkeypatch.setattr(spool.Shelf, "keep", lambda *args: False)
