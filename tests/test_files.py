@@ -426,6 +426,21 @@ def test_a_small_file_needs_no_other_library(folder):
     assert not {"matplotlib", "pyarrow", "orjson", "pandas"} & set(loaded)
 
 
+def test_what_the_command_does_without_is_there_for_others(folder):
+    folder.joinpath("t.csv").write_bytes(encoded(lines(X)))
+    script = (
+        "import sys; from driftmap.cli import lean, main; main(['embed', 't.csv', '-o', 'o.csv']);"
+        "print(*(name for name in (*lean.LATER, 'pandas') if name in sys.modules), 'loaded');"
+        "import numpy, pandas, scipy.spatial.transform, scipy.stats; from sklearn.preprocessing import StandardScaler;"
+        "print(numpy.f2py.__file__ is not None, scipy.spatial.transform.Rotation.__name__, scipy.stats.norm.cdf(0));"
+        "frame = pandas.DataFrame({'a': [1.0, 3.0]});"
+        "print(StandardScaler().set_output(transform='pandas').fit_transform(frame)['a'].tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["loaded", "True Rotation 0.5", "[-1.0, 1.0]"]
+
+
 def test_options_name_what_the_library_has():
     from driftmap import DriftMap
     from driftmap.choices import EMBEDDINGS
