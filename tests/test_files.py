@@ -299,7 +299,10 @@ def test_numbers_are_read_to_the_bit(texts):
 # --- the temporary file ---
 
 
-def test_a_large_file_is_parsed_once(folder, monkeypatch):
+@pytest.mark.parametrize("held", [0, 3000, spool.HELD])
+def test_a_large_file_is_parsed_once(folder, monkeypatch, held):
+    monkeypatch.setattr(spool, "HELD", held)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
     pq.write_table(pa.table({"n": np.arange(90), **dict(zip("abc", X.T, strict=True))}), "t.parquet")
     for command in (["t.csv", "--label", "name"], ["t.csv", "--columns", "a,b,c"], ["t.parquet", "--label", "n"]):
@@ -316,8 +319,9 @@ def test_a_large_file_is_parsed_once(folder, monkeypatch):
     assert sorted(os.listdir()) == ["o.csv", "plain.csv", "t.csv", "t.parquet"]
 
 
+@pytest.mark.parametrize("held", [0, 3000])
 @pytest.mark.parametrize("fails", ["open", "write", "flush"])
-def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(folder, monkeypatch, fails):
+def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(folder, monkeypatch, fails, held):
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
     command = ["embed", "t.csv", "--label", "name", "--landmarks", "9", "-o"]
     assert main([*command, "plain.csv"]) == 0
@@ -341,6 +345,8 @@ def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(fold
             raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(tables, "SMALL", 0)
+    monkeypatch.setattr(spool, "HELD", held)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
     monkeypatch.setattr(spool.tempfile, "TemporaryFile", Full)
     assert main([*command, "o.csv"]) == 0
     assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("plain.csv").read_bytes()
@@ -350,6 +356,7 @@ def test_a_reading_that_is_broken_off_ends_its_thread_and_leaves_nothing(folder,
     folder.joinpath("t.csv").write_bytes(encoded(lines(np.tile(X, (50, 1)))))
     monkeypatch.setattr(tables, "SMALL", 0)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
+    monkeypatch.setattr(spool, "HELD", 0)
     for full in (False, True):
         if full:
             monkeypatch.setattr(spool.Shelf, "keep", lambda *args: False)
@@ -417,6 +424,21 @@ def test_a_small_file_needs_no_other_library(folder):
     loaded = done.stdout.split()
     assert loaded[-1] == "False"
     assert not {"matplotlib", "pyarrow", "orjson", "pandas"} & set(loaded)
+
+
+def test_what_the_command_does_without_is_there_for_others(folder):
+    folder.joinpath("t.csv").write_bytes(encoded(lines(X)))
+    script = (
+        "import sys; from driftmap.cli import lean, main; main(['embed', 't.csv', '-o', 'o.csv']);"
+        "print(*(name for name in (*lean.LATER, 'pandas') if name in sys.modules), 'loaded');"
+        "import numpy, pandas, scipy.spatial.transform, scipy.stats; from sklearn.preprocessing import StandardScaler;"
+        "print(numpy.f2py.__file__ is not None, scipy.spatial.transform.Rotation.__name__, scipy.stats.norm.cdf(0));"
+        "frame = pandas.DataFrame({'a': [1.0, 3.0]});"
+        "print(StandardScaler().set_output(transform='pandas').fit_transform(frame)['a'].tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["loaded", "True Rotation 0.5", "[-1.0, 1.0]"]
 
 
 def test_options_name_what_the_library_has():

@@ -190,9 +190,12 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Feature names and their number, as scikit-learn keeps them; objects and distances have none."""
         if self.metric == "precomputed" or (hasattr(X, "shape") and len(X.shape) != 2):
             return  # told to the user where the rows are checked
-        named = hasattr(self, "feature_names_in_")
-        if not (reset or named) and checks.is_plain(X) and X.shape[1] == self.n_features_in_:
-            return  # as nearly always; the way through scikit-learn takes longer than to learn a point
+        if checks.is_plain(X) and not hasattr(self, "feature_names_in_"):
+            # As nearly always; the way through scikit-learn takes longer than to learn a point.
+            if reset:
+                self.n_features_in_ = X.shape[1]
+            if X.shape[1] == self.n_features_in_:
+                return
         if hasattr(X, "shape"):
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset and not callable(self.metric):

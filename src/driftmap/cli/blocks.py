@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from driftmap.cli.tables import LARGEST, Array, Position
+from driftmap.cli.tables import Array, Position, usable
 
 SIZE = 2**22
 """Bytes parsed at a time."""
@@ -99,11 +99,6 @@ def is_plain(block: bytes) -> bool:
         except UnicodeDecodeError:
             return False
     return True
-
-
-def usable(features: Array) -> bool:
-    """Whether all numbers can be used; in this form NaN fails too."""
-    return bool(features.min() >= -LARGEST and features.max() <= LARGEST)
 
 
 class CSVBlocks:

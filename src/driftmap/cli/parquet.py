@@ -15,6 +15,8 @@ from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, se
 
 GROUP = 2**16
 """Rows that are written as one group."""
+AT_ONCE = 4
+"""Chunks that are read at a time."""
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -62,7 +64,8 @@ class ParquetTable:
         """All rows from the first, or from a place where an earlier reading was, ``rows`` at a time."""
         asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
         total, first = self._file.metadata.num_rows, 0
-        batches = self._file.iter_batches(batch_size=rows, columns=asked)
+        # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
+        batches = self._file.iter_batches(batch_size=AT_ONCE * rows, columns=asked)
         while True:
             try:
                 batch = next(batches, None)
@@ -70,13 +73,18 @@ class ParquetTable:
                 raise UserError(f"{self.name} is damaged: {one_line(error)}") from error
             if batch is None:
                 return
-            if start is not None and first < start.rows:
+            if start is not None and first + batch.num_rows <= start.rows:
                 first += batch.num_rows
                 continue
             features = np.column_stack([self._numbers(batch.column(name), name, first) for name in self.columns])
             check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
-            first = self._given = first + len(features)
-            yield Chunk(features, self._labels(batch), first / total)
+            labels = self._labels(batch)
+            skipped = 0 if start is None else max(0, start.rows - first)
+            for a in range(skipped, len(features), rows):
+                some = slice(a, a + rows)
+                self._given = first + min(a + rows, len(features))
+                yield Chunk(features[some], None if labels is None else labels[some], self._given / total)
+            first += len(features)
 
     def position(self) -> Position:
         """The place after the last chunk that was given out."""
@@ -88,7 +96,12 @@ class ParquetTable:
             raise UserError(f"{self.name}, row {row}, column {name!r} is empty; fill or drop such rows first")
         if self._pa.types.is_boolean(column.type):
             column = column.cast(self._pa.uint8())
-        return np.asarray(column.cast(self._pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+        return self._doubles(column)
+
+    def _doubles(self, column: Any) -> Array:
+        if not self._pa.types.is_float64(column.type):
+            column = column.cast(self._pa.float64(), safe=False)
+        return np.asarray(column.to_numpy(zero_copy_only=False))
 
     def _labels(self, batch: Any) -> list[str] | Array | None:
         if self.label is None:
@@ -96,7 +109,7 @@ class ParquetTable:
         column = batch.column(self.label)
         types = self._pa.types
         if (types.is_integer(column.type) or types.is_floating(column.type)) and not column.null_count:
-            return np.asarray(column.cast(self._pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+            return self._doubles(column)
         if types.is_timestamp(column.type):  # finer than Python's datetime, which a label does not need
             column = column.cast(self._pa.timestamp("us", tz=column.type.tz), safe=False)
         return ["" if value is None else str(value) for value in column.to_pylist()]

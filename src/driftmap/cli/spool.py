@@ -1,6 +1,7 @@
-"""A table that is parsed only once: a thread reads it from the moment it is opened, and its rows wait in a file.
+"""A table that is parsed only once: a thread reads it from the moment it is opened, and its rows wait.
 
-So reading never waits for those who use the rows, and rows that wait need no memory.
+The first of them wait in memory, all others in a file. So reading never waits for those who use the rows, and memory
+does not grow with the table.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -24,6 +26,8 @@ HEAD = struct.Struct("<qqqd")
 NO_LABELS, TEXTS, NUMBERS = range(3)
 FEW = 2
 """Chunks that may wait in memory, where they cannot be written."""
+HELD = 2**26
+"""Bytes of the first chunks, which are kept in memory as they are."""
 
 
 class Spool:
@@ -109,18 +113,17 @@ class Reading:
     def chunks(self) -> Generator[Chunk]:
         """All chunks from the first, each as soon as it is there."""
         self._begun = True
-        place = 0
+        number = 0
         while True:
             with self._change:
-                self._change.wait_for(lambda at=place: self._ended or self._waiting or at < self._shelf.end)  # type: ignore[misc]
-                on_shelf = place < self._shelf.end
+                self._change.wait_for(lambda n=number: self._ended or self._waiting or n < len(self._shelf))  # type: ignore[misc]
+                on_shelf = number < len(self._shelf)
                 if not on_shelf and not self._waiting:
                     break
                 chunk = None if on_shelf else self._waiting.popleft()
                 self._change.notify_all()
-            if chunk is None:
-                chunk, place = self._shelf.get(place)
-            yield chunk
+            yield self._shelf.get(number) if chunk is None else chunk
+            number += on_shelf
         if self._error is not None:
             raise self._error
 
@@ -134,41 +137,54 @@ class Reading:
 
 
 class Shelf:
-    """A temporary file of chunks, one behind the other."""
+    """Chunks in the order in which they come: the first in memory, all others in a temporary file."""
 
     def __init__(self, folder: Path | None, width: int) -> None:
-        self._width = width
-        self.end = 0
-        """Bytes that can be read."""
-        self._full, self._lock = False, Lock()
+        self._folder, self._width, self._free = folder, width, HELD
+        self._chunks: list[Chunk | int] = []
+        """Each chunk, or its place in the file."""
+        self._end, self._full, self._lock = 0, False, Lock()
         self._file: IO[bytes] | None = None
-        with contextlib.suppress(OSError):
-            # It has no name, so nothing is left behind however the run ends.
-            self._file = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115
+
+    def __len__(self) -> int:
+        return len(self._chunks)
 
     def keep(self, chunk: Chunk) -> bool:
         """Add a chunk; false where that is not possible, from then on."""
-        if self._file is None or self._full:
-            return False
+        self._free -= _size(chunk)
+        if self._free >= 0:
+            self._chunks.append(chunk)
+        else:
+            self._free = -1
+            self._full = self._full or not self._write(chunk)
+        return not self._full
+
+    def _write(self, chunk: Chunk) -> bool:
         features, labels, fraction = chunk
         kind = NO_LABELS if labels is None else TEXTS if isinstance(labels, list) else NUMBERS
         text = labels.tobytes() if isinstance(labels, np.ndarray) else json.dumps(labels).encode()
         head = HEAD.pack(len(features), kind, len(text), np.nan if fraction is None else fraction)
         try:
             with self._lock:
-                self._file.seek(self.end)
+                if self._file is None:
+                    # It has no name, so nothing is left behind however the run ends.
+                    self._file = tempfile.TemporaryFile(dir=self._folder, prefix="driftmap-")  # noqa: SIM115
+                self._file.seek(self._end)
                 self._file.write(head)
                 self._file.write(np.ascontiguousarray(features).data)
                 self._file.write(text)
                 self._file.flush()
         except OSError:
-            self._full = True
             return False
-        self.end += len(head) + features.nbytes + len(text)
+        self._chunks.append(self._end)
+        self._end += len(head) + features.nbytes + len(text)
         return True
 
-    def get(self, place: int) -> tuple[Chunk, int]:
-        """The chunk at a place, and the place behind it; another thread may be adding others."""
+    def get(self, number: int) -> Chunk:
+        """One of the chunks; another thread may be adding others."""
+        place = self._chunks[number]
+        if isinstance(place, Chunk):
+            return place
         assert self._file is not None
         with self._lock:
             self._file.seek(place)
@@ -176,12 +192,18 @@ class Shelf:
             features: Array = np.empty((rows, self._width))
             self._file.readinto(features.data)  # type: ignore[attr-defined]
             text = self._file.read(length)
-            place = self._file.tell()
         labels = np.frombuffer(text) if kind == NUMBERS else json.loads(text)
-        return Chunk(features, labels, None if np.isnan(fraction) else fraction), place
+        return Chunk(features, labels, None if np.isnan(fraction) else fraction)
 
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # of a full disk
                 self._file.close()
+
+
+def _size(chunk: Chunk) -> int:
+    """The bytes that a chunk needs, or some more."""
+    features, labels, _ = chunk
+    texts = sum(map(sys.getsizeof, labels)) if isinstance(labels, list) else 0
+    return features.nbytes + 8 * len(features) + texts

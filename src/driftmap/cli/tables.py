@@ -160,13 +160,16 @@ def numbered(n: int) -> list[str]:
     return [str(i) for i in range(1, n + 1)]
 
 
+def usable(features: Array) -> bool:
+    """Whether all numbers can be used; in this form NaN fails too."""
+    return features.size == 0 or bool(features.min() >= -LARGEST and features.max() <= LARGEST)
+
+
 def check_finite(features: Array, columns: Sequence[str], place: Callable[[int], str]) -> Array:
     """The features, or an error that names the first cell that is no usable number; ``place`` names a row."""
-    with np.errstate(invalid="ignore"):
-        good = np.abs(features) <= LARGEST
-    if good.all():
+    if usable(features):
         return features
-    row, column = (int(i) for i in np.argwhere(~good)[0])
+    row, column = (int(i) for i in np.argwhere(~(np.abs(features) <= LARGEST))[0])
     raise UserError(unusable(f"{place(row)}, column {columns[column]!r}", float(features[row, column])))
 
 
