@@ -58,7 +58,6 @@ def main(dtype: str) -> None:
     """Compile what replaces landmarks and makes room, for points of this precision."""
     import numpy as np
 
-    from driftmap._kernels.boxes import remember_all
     from driftmap._kernels.cells import positions
     from driftmap._kernels.replace import admit_tight
     from driftmap._kernels.witnesses import merge_cell, merge_costs
@@ -73,4 +72,3 @@ def main(dtype: str) -> None:
     merge_costs(X, nothing, nothing, np.empty(0), nothing, state.witnesses)
     merge_cell(X, nothing, nothing, np.empty(0), 1.0, state.witnesses, gone)
     positions(state.chain, state.cells, 0)
-    remember_all(X, 1, 1.0, state.boxes)

@@ -119,7 +119,7 @@ def guess(batch, i, count, X, steps, boxes, resolution, guesses, at):
         for way in range(WAYS):
             one.there[way] = boxes[one.box + way]
         one.row = boxes[one.box]
-        one.gap = quick_distance(batch, i + k, X, max(one.row, 0))
+        one.gap = quick_distance(batch, i + k, X, one.row if one.row >= 0 else 0)
     for k in range(count):
         one = guesses[at + k]
         way = 1

@@ -150,7 +150,7 @@ def between_slots(X, cells, slot):
     return out
 
 
-@jit
+@jit_inner
 def enter(X, records, chain, cells, point):
     """Make a stored point a landmark: it competes for all points that the triangle inequality leaves in question."""
     newcomer = 0

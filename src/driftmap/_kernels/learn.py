@@ -38,7 +38,7 @@ def put(n, m, d1, slot, d2, second_slot, records, chain, cells):
 @jit
 def advance(
     batch, i, stop, first, X, n, limit, radius, resolution, calm, records, chain, cells, witnesses, boxes, found, known,
-    guesses, guessed, until,
+    guesses, guessed, until, slots, columns, distances,
 ):  # fmt: skip
     """Take in rows of a batch from i on, up to and with the first uncovered one.
 
@@ -48,9 +48,7 @@ def advance(
     were. Returns the rows that are done, the number of stored points, whether the last row is uncovered, and how many
     rows joined a witness of their boxes.
     """
-    slots, distances = np.empty(len(cells), np.int64), np.empty(len(cells))
-    columns, m = np.empty((X.shape[1], len(cells))), -1
-    steps = steps_to_unit(resolution)
+    m, steps = -1, steps_to_unit(resolution)
     start, begun, compared, hits = i, i, 0, 0
     while i < stop:
         if witnesses is not None and steps > 0:

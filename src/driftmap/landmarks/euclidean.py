@@ -63,6 +63,7 @@ class EuclideanLearner:
         self.found = np.empty(ROWS, scan.FOUND)
         self.room: dict[str, Any] = {}
         self.scanner: Scanner | None = None
+        self.scratch: tuple[NDArray[Any], ...] | None = None
 
     def learn(self, batch: Array, times: Array | None = None) -> None:
         """Take in further arrivals."""
@@ -124,10 +125,17 @@ class EuclideanLearner:
         done, n, uncovered, hits = advance(
             batch, i, stop, state.seen - i, self.space.rows, state.n, limit, state.radius, self._resolution(), calm,
             state.records, state.chain, state.cells, state.witnesses, state.boxes, self.found, known,
-            threads.guesses, threads.guessed, threads.until,
+            threads.guesses, threads.guessed, threads.until, *self._scratch(batch.shape[1]),
         )  # fmt: skip
         state.seen, state.n, self.space.n = state.seen + done - i, n, n
         return done, uncovered, hits
+
+    def _scratch(self, d: int) -> tuple[NDArray[Any], ...]:
+        """Working memory: landmarks in order of arrival, as slots and as columns, and distances to them."""
+        if self.scratch is None:
+            m = len(self.state.cells)
+            self.scratch = np.empty(m, np.int64), np.empty((d, m)), np.empty(m)
+        return self.scratch
 
     def _admit(self) -> Event:
         """Let the last arrival, which is uncovered, change the landmarks."""
