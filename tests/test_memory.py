@@ -217,6 +217,8 @@ def test_threads_change_nothing(jobs, kind, seed, d):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "LEAST", 16)  # so few rows are not worth a thread otherwise
         patch.setattr(threads, "PART", 16 * X[0].nbytes)
+        patch.setattr(threads, "WIDE", 0)
+        patch.setattr(threads, "CALM", 0.0)
         many = OnlineLandmarks(4, memory=64, n_jobs=jobs).partial_fit(X)
     assert state_of(many) == state_of(OnlineLandmarks(4, memory=64).partial_fit(X))
 

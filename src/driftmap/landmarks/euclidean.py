@@ -103,7 +103,8 @@ class EuclideanLearner:
         """Take in arrivals; returns how many of the batch are done, and whether the last of them is uncovered."""
         while True:
             stop = self.threads.look(batch, i, self.space.rows, self._resolution(), self.state.boxes)
-            done, uncovered, _ = self._advance(batch, i, stop, limit, calm)
+            done, uncovered, hits = self._advance(batch, i, stop, limit, calm)
+            self.threads.note(hits, done - i)
             if uncovered or i < done < stop or done == len(batch):
                 return done, uncovered
             if done == i:

@@ -19,10 +19,14 @@ from driftmap._kernels.boxes import AHEAD, GUESS, look_ahead
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-PART = 2**21
+WIDE = 256
+"""Bytes of a row from which on it is worth while to look ahead."""
+PART = 2**22
 """Bytes of a batch that are looked at together: enough to be worth a thread, few enough to be up to date."""
-LEAST, MOST = 512, 2**15
-"""Rows that are looked at together."""
+LEAST = 512
+"""Rows that are looked at together, at least."""
+CALM = 0.95
+"""The share of arrivals that must have joined a witness of their boxes, before the next are looked at ahead."""
 
 
 class Threads:
@@ -34,13 +38,14 @@ class Threads:
         self.guesses, self.rows = np.empty(AHEAD, GUESS), AHEAD
         self.guessed = self.until = 0
         """Rows of the batch for which the guesses are."""
+        self.calm = False
 
     @contextlib.contextmanager
     def at_work(self, batch: NDArray[np.floating]) -> Iterator[None]:
         """While this batch is learnt, there are threads, if it is worth it."""
         self.forget()
-        rows = min(max(PART // batch[0].nbytes, LEAST), MOST)
-        if self.jobs == 1 or len(batch) < 2 * rows:
+        rows = max(PART // batch[0].nbytes, LEAST)
+        if self.jobs == 1 or batch[0].nbytes < WIDE or len(batch) < 2 * rows:
             yield
             return
         if self.rows < rows:
@@ -63,6 +68,8 @@ class Threads:
             return self.until
         if self.pool is None or resolution <= 0 or len(batch) - i < LEAST:
             return len(batch)
+        if not self.calm:
+            return min(i + self.rows, len(batch))
         self.guessed, self.until = i, min(i + self.rows, len(batch))
         cuts = np.linspace(i, self.until, self.jobs + 1).astype(np.int64).tolist()
         self.share(
@@ -70,6 +77,10 @@ class Threads:
             range(self.jobs),
         )
         return self.until
+
+    def note(self, hits: int, count: int) -> None:
+        """Take note of how many of the last arrivals joined a witness of their boxes."""
+        self.calm = hits >= CALM * count
 
     def share(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Do the work for all items, and return the results in their order."""
