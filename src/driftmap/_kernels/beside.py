@@ -60,7 +60,7 @@ def main(dtype: str) -> None:
 
     from driftmap._kernels.cells import positions
     from driftmap._kernels.replace import admit_tight
-    from driftmap._kernels.witnesses import merge_cell, merge_costs
+    from driftmap._kernels.witnesses import merge_cells, merge_costs
     from driftmap.state import StreamState
 
     gc.disable()
@@ -69,6 +69,6 @@ def main(dtype: str) -> None:
     state.cells["landmark"][0] = 0
     admit_tight(X, 1, state.radius, state.records, state.chain, state.cells, 0)
     nothing, gone = np.empty(0, np.int64), np.zeros(1, np.bool_)
-    merge_costs(X, nothing, nothing, np.empty(0), nothing, state.witnesses)
-    merge_cell(X, nothing, nothing, np.empty(0), 1.0, state.witnesses, gone)
+    merge_costs(X, nothing, nothing, nothing, np.empty(0), nothing, state.witnesses)
+    merge_cells(X, nothing, nothing, nothing, np.empty(0), 0, 0, 1.0, state.witnesses, gone)
     positions(state.chain, state.cells, 0)

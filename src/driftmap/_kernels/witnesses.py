@@ -71,18 +71,18 @@ def store(batch, i, first, X, n, witnesses, now):
 
 
 @jit
-def merge_costs(X, rows, groups, to_landmark, some, witnesses):
-    """For some points of a cell, the least resolution at which they could merge into an earlier one of their group.
+def merge_costs(X, rows, starts, groups, to_landmark, some, witnesses):
+    """For some points, the least resolution at which they could merge into an earlier one of their cell and group.
 
-    Points are in order of ``to_landmark``, their distances to the landmark: by the triangle inequality, none is nearer
-    to another than these differ.
+    Points come cell by cell; ``starts`` says where that of each begins. In a cell they are in order of ``to_landmark``,
+    their distances to the landmark: by the triangle inequality, none is nearer to another than these differ.
     """
     out = np.empty(len(some))
     for k in range(len(some)):
         j = some[k]
         least, apart = np.inf, np.inf
         i = j - 1
-        while i >= 0 and to_landmark[j] - to_landmark[i] <= apart:
+        while i >= starts[j] and to_landmark[j] - to_landmark[i] <= apart:
             if groups[i] == groups[j]:
                 t = squared_within(X, rows[j], X, rows[i], least)
                 if t < least:
@@ -93,15 +93,17 @@ def merge_costs(X, rows, groups, to_landmark, some, witnesses):
 
 
 @jit
-def merge_cell(X, rows, groups, to_landmark, resolution, witnesses, gone):
-    """Merge points of a cell, in order of their distances to the landmark.
+def merge_cells(X, rows, starts, groups, to_landmark, first, last, resolution, witnesses, gone):
+    """Merge points from ``first`` to ``last``, some whole cells, in order of their distances to the landmark.
 
-    Each merges into the last that is left, near enough and of its group. The first, the landmark, stays.
+    Each merges into the last that is left of its cell, near enough and of its group. The landmarks stay.
     """
-    kept = np.empty(len(rows), np.int64)
+    kept = np.empty(last - first, np.int64)
     count = 0
     limit, apart = max(resolution * resolution * SLACK, TINY), max(resolution * SLACK, np.sqrt(TINY))
-    for j in range(len(rows)):
+    for j in range(first, last):
+        if j == starts[j]:
+            count = 0
         witness = witnesses[rows[j]]
         i = count - 1
         while i >= 0 and to_landmark[j] - to_landmark[kept[i]] <= apart:

@@ -10,7 +10,8 @@ landmark is a witness that never merges into another, so merging changes neither
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from driftmap._kernels.boxes import remember_all
 from driftmap._kernels.cells import positions
-from driftmap._kernels.witnesses import GENERATIONS, merge_cell, merge_costs, weights_at
+from driftmap._kernels.witnesses import GENERATIONS, merge_cells, merge_costs, weights_at
 from driftmap.metrics import EuclideanSpace, Space
 from driftmap.state import StreamState
 
@@ -27,6 +28,9 @@ Ids = NDArray[np.int64]
 
 SAMPLE = 1024
 """Witnesses by which a new resolution is chosen, evenly spread over the cells."""
+
+PARTS = 8
+"""Parts into which making room is divided, for threads."""
 
 RELAXED = 0.8
 """By this much the resolution becomes finer where forgetting has left half of the memory free."""
@@ -73,7 +77,7 @@ class Memory:
         if state.remembered() >= self.limit:
             while (before := state.remembered()) > self.limit - self.limit // 8:
                 self._age()
-                cells = self._cells()
+                cells = Cells(self)
                 self._raise_resolution(cells, share)
                 self._retain(self._merge(cells, share) | self._forgotten())
                 if state.remembered() == before:  # distances so small that they have lost their digits
@@ -136,28 +140,25 @@ class Memory:
             self._known = resolution, self.space.comparable(resolution) if resolution >= 0 else -1.0
         return self._known[1]
 
-    def _cells(self) -> list[Cell]:
-        """The cells, by slot."""
-        return [Cell(self, int(slot)) for slot in np.flatnonzero(self.state.cells["size"])]
+    def records(self) -> tuple[Ids, NDArray[Any]]:
+        """The slots and records of all stored points, cell by cell."""
+        state = self.state
+        where = [positions(state.chain, state.cells, slot) for slot in range(len(state.cells))]
+        slots = np.repeat(np.arange(len(where)), [len(part) for part in where])
+        return slots, state.records[np.concatenate(where)]
 
-    def _raise_resolution(self, cells: list[Cell], share: Share) -> None:
+    def _raise_resolution(self, cells: Cells, share: Share) -> None:
         """Raise it so far that about half of the witnesses could merge into an earlier one of their cell."""
-        ends = np.cumsum([len(cell.rows) - 1 for cell in cells])  # all but the landmarks, one cell after the other
-        sample = np.arange(0, ends[-1], -(-ends[-1] // SAMPLE))
-        parts = np.split(sample, np.searchsorted(sample, ends[:-1]))
-        costs = np.concatenate(
-            share(
-                lambda k: cells[k].merge_costs(parts[k] - ends[k] + len(cells[k].rows)),
-                range(len(cells)),
-            )
-        )
+        others = np.flatnonzero(cells.starts != np.arange(len(cells.rows)))  # all but the landmarks
+        sample = others[:: -(-len(others) // SAMPLE)].copy()
+        costs = np.concatenate(share(cells.merge_costs, np.array_split(sample, PARTS)))
         costs = np.sort(costs[costs < np.inf])
         self.state.resolution = max(self.state.resolution, float(costs[len(costs) // 2]))
 
-    def _merge(self, cells: list[Cell], share: Share) -> NDArray[np.bool_]:
+    def _merge(self, cells: Cells, share: Share) -> NDArray[np.bool_]:
         """Merge witnesses within their cells; returns which of the stored points are gone."""
         gone = np.zeros(self.state.n, np.bool_)
-        share(lambda cell: cell.merge(self.state.resolution, gone), cells)
+        share(lambda part: cells.merge(part[0], part[1], self.state.resolution, gone), cells.parts())
         return gone
 
     def _retain(self, gone: NDArray[np.bool_]) -> None:
@@ -166,9 +167,7 @@ class Memory:
         assert state.witnesses is not None
         ids = np.flatnonzero(~gone)
         renumbered = np.cumsum(~gone) - 1
-        where = [positions(state.chain, state.cells, slot) for slot in range(len(state.cells))]
-        slots = np.repeat(np.arange(len(where)), [len(part) for part in where])
-        records = state.records[np.concatenate(where)]
+        slots, records = self.records()
         stay = ~gone[records["row"]]
         slots, records = slots[stay], records[stay]
         records["row"] = renumbered[records["row"]]
@@ -182,38 +181,51 @@ class Memory:
             remember_all(self.space.rows, state.n, self.comparable(), state.boxes)
 
 
-class Cell:
-    """The witnesses of one cell, in order of their distances to the landmark, which is the first."""
+class Cells:
+    """The witnesses of all cells, one cell after the other; in each in order of their distances to its landmark.
 
-    def __init__(self, memory: Memory, slot: int) -> None:
+    The landmark is the first. ``starts`` says where the cell of each witness begins.
+    """
+
+    def __init__(self, memory: Memory) -> None:
         space, state = memory.space, memory.state
         assert state.witnesses is not None
         self.space, self.witnesses = space, state.witnesses
-        records = state.records[positions(state.chain, state.cells, slot)]
+        slots, records = memory.records()
         to_landmark = space.true_all(records["nearest"])
-        order = np.lexsort((records["row"] != state.cells["landmark"][slot], to_landmark))
+        order = np.lexsort((records["row"] != state.cells["landmark"][slots], to_landmark, slots))
         self.rows, self.to_landmark = records["row"][order].astype(np.int64), to_landmark[order]
+        self.starts = np.searchsorted(slots, slots)
         self.groups = memory.generations(self.rows)
+
+    def parts(self) -> list[tuple[int, int]]:
+        """Where some parts of about the same size begin and end, whole cells each."""
+        cuts = np.linspace(0, len(self.rows), PARTS + 1)[1:-1].astype(np.int64)
+        ends = [0, *self.starts[cuts].tolist(), len(self.rows)]
+        return list(pairwise(ends))
 
     def merge_costs(self, some: Ids) -> Array:
         """For some witnesses, the least resolution at which they could merge into an earlier one."""
         if isinstance(self.space, EuclideanSpace):
-            return merge_costs(self.space.rows, self.rows, self.groups, self.to_landmark, some, self.witnesses)
-        earlier = [self.rows[:j][self.groups[:j] == self.groups[j]] for j in some]
-        least = [
-            self._distances(self.rows[j], others).min(initial=np.inf) for j, others in zip(some, earlier, strict=True)
-        ]
+            return merge_costs(
+                self.space.rows, self.rows, self.starts, self.groups, self.to_landmark, some, self.witnesses
+            )
+        least = [self._distances(j, self._of_group(j, range(self.starts[j], j))).min(initial=np.inf) for j in some]
         return np.array(least, float) + self.witnesses["spread"][self.rows[some]]
 
-    def merge(self, resolution: float, gone: NDArray[np.bool_]) -> None:
-        """Merge each witness into the last that is left and near enough; the first of all stays."""
+    def merge(self, first: int, last: int, resolution: float, gone: NDArray[np.bool_]) -> None:
+        """Merge each witness of some cells into the last that is left and near enough; landmarks stay."""
         if isinstance(self.space, EuclideanSpace):
-            merge_cell(self.space.rows, self.rows, self.groups, self.to_landmark, resolution, self.witnesses, gone)
+            merge_cells(
+                self.space.rows, self.rows, self.starts, self.groups, self.to_landmark, first, last, resolution,
+                self.witnesses, gone,
+            )  # fmt: skip
             return
         kept: list[int] = []
-        for j, row in enumerate(self.rows):
-            there = [k for k in kept if self.groups[k] == self.groups[j]]
-            distances = self._distances(row, self.rows[there])
+        for j in range(first, last):
+            kept = [] if self.starts[j] == j else kept
+            there, row = self._of_group(j, kept), self.rows[j]
+            distances = self._distances(j, there)
             spread = self.witnesses["spread"][row]
             near = np.flatnonzero(distances + spread <= resolution)
             if not len(near):
@@ -224,5 +236,8 @@ class Cell:
             other["spread"] = max(other["spread"][0], distances[near[-1]] + spread)
             gone[row] = True
 
-    def _distances(self, row: int, others: Ids) -> Array:
-        return self.space.true_all(self.space.pairs(np.array([row]), others))[0]
+    def _of_group(self, j: int, others: Iterable[int]) -> list[int]:
+        return [i for i in others if self.groups[i] == self.groups[j]]
+
+    def _distances(self, j: int, others: list[int]) -> Array:
+        return self.space.true_all(self.space.pairs(self.rows[j : j + 1], self.rows[others]))[0]
