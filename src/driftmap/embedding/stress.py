@@ -7,15 +7,14 @@ Classical MDS fits inner products; this fits the distances themselves, the measu
 
 from __future__ import annotations
 
-import functools
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from threadpoolctl import ThreadpoolController
 
 from driftmap import checks
+from driftmap.blas import one_thread
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.fixed import FixedPoints, StressRows, aligned, arrange, padded
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
@@ -118,7 +117,7 @@ class LandmarkStress:
         landmarks = np.ascontiguousarray(distances, dtype=np.float64)
         masses = check_masses(masses, len(landmarks))
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
-        with _threads().limit(limits=1, user_api="blas"):
+        with one_thread():
             if anchors is None:
                 self._inference = None
                 self._fit(landmarks, masses, start)
@@ -218,12 +217,6 @@ class LandmarkStress:
             raise ValueError(f"start must have shape {(n, self.n_components)}, got {start.shape}")
         extents = np.linalg.svd((start - self._weights @ start) * np.sqrt(self._weights)[:, None], compute_uv=False)
         return self.n_dimensions_ == self.n_components and bool(extents[-1] > FLAT * extents[0])
-
-
-@functools.cache
-def _threads() -> ThreadpoolController:
-    """What tells libraries how many threads to use; to find these takes longer than many a fit."""
-    return ThreadpoolController()
 
 
 def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> float:

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels.boxes import AHEAD, GUESS, look_ahead
+from driftmap.blas import one_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WIDE = 256
 """Bytes of a row from which on it is worth while to look ahead."""
-PART = 2**22
+PART = 2**23
 """Bytes of a batch that are looked at together: enough to be worth a thread, few enough to be up to date."""
 LEAST = 512
 """Rows that are looked at together, at least."""
@@ -50,7 +51,8 @@ class Threads:
             return
         if self.rows < rows:
             self.guesses, self.rows = np.empty(rows, GUESS), rows
-        with ThreadPoolExecutor(self.jobs - 1) as self.pool:
+        # BLAS has threads of its own, which wait for their next product so busily that they would be in the way
+        with one_thread(), ThreadPoolExecutor(self.jobs - 1) as self.pool:
             try:
                 yield
             finally:
