@@ -231,11 +231,12 @@ SINGLE = HOW | {"all": {"memory": None}, "paper": {"rule": "paper"}}
     kind=st.sampled_from(KINDS),
     seed=st.integers(0, 2**32 - 1),
     d=st.sampled_from(WIDTHS),
+    scale=st.sampled_from([1.0, 1e-22, 1e17]),  # squares are beyond what single precision can hold
     cuts=st.lists(st.integers(1, 399), max_size=3),
 )
 @few
-def test_single_precision_is_learnt_as_its_values(how, kind, seed, d, cuts, tmp_path_factory):
-    X = make(kind, 400, d, seed).astype(np.float32)
+def test_single_precision_is_learnt_as_its_values(how, kind, seed, d, scale, cuts, tmp_path_factory):
+    X = (make(kind, 400, d, seed) * scale).astype(np.float32)
     double = OnlineLandmarks(4, **SINGLE[how]).partial_fit(X.astype(np.float64))
     single, path = OnlineLandmarks(4, **SINGLE[how]), tmp_path_factory.mktemp("saved") / "landmarks.ckpt"
     parts = np.split(X, sorted(set(cuts)))

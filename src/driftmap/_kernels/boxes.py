@@ -7,7 +7,7 @@ have joined. The guess costs next to nothing, and whether such a witness is near
 import numpy as np
 
 from driftmap._kernels.compiler import jit, jit_inlined, jit_inner, jit_once
-from driftmap._kernels.distances import SLACK, TINY, quick_distance, squared_distance
+from driftmap._kernels.distances import TINY, quick_distance, slack_of, squared_distance
 
 SUMS = 4
 """Signed sums of coordinates by which points are sorted into boxes."""
@@ -88,14 +88,15 @@ def large_box(sums, steps, grid, boxes):
 @jit_inlined
 def near_enough(A, i, X, row, gap, resolution, witnesses):
     """Let row i of A join a witness if that is within the resolution; returns whether it is."""
-    if gap * SLACK > resolution:
-        if gap > resolution * SLACK:
+    slack = slack_of(A)
+    if gap * slack > resolution:
+        if gap > resolution * slack:
             return False
         gap = squared_distance(A, i, X, row)  # here the last digits count
         if gap > resolution:
             return False
     witness = witnesses[row]
-    if gap * SLACK > witness.spread * witness.spread:
+    if gap * slack > witness.spread * witness.spread:
         witness.spread = max(witness.spread, np.sqrt(squared_distance(A, i, X, row)))
     witness.weight += 1.0
     return True
@@ -123,7 +124,7 @@ def guess(batch, i, count, X, steps, boxes, resolution, guesses, at):
     for k in range(count):
         one = guesses[at + k]
         way = 1
-        while one.gap > resolution * SLACK and way < WAYS and one.there[way] >= 0:
+        while one.gap > resolution * slack_of(batch) and way < WAYS and one.there[way] >= 0:
             one.row = one.there[way]
             one.gap = quick_distance(batch, i + k, X, one.row)
             way += 1
@@ -182,7 +183,7 @@ def rejoin_all(batch, i, stop, X, steps, boxes, resolution, witnesses, guesses, 
                 known &= boxes[one.box + way] == one.there[way]
             if known and near_enough(batch, i + k, X, one.row, one.gap, resolution, witnesses):
                 continue
-            tried = WAYS if known and one.gap > resolution * SLACK else 0
+            tried = WAYS if known and one.gap > resolution * slack_of(batch) else 0
             if not rejoin(batch, i + k, X, one.box, tried, steps, boxes, resolution, witnesses):
                 return i + k
         i += count

@@ -8,6 +8,7 @@ from driftmap._kernels.distances import (
     TINY,
     distances_to_all,
     quick_distance,
+    slack_of,
     squared_distance,
     squared_distances,
 )
@@ -182,7 +183,7 @@ def enter(X, records, chain, cells, point):
                     and (X.shape[1] < LONG or gap <= max(SMALL, np.sqrt(record.nearest) + np.sqrt(record.second)))
                 ):
                     row = np.int64(record.row)
-                    if quick_distance(X, row, X, point) <= max(TINY, SLACK * record.second):
+                    if quick_distance(X, row, X, point) <= max(TINY, slack_of(X) * record.second):
                         column[k] = squared_distance(X, row, X, point)
                         contested |= column[k] <= record.second
                 k += 1

@@ -14,6 +14,6 @@ jit_once = numba.njit(nogil=True, inline="always", **WITHOUT_DOOR)
 # Small and called for every point: calling it, with the dozen words that an array is, would take longer than the work.
 jit_inlined = numba.njit(nogil=True, forceinline=True, **WITHOUT_DOOR)
 # Sums may be reordered where they only feed a bound with room to spare.
-REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
+REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 jit_reordered = numba.njit(cache=True, nogil=True, **REORDERED)
 jit_inlined_reordered = numba.njit(nogil=True, forceinline=True, **REORDERED, **WITHOUT_DOOR)

@@ -12,8 +12,10 @@ from driftmap._kernels.compiler import jit, jit_inlined, jit_inlined_reordered, 
 SLACK = 1.0 + 1e-9
 # Below this, squares have lost digits to underflow, and nothing is skipped on their word.
 TINY = 1e-280
-# Coordinates from which on a sum in another order is faster.
-WIDE = 12
+# Coordinates from which on a sum in another order is faster, and one in single precision, if the points are of that.
+WIDE, VERY_WIDE = 12, 64
+# Between these a sum of squares in single precision has lost nothing to underflow or overflow.
+SINGLE = (1e-30, 1e30)
 
 
 @jit_inlined
@@ -27,25 +29,37 @@ def squared_distance(A, i, B, j):
 
 
 @jit_inlined_reordered
-def reordered_distance(A, i, B, j):
-    """As :func:`squared_distance`, summed in any order."""
-    total = 0.0
+def reordered_distance(A, i, B, j, zero):
+    """As :func:`squared_distance`, summed in any order and in the precision of ``zero``, or of the points if higher."""
+    total = zero
     for k in range(A.shape[1]):
-        gap = np.float64(A[i, k]) - B[j, k]
+        gap = (A[i, k] + zero) - B[j, k]
         total += gap * gap
-    return total
+    return np.float64(total)
 
 
 @jit_inlined
 def quick_distance(A, i, B, j):
-    """As :func:`squared_distance`, but it may be off in the last digits."""
-    return squared_distance(A, i, B, j) if A.shape[1] < WIDE else reordered_distance(A, i, B, j)
+    """As :func:`squared_distance`, but it may be off by a factor of up to :func:`slack_of`."""
+    if A.shape[1] < WIDE:
+        return squared_distance(A, i, B, j)
+    if A.shape[1] >= VERY_WIDE:
+        quick = reordered_distance(A, i, B, j, A.dtype.type(0))
+        if SINGLE[0] < quick < SINGLE[1]:
+            return quick
+    return reordered_distance(A, i, B, j, 0.0)
+
+
+@jit_inlined
+def slack_of(A):
+    """By what factor :func:`quick_distance` of such points may be off: d sums in single precision, twice."""
+    return 1.0 + (A.shape[1] + 8) * 2.0**-22
 
 
 @jit_inlined
 def squared_within(A, i, B, j, limit):
     """As :func:`squared_distance` where that is at most the limit; else something larger than the limit, sooner."""
-    limit = max(limit * SLACK, TINY)
+    limit = max(limit * slack_of(A), TINY)
     if quick_distance(A, i, B, j) > limit:
         return np.inf
     return squared_distance(A, i, B, j)
