@@ -189,6 +189,7 @@ def settle_near(squared, rows, coordinates, left, tolerance):
     holds = np.empty(ABREAST, np.int64)
     for lane in range(ABREAST):
         holds[lane] = -1
+    targets[:], search[:] = 0.0, 0.0  # what stood in the memory before may be numbers that machines are slow with
     within, none, scale = tolerance / size, (NONE * tolerance) ** 2, 1.0 / (size * size)
     given, busy, n_left = 0, 0, 0
     while given < n or busy > 0:
