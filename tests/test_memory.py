@@ -585,3 +585,10 @@ def test_limits_beyond_all_bounds():
     assert comparable(OnlineLandmarks(3, memory=10**20).fit(X)) == comparable(OnlineLandmarks(3, memory=None).fit(X))
     tiny = OnlineLandmarks(3, initial_radius=1e-170, replace_on=RatioShift()).fit(X)  # its square is 0
     assert tiny.landmark_mass_.sum() == 300
+
+
+def test_double_precision_may_follow_single_where_there_is_more_room_than_needed():
+    X, how = make("stationary", 200, 3, 0).astype(np.float32), {"window": 500, "memory": None}
+    mixed = OnlineLandmarks(4, **how).partial_fit(X).partial_fit(X[:1].astype(np.float64))
+    double = OnlineLandmarks(4, **how).partial_fit(np.vstack([X, X[:1]]).astype(np.float64))
+    assert state_of(mixed) == state_of(double)

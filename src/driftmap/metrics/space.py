@@ -101,7 +101,8 @@ class Table(PlainScale):
         like = self.rows if like is None else like
         dtype = np.result_type(like, *[self.rows] * bool(self.n)) if self.single else np.dtype(np.float64)
         if n > len(self.rows) or dtype != self.rows.dtype:
-            grown = room.empty((n if n <= len(self.rows) else max(n, 2 * len(self.rows)), like.shape[1]), dtype)
+            size = len(self.rows) if n <= len(self.rows) else max(n, 2 * len(self.rows))
+            grown = room.empty((size, like.shape[1]), dtype)
             grown[: self.n] = self.rows[: self.n] if self.n else 0.0
             self.rows = grown
 
