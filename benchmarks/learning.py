@@ -5,8 +5,7 @@ stream, in one run, for few and many features and landmarks. Each stream is many
 points); where it would not fit into the machine it is a part of itself, a whole number of its weeks, again and again.
 With every point stored ("all stored", ``memory=None``, for comparison) it is that part once. One thread: BLAS is
 limited to one, and processor time is compared. All threads: there is no limit, ``n_jobs`` is -1, and the time on the
-wall is compared.
-Ratios are those of the rates, 1 being as fast as the reference.
+wall is compared. Ratios are those of the rates, 1 being as fast as the reference.
 """
 
 from __future__ import annotations

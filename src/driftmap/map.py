@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -22,6 +21,7 @@ from driftmap.landmarks import Detector, OnlineLandmarks
 from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
 from driftmap.metrics import Metric
 from driftmap.packing import Arrays, unpacked
+from driftmap.parallel import n_threads
 from driftmap.state import Event
 
 Array = NDArray[np.float64]
@@ -211,8 +211,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _place(self, X: Any, named: bool = False) -> Array:
         """Place points; ``named`` ones may come with the names of their features, which are checked."""
         queries = self._queries(X, named)
-        n_jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-        return self._present_frame().place_queries(self._selector._fitted_space(), queries, n_jobs)
+        return self._present_frame().place_queries(self._selector._fitted_space(), queries, n_threads(self.n_jobs))
 
     def trust(self, X: Any) -> Trust:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""

@@ -20,11 +20,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from driftmap.contacts import Contact, Contacts, Node, checked, read_contacts
+from driftmap.parallel import n_threads
 
 __all__ = [
     "Contacts",
@@ -249,7 +249,7 @@ def laplacian_spectra(
     snapshots = (matrix for _, matrix in network.snapshots(record))
     size = max(1, _BLOCK_BYTES // max(1, 8 * n * n))
     stacks = (np.stack(list(itertools.islice(snapshots, size))) for _ in range(0, len(times), size))
-    jobs = 1 if n_jobs is None or n > _DENSE_LIMIT else effective_n_jobs(n_jobs)
+    jobs = 1 if n > _DENSE_LIMIT else n_threads(n_jobs)
     # The library's own threads gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each
     # other.
     with threadpool_limits(1 if n <= _DENSE_LIMIT else None, user_api="blas"), ThreadPoolExecutor(jobs) as pool:

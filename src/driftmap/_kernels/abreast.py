@@ -11,21 +11,18 @@ whichever lane it is in and whatever the others hold. A lane whose point has com
 
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from driftmap._kernels.compiler import WITHOUT_DOOR
+from driftmap._kernels.compiler import jit_dividing, jit_inner_dividing
 from driftmap._kernels.lanes import LANES, total
 from driftmap._kernels.placing import FLOOR, NONE, settle_rows
 from driftmap._kernels.vectors import Matrix, spread, summed
 
 Array = NDArray[np.float64]
 
-jit: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
-jit_inner: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **WITHOUT_DOOR)
 
 ABREAST = 16
 # Rows of the fixed points, as ``settle_rows`` has them in two dimensions.
@@ -157,7 +154,7 @@ advance: Any = intrinsic(_advance)
 slope: Any = intrinsic(_slope)
 
 
-@jit_inner
+@jit_inner_dividing
 def finish(squared, row, points, search, lane, within, none, scale):
     """The last steps of a point, in double precision: whether they bring it to rest, and where."""
     x, y = np.float64(search[X, lane]), np.float64(search[Y, lane])
@@ -172,7 +169,7 @@ def finish(squared, row, points, search, lane, within, none, scale):
     return False, x, y
 
 
-@jit
+@jit_dividing
 def settle_near(squared, rows, coordinates, left, tolerance):
     """Place the rows that come to rest this way; those that do not are named in ``left`` and counted."""
     n, a = squared.shape

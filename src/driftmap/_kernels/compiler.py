@@ -17,3 +17,7 @@ jit_inlined = numba.njit(nogil=True, forceinline=True, **WITHOUT_DOOR)
 REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 jit_reordered = numba.njit(cache=True, nogil=True, **REORDERED)
 jit_inlined_reordered = numba.njit(nogil=True, forceinline=True, **REORDERED, **WITHOUT_DOOR)
+# Quotients by 0 are infinite, as in numpy: nothing has to be asked before a division.
+AS_NUMPY: dict[str, Any] = {"error_model": "numpy"}
+jit_dividing: Any = numba.njit(cache=True, nogil=True, **AS_NUMPY)
+jit_inner_dividing: Any = numba.njit(nogil=True, **AS_NUMPY, **WITHOUT_DOOR)

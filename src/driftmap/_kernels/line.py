@@ -3,16 +3,12 @@
 The loss of a position y is the sum over fixed points p of ``weight * (distance - |y - p|)^2``.
 """
 
-import numba
 import numpy as np
 
-from driftmap._kernels.compiler import WITHOUT_DOOR
-
-jit = numba.njit(cache=True, nogil=True, error_model="numpy")
-jit_inner = numba.njit(cache=True, nogil=True, error_model="numpy", **WITHOUT_DOOR)
+from driftmap._kernels.compiler import jit_dividing, jit_inner_dividing
 
 
-@jit_inner
+@jit_inner_dividing
 def best_on_line(points, distances, weights):
     """The position on the line with the least loss; the fixed points ascend.
 
@@ -40,7 +36,7 @@ def best_on_line(points, distances, weights):
     return best
 
 
-@jit_inner
+@jit_inner_dividing
 def loss_on_line(y, points, distances, weights):
     """The loss at y."""
     total = 0.0
@@ -50,7 +46,7 @@ def loss_on_line(y, points, distances, weights):
     return total
 
 
-@jit
+@jit_dividing
 def place_rows_on_line(squared, points, weights, order, coordinates):
     """Place points where their losses are least, given squared distances to fixed points that ``order`` sorts."""
     a = len(order)
@@ -61,7 +57,7 @@ def place_rows_on_line(squared, points, weights, order, coordinates):
         coordinates[i, 0] = best_on_line(ascending, target, weighing)
 
 
-@jit
+@jit_dividing
 def arrange_on_line(distances, weights, points, tolerance, max_iter, order):
     """Put one point after the other where its loss is least, until a sweep moves none farther than the tolerance.
 

@@ -8,15 +8,12 @@ left over has no weight), so that loops run over fixed points without a branch a
 There is one kernel and in it one place where a position is judged, since compiling takes its time for each.
 """
 
-from typing import Any
-
-import numba
 import numpy as np
 
+from driftmap._kernels.compiler import jit_dividing
 from driftmap._kernels.lanes import total
 
 # error_model: a check for division by zero would keep the loops from being vectorised
-jit: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 # A curvature that is not positive is replaced by a positive one of at least this; SMACOF's is 1.
 FLOOR = 1e-3
@@ -32,7 +29,7 @@ LAST = 30.0
 NONE = 0.1
 
 
-@jit
+@jit_dividing
 def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
     """Place points by their squared distances to the fixed points, (n, a); one row after the other.
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from driftmap import DriftMap
 from driftmap.animate import Film
@@ -34,6 +33,7 @@ from driftmap.cli.resuming import check_columns, how_to_go_on, start_job
 from driftmap.cli.stopping import Stop, Stopped
 from driftmap.cli.tables import Table, chunk_rows
 from driftmap.cli.writing import StandardOutput, Writer, new_file, new_table
+from driftmap.parallel import one_thread
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, bad: BadLines, table: Table | None) -> int:
         half_life=args.half_life,
     )
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
-    alone = threadpool_limits(limits=1, user_api="blas")
+    alone = one_thread()
     with alone, Stop(active=args.follow or args.checkpoint is not None) as stop:
         job = start_job(args, mapper, bad, stop)
         if job is None:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from driftmap import checks
-from driftmap.blas import one_thread
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.fixed import FixedPoints, StressRows, aligned, arrange, padded
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
+from driftmap.parallel import one_thread
 
 Array = NDArray[np.float64]
 

@@ -77,6 +77,7 @@ class EuclideanLearner:
         self.small = None
         self.space.reserve(min(limit, state.n + len(batch)), batch)
         state.reserve(min(limit, state.n + len(batch)))
+        # nothing compiled has run yet, and that is asked only once
         if self.scratch is None and self.admit is admit_tight and not advance.signatures and not cached(advance):
             self._compile(batch, i, limit, calm)
         with self.threads.at_work(batch):

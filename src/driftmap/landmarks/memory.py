@@ -40,7 +40,7 @@ Share = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Do the work for all items."""
+    """Do the work for all items, and return the results in their order."""
     return [work(item) for item in items]
 
 

@@ -7,7 +7,6 @@ import os
 from typing import Any, Protocol, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from driftmap import checkpoint, checks
@@ -18,6 +17,7 @@ from driftmap.landmarks.plan import MemoryPlan, plan_for, times_of
 from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
 from driftmap.metrics import EuclideanSpace, Metric
 from driftmap.packing import Arrays, unpacked
+from driftmap.parallel import n_threads
 from driftmap.state import Event, StreamState
 
 Array = NDArray[np.float64]
@@ -137,8 +137,7 @@ class OnlineLandmarks(LandmarkSelector):
             if self._memory is not None and self._memory.forgets:
                 self._learner = ForgettingLearner(space, state, m, self._memory)
             else:
-                jobs = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-                self._learner = EuclideanLearner(space, state, m, self.rule, self._memory, jobs)
+                self._learner = EuclideanLearner(space, state, m, self.rule, self._memory, n_threads(self.n_jobs))
         elif self._memory is None:
             self._learner = Cover(space, state, m, rule)
         else:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap._kernels.boxes import AHEAD, GUESS, look_ahead
-from driftmap.blas import one_thread
+from driftmap.landmarks.memory import one_by_one
+from driftmap.parallel import one_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,7 +37,7 @@ class Threads:
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
         self.pool: ThreadPoolExecutor | None = None
-        self.guesses, self.rows = np.empty(AHEAD, GUESS), AHEAD
+        self.guesses = np.empty(AHEAD, GUESS)
         self.guessed = self.until = 0
         """Rows of the batch for which the guesses are."""
         self.calm = False
@@ -49,8 +50,8 @@ class Threads:
         if self.jobs == 1 or batch[0].nbytes < WIDE or len(batch) < 2 * rows:
             yield
             return
-        if self.rows < rows:
-            self.guesses, self.rows = np.empty(rows, GUESS), rows
+        if len(self.guesses) < rows:
+            self.guesses = np.empty(rows, GUESS)
         # BLAS has threads of its own, which wait for their next product so busily that they would be in the way
         with one_thread(), ThreadPoolExecutor(self.jobs - 1) as self.pool:
             try:
@@ -70,9 +71,10 @@ class Threads:
             return self.until
         if self.pool is None or resolution <= 0 or len(batch) - i < LEAST:
             return len(batch)
+        stop = min(i + len(self.guesses), len(batch))
         if not self.calm:
-            return min(i + self.rows, len(batch))
-        self.guessed, self.until = i, min(i + self.rows, len(batch))
+            return stop
+        self.guessed, self.until = i, stop
         cuts = np.linspace(i, self.until, self.jobs + 1).astype(np.int64).tolist()
         self.share(
             lambda k: look_ahead(batch, cuts[k], cuts[k + 1], X, resolution, boxes, self.guesses, cuts[k] - i),
@@ -87,7 +89,7 @@ class Threads:
     def share(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Do the work for all items, and return the results in their order."""
         if self.pool is None:
-            return [work(item) for item in items]
+            return one_by_one(work, items)
         results: list[Result] = [None] * len(items)  # type: ignore[list-item]
 
         def do(start: int) -> None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from driftmap.datasets import Hospital
 from driftmap.networks import Contacts, laplacian_spectra
@@ -18,6 +17,7 @@ from driftmap.paper.effort import Effort
 from driftmap.paper.literal import literal_landmarks
 from driftmap.paper.scenarios import Stream, choose, embed, measure
 from driftmap.paper.stresses import Progress, no_progress
+from driftmap.parallel import one_thread
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -69,7 +69,7 @@ def time_against_n(stream: Stream, effort: Effort) -> list[Timing]:
     _run("tight", stream.points[: sizes[0]], stream.m)  # compile before the clock starts
     timings = []
     # One BLAS thread: more would gain nothing on matrices this small and make the times of a busy machine erratic.
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         for rule in TIMED:
             seconds = 0.0
             for before, n in zip([sizes[0], *sizes], sizes, strict=False):

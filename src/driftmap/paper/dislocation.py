@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
 from driftmap.bounds import dislocation_bound, measured_dislocation
 from driftmap.paper.scenarios import Landmarks
+from driftmap.parallel import one_thread
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def dislocations(points: Array, m: int, rule: str, landmarks: Landmarks, n_compo
             distances[np.ix_(others, after)],
         )
         epsilon = float(distances[change.left, change.came])
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread():
             bound = dislocation_bound(*sets, epsilon, n_components, replaced=place).bound
             moved = measured_dislocation(*sets, n_components, match="rotation")
         worst = int(np.argmax(moved / bound))

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
 from driftmap.datasets import Hospital, PathLike, Stocks, load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding.lmds import LandmarkMDS
@@ -16,6 +15,7 @@ from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmark
 from driftmap.paper.printed import PRINTED
 from driftmap.paper.published import published_landmarks
 from driftmap.paper.stresses import Progress, nested_stress, no_progress
+from driftmap.parallel import one_thread
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -189,7 +189,7 @@ def measure(
     The further maps have no landmarks; their sigma_L is their sigma.
     """
     # Threads gain nothing on matrices this small and, on a busy machine, lose a lot by waiting for each other.
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         embedded = [embed(points, indices, n_components) for indices in landmark_sets]
     sigma = nested_stress(points, [*(positions for positions, _ in embedded), *more_maps], progress)
     fits = [

@@ -15,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
+
+from driftmap.parallel import one_thread
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -42,7 +43,7 @@ def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_
     columns = np.ascontiguousarray(np.stack(maps).transpose(0, 2, 1), dtype=np.float64)
     corners = [(a, b) for a in range(0, len(points), TILE) for b in range(a, len(points), TILE)]
     # Tiles release the interpreter's lock nearly all the time; BLAS threads would only get in their way.
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with one_thread(), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         tiles = []
         for tile in pool.map(lambda corner: _tile(points, columns, *corner), corners):
             tiles.append(tile)

@@ -1,4 +1,4 @@
-"""The threads of the libraries for linear algebra."""
+"""How many threads work: ours, and those of the libraries for linear algebra."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import functools
 from contextlib import AbstractContextManager
 from typing import Any
 
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """The number of threads that a parameter ``n_jobs`` asks for; None: one, -1: one per core."""
+    return 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
 
 
 def one_thread() -> AbstractContextManager[Any]:
