@@ -268,8 +268,8 @@ def test_compiling_and_loading_give_the_same_bits(tmp_path):
 
 def test_points_abreast_go_where_they_go_one_after_the_other():
     """Also where fixed points fall together, where a distance is 0, and from starts that are far off."""
-    from driftmap._kernels.abreast import settle_abreast
-    from driftmap._kernels.placing import settle_rows
+    from driftmap._kernels.doors import settle_rows
+    from driftmap.embedding.fixed import settle_abreast
 
     rng = np.random.default_rng(0)
     positions = rng.standard_normal((21, 2))
@@ -288,8 +288,8 @@ def test_points_abreast_go_where_they_go_one_after_the_other():
 @pytest.mark.parametrize("shift", [0.0, 1e3])
 def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, shift):
     """Single precision has neither so large numbers nor so small ones, nor does it tell places that are far from 0."""
-    from driftmap._kernels.abreast import settle_abreast
-    from driftmap._kernels.placing import settle_rows
+    from driftmap._kernels.doors import settle_rows
+    from driftmap.embedding.fixed import settle_abreast
 
     rng = np.random.default_rng(1)
     positions = rng.standard_normal((40, 2))

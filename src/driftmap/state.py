@@ -145,6 +145,20 @@ class StreamState:
         """Number of stored points that are not forgotten."""
         return int(self.cells["size"].sum())
 
+    def positions(self, slots: NDArray[np.integer[Any]]) -> Ids:
+        """Where the records of some cells are: one cell after the other, each in its order."""
+        blocks = []
+        for block in self.cells["head"][slots].tolist():
+            while block >= 0:
+                blocks.append(block)
+                block = self.chain.item(block)
+        filled = np.full(len(blocks), BLOCK)
+        ends = np.cumsum(-(-self.cells["size"][slots] // BLOCK))
+        used = self.cells["size"][slots] > 0
+        filled[ends[used] - 1] = self.cells["filled"][slots][used]
+        inside = np.arange(BLOCK)
+        return (np.array(blocks, np.int64)[:, None] * BLOCK + inside)[inside < filled[:, None]]
+
     def record(self, events: list[Event]) -> None:
         """Take note of what happened to the landmarks."""
         self.events.extend(events)

@@ -14,33 +14,25 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from driftmap._kernels.compiler import jit_dividing, jit_inner_dividing
 from driftmap._kernels.lanes import LANES, total
-from driftmap._kernels.placing import FLOOR, NONE, settle_rows
+from driftmap._kernels.placing import FLOOR, NONE
+from driftmap._kernels.records import ABREAST, LAST_STEPS, PLACES, SEARCH
 from driftmap._kernels.vectors import Matrix, spread, summed
 
-Array = NDArray[np.float64]
-
-
-ABREAST = 16
 # Rows of the fixed points, as ``settle_rows`` has them in two dimensions.
 START, ONES, WEIGHTS = 2, 6, 7
 # What a search knows: the place to try, the best one so far, its loss, the gradient there and the second derivatives
 # taken apart, the part of the step that is tried, how many places were, and how it stands.
-KNOWN = 13
-X, Y, AT_X, AT_Y, LEAST, SLOPE_X, SLOPE_Y, BEND, RATIO, REST, PART, TRIED, STANDS = range(KNOWN)
+X, Y, AT_X, AT_Y, LEAST, SLOPE_X, SLOPE_Y, BEND, RATIO, REST, PART, TRIED, STANDS = range(SEARCH)
 SEARCHING, NEAR, LOST = 0.0, 1.0, 2.0
 # A search has come near if Newton's own step is at most so many tolerances long; this share of the map's size single
 # precision can always tell.
 CLOSE, TOLD = 10.0, 1e-5
-# It is lost after so many places, or if neither a step nor its half nor its quarter nor the gradient leads down. In
+# It is lost after many places, or if neither a step nor its half nor its quarter nor the gradient leads down. In
 # single precision a loss may be off by so much, relative to itself.
-PLACES, GRADIENT, ROUNDING = 100, 0.125, 1e-6
-# Steps in double precision. They use the second derivatives that single precision found nearby, so what is left after
-# one that is at most the tolerance long is far below it.
-LAST_STEPS = 3
+GRADIENT, ROUNDING = 0.125, 1e-6
 
 
 def _start(typing, squared, row, rows, none, scale, targets, lane):
@@ -74,7 +66,7 @@ def _advance(typing, points, targets, search, close):
     def generate(context, builder, signature, arguments):
         fixed, distances, known = (Matrix(context, builder, signature.args[i], arguments[i], ABREAST) for i in range(3))
         x, y, at_x, at_y, least, slope_x, slope_y, bend, ratio, rest, part, tried, _ = (
-            known[kind, 0] for kind in range(KNOWN)
+            known[kind, 0] for kind in range(SEARCH)
         )
         zero, one = x.like(0.0), x.like(1.0)
 
@@ -170,20 +162,21 @@ def finish(squared, row, points, search, lane, within, none, scale):
 
 
 @jit_dividing
-def settle_near(squared, rows, coordinates, left, tolerance):
-    """Place the rows that come to rest this way; those that do not are named in ``left`` and counted."""
+def settle_near(squared, rows, coordinates, left, tolerance, points, single, targets, search, holds):
+    """Place the rows that come to rest this way; those that do not are named in ``left`` and counted.
+
+    To work in: ``points``, (3, a), ``single``, the same in single precision, as are ``targets``, (a, lanes), and
+    ``search``, (numbers of a search, lanes); and ``holds``, (lanes,).
+    """
     n, a = squared.shape
     centre_x, centre_y, size = total(rows, WEIGHTS, ONES, 0), total(rows, WEIGHTS, ONES, 1), 0.0
     for j in range(a):
         size += rows[WEIGHTS, j] * ((rows[0, j] - centre_x) ** 2 + (rows[1, j] - centre_y) ** 2)
     size = np.sqrt(size)
-    points, single = np.empty((3, a)), np.empty((3, a), np.float32)
     for j in range(a):
         points[0, j], points[1, j] = (rows[0, j] - centre_x) / size, (rows[1, j] - centre_y) / size
         points[2, j] = rows[WEIGHTS, j]
         single[0, j], single[1, j], single[2, j] = points[0, j], points[1, j], points[2, j]
-    targets, search = np.empty((a, ABREAST), np.float32), np.empty((KNOWN, ABREAST), np.float32)
-    holds = np.empty(ABREAST, np.int64)
     for lane in range(ABREAST):
         holds[lane] = -1
     targets[:], search[:] = 0.0, 0.0  # what stood in the memory before may be numbers that machines are slow with
@@ -214,14 +207,3 @@ def settle_near(squared, rows, coordinates, left, tolerance):
             holds[lane] = row
         advance(single, targets, search, np.float32(max(CLOSE * within, TOLD)))
     return n_left
-
-
-def settle_abreast(squared: Array, rows: Array, coordinates: Array, tolerance: float, max_iter: int) -> None:
-    """As :func:`driftmap._kernels.placing.settle_rows` in two dimensions, where no row is a fixed point itself."""
-    left = np.arange(len(squared))
-    if max_iter > PLACES + LAST_STEPS:
-        left = left[: settle_near(squared, rows, coordinates, left, tolerance)]
-    if len(left):
-        places = coordinates[left]
-        settle_rows(squared[left], rows, np.empty((9, 3)), places, tolerance, max_iter, False)
-        coordinates[left] = places

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from driftmap._kernels.doors import are_without_numba, without_numba
+
 LONGEST = 60.0
 """Seconds after which nobody waits for the other process any more."""
 NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
@@ -22,7 +24,8 @@ NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 @contextlib.contextmanager
 def compiled_beside(dtype: str) -> Iterator[None]:
     """While this process compiles how arrivals are taken in, another one compiles what uncovered arrivals change."""
-    command = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main({dtype!r})"
+    wanted = f"main({dtype!r}, lean={are_without_numba()})"
+    command = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; {wanted}"
     other = _python("-c", command) if _possible() else None
     collecting = gc.isenabled()
     gc.disable()  # a compiler makes many objects that stay, and the collector would look at them again and again
@@ -54,21 +57,22 @@ def _python(*arguments: str) -> subprocess.Popen[bytes] | None:
     return None
 
 
-def main(dtype: str) -> None:
+def main(dtype: str, lean: bool = False) -> None:
     """Compile what replaces landmarks and makes room, for points of this precision."""
     import numpy as np
 
-    from driftmap._kernels.cells import positions
-    from driftmap._kernels.replace import admit_tight
-    from driftmap._kernels.witnesses import merge_cells, merge_costs
+    if lean:
+        without_numba()
+    from driftmap._kernels.doors import admit_tight, merge_cells, merge_costs
     from driftmap.state import StreamState
 
     gc.disable()
     X, state = np.zeros((1, 1), dtype), StreamState(1, 1.0, weighted=True)
     state.reserve(1)
     state.cells["landmark"][0] = 0
-    admit_tight(X, 1, state.radius, state.records, state.chain, state.cells, 0)
-    nothing, gone = np.empty(0, np.int64), np.zeros(1, np.bool_)
-    merge_costs(X, nothing, nothing, nothing, np.empty(0), nothing, state.witnesses)
-    merge_cells(X, nothing, nothing, nothing, np.empty(0), 0, 0, 1.0, state.witnesses, gone)
-    positions(state.chain, state.cells, 0)
+    nothing, numbers, gone = np.zeros(2, np.int64), np.empty(2), np.zeros(1, np.bool_)
+    admit_tight(
+        X, 1, state.radius, state.records, state.chain, state.cells, 0, nothing, np.empty((1, 2)), numbers, numbers
+    )
+    merge_costs(X, nothing, nothing, nothing, numbers, nothing[:0], state.witnesses, numbers)
+    merge_cells(X, nothing, nothing, nothing, numbers, 0, 0, 1.0, state.witnesses, gone, nothing)

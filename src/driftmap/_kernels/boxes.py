@@ -8,17 +8,12 @@ import numpy as np
 
 from driftmap._kernels.compiler import jit, jit_inlined, jit_inner, jit_once
 from driftmap._kernels.distances import TINY, quick_distance, slack_of, squared_distance
+from driftmap._kernels.records import AHEAD, WAYS
 
 SUMS = 4
 """Signed sums of coordinates by which points are sorted into boxes."""
 FINER = 1.4
 """Steps of a small box to one of a large box."""
-WAYS = 4
-"""Witnesses that are remembered for a box."""
-AHEAD = 32
-"""Points that are looked at together."""
-GUESS = np.dtype([("box", np.int64), ("gap", np.float64), ("there", np.int32, WAYS), ("row", np.int64)])
-"""A small box, the witnesses there, which of them may be near enough, and how far that is, squared."""
 SIGNS = np.array([1.0 if (j * 2654435761 >> 7) & 1 else -1.0 for j in range(1024)])
 """As good as at random; they come again after that many coordinates."""
 

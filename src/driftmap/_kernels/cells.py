@@ -70,22 +70,6 @@ def add_records(records, chain, cells, rows, found):
 
 
 @jit
-def positions(chain, cells, slot):
-    """Where the records of a cell are, in the cell's order."""
-    cell = cells[slot]
-    out = np.empty(cell.size, np.int64)
-    k = 0
-    block = cell.head
-    while block >= 0:
-        size = cell.filled if block == cell.tail else BLOCK
-        for i in range(block * BLOCK, block * BLOCK + size):
-            out[k] = i
-            k += 1
-        block = chain[block]
-    return out
-
-
-@jit
 def insert_into_cell(records, chain, cells, slot, newcomer, column):
     """Let the landmark in slot ``newcomer`` compete for the points of a cell; ``column`` holds its distances to them.
 
@@ -137,10 +121,9 @@ def insert_into_cell(records, chain, cells, slot, newcomer, column):
 
 
 @jit_inner
-def between_slots(X, cells, slot):
+def between_slots(X, cells, slot, out):
     """Squared distances of one landmark to the others, by slot; infinity for free slots."""
     n_slots = len(cells)
-    out = np.empty(n_slots)
     y = cells[slot].landmark
     for a in range(0, n_slots, 2):
         b = min(a + 1, n_slots - 1)
@@ -148,21 +131,19 @@ def between_slots(X, cells, slot):
     for other in range(n_slots):
         if cells[other].landmark < 0:
             out[other] = np.inf
-    return out
 
 
 @jit_inner
-def enter(X, records, chain, cells, point):
-    """Make a stored point a landmark: it competes for all points that the triangle inequality leaves in question."""
+def enter(X, records, chain, cells, point, from_y, column):
+    """Make a stored point a landmark: it competes for all points that the triangle inequality leaves in question.
+
+    There must be room for a number per slot in ``from_y``, and for one per point of the largest cell in ``column``.
+    """
     newcomer = 0
     while cells[newcomer].landmark >= 0:
         newcomer += 1
     cells[newcomer].landmark = point
-    from_y = between_slots(X, cells, newcomer)
-    largest = 0
-    for slot in range(len(cells)):
-        largest = max(largest, cells[slot].size)
-    column = np.empty(largest)
+    between_slots(X, cells, newcomer, from_y)
     for slot in range(len(cells)):
         cell = cells[slot]
         # |y - z| > 2 b for a landmark z within b of a point: the point is farther than b from y
@@ -233,10 +214,9 @@ def set_seconds(records, chain, cells, slot, distances, slots):
 
 
 @jit_inner
-def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, enough):
+def set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, distances, enough):
     """As :func:`set_seconds`, from the m landmarks in ``columns``, until the cost exceeds ``enough``."""
     cell = cells[slot]
-    distances = np.empty(m)
     block = cell.head
     while block >= 0:
         size = cell.filled if block == cell.tail else BLOCK

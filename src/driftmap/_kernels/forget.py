@@ -5,8 +5,9 @@ import numpy as np
 from driftmap._kernels.cells import enter
 from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.learn import compare, put
+from driftmap._kernels.records import GENERATIONS
 from driftmap._kernels.replace import admit_tight, by_arrival, leave, take_columns
-from driftmap._kernels.witnesses import GENERATIONS, generation, join, store
+from driftmap._kernels.witnesses import generation, join, store
 from driftmap.state import BLOCK
 
 SWEEP = 64
@@ -96,7 +97,7 @@ def farthest(records, chain, cells, limit):
 
 
 @jit_inner
-def settle(X, records, chain, cells, n_landmarks, least, came, left, events):
+def settle(X, records, chain, cells, n_landmarks, least, came, left, events, distances, column):
     """After points have been forgotten: landmarks without any leave, and the farthest points take the free slots.
 
     Returns the number of events.
@@ -104,14 +105,14 @@ def settle(X, records, chain, cells, n_landmarks, least, came, left, events):
     m = 0
     for slot in range(len(cells)):
         if cells[slot].landmark >= 0 and cells[slot].size == 0:
-            came[events, 1], left[events] = -1, leave(X, records, chain, cells, slot)
+            came[events, 1], left[events] = -1, leave(X, records, chain, cells, slot, distances)
             events += 1
         m += cells[slot].landmark >= 0
     while 0 < m < n_landmarks:
         point = farthest(records, chain, cells, least)
         if point < 0:
             break
-        enter(X, records, chain, cells, point)
+        enter(X, records, chain, cells, point, distances, column)
         came[events, 1], left[events] = point, -1
         events += 1
         m += 1
@@ -134,7 +135,7 @@ def learn_forgetting(
     already, so it must be taken in before anything else.
     """
     slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
-    columns = np.empty((X.shape[1], n_landmarks + 1))
+    columns, column = np.empty((X.shape[1], n_landmarks + 1)), np.empty(len(records))
     live = 0
     for slot in range(len(cells)):
         live += cells[slot].size
@@ -161,7 +162,7 @@ def learn_forgetting(
                 gone += 1
         if gone > 0:
             live -= gone
-            events = settle(X, records, chain, cells, n_landmarks, least, came, left, events)
+            events = settle(X, records, chain, cells, n_landmarks, least, came, left, events, distances, column)
             shrunk = least
             for slot in range(len(cells)):
                 shrunk = max(shrunk, cells[slot].reach)
@@ -192,7 +193,9 @@ def learn_forgetting(
         i += 1
         if uncovered:
             came[events, 0], radii[events, 0] = first + i - 1, radius
-            came[events, 1], left[events], radius = admit_tight(X, n_landmarks, radius, records, chain, cells, n - 1)
+            came[events, 1], left[events], radius = admit_tight(
+                X, n_landmarks, radius, records, chain, cells, n - 1, slots, columns, distances, column
+            )
             radii[events, 1] = radius
             events += 1
             m = by_arrival(cells, slots)

@@ -10,12 +10,10 @@ from driftmap._kernels.boxes import rejoin_all, remember, steps_to_unit
 from driftmap._kernels.cells import add_record
 from driftmap._kernels.compiler import jit, jit_once
 from driftmap._kernels.distances import distances_to_all
+from driftmap._kernels.records import MOST_COMPARED
 from driftmap._kernels.replace import by_arrival, take_columns
 from driftmap._kernels.scan import two_nearest
 from driftmap._kernels.witnesses import join, store
-
-MOST = 3
-"""One in so many rows may be compared with all landmarks, before that is better done for many rows at once."""
 
 
 @jit_once
@@ -62,7 +60,7 @@ def advance(
             d1, slot, d2, second_slot = one.nearest, one.nearest_slot, one.second, one.second_slot
         else:
             if compared == calm:
-                if i - begun < MOST * compared:
+                if i - begun < MOST_COMPARED * compared:
                     break
                 compared, begun = 0, i
             compared += 1

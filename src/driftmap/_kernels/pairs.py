@@ -23,9 +23,8 @@ def closest_beyond_matrix(distances, rows, arrivals, limit, best, best_r, best_s
 
 
 @jit_inner
-def closest_beyond(X, n, columns, m, slots, cells, limit):
+def closest_beyond(X, n, columns, m, slots, distances, cells, limit):
     """As :func:`closest_beyond_matrix` over all stored points and the m landmarks in ``columns``."""
-    distances = np.empty(m)
     best, best_r, best_s = np.inf, np.int64(n), np.int64(n)
     for row in range(n):
         distances_to_all(X, row, columns, m, distances)

@@ -54,10 +54,11 @@ def take_columns(X, cells, slots, m, columns):
 
 
 @jit_inner
-def leave(X, records, chain, cells, slot):
+def leave(X, records, chain, cells, slot, from_slot):
     """Take a landmark whose cost is exact out; returns the number of its point."""
     point = cells[slot].landmark
-    drop_landmark(records, chain, cells, slot, between_slots(X, cells, slot))
+    between_slots(X, cells, slot, from_slot)
+    drop_landmark(records, chain, cells, slot, from_slot)
     return point
 
 
@@ -90,16 +91,16 @@ def newcomer(X, n, radius, records, chain, cells, m, x):
 
 
 @jit
-def admit_tight(X, n_landmarks, radius, records, chain, cells, point):
+def admit_tight(X, n_landmarks, radius, records, chain, cells, point, slots, columns, distances, column):
     """The tight rule for an uncovered point: it becomes a landmark, and the one that is cheapest to lose leaves.
 
-    Returns the points that come and leave (-1: none), and the radius.
+    To work in: ``slots``, ``columns`` and ``distances`` as in :func:`driftmap._kernels.learn.advance`, ``column`` as in
+    :func:`driftmap._kernels.cells.enter`. Returns the points that come and leave (-1: none), and the radius.
     """
-    slots, columns = np.empty(len(cells), np.int64), np.empty((X.shape[1], len(cells)))
     m = by_arrival(cells, slots)
     if cells[slots[0]].landmark == point:  # the very first is one already
         return point, -1, radius
-    enter(X, records, chain, cells, point)
+    enter(X, records, chain, cells, point, distances, column)
     if m < n_landmarks:
         return point, -1, radius
     m = by_arrival(cells, slots)
@@ -107,9 +108,9 @@ def admit_tight(X, n_landmarks, radius, records, chain, cells, point):
     if not cells[slot].certain:
         take_columns(X, cells, slots, m, columns)
     while not cells[slot].certain:
-        set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, runner_up)
+        set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, distances, runner_up)
         slot, runner_up = cheapest(cells)
-    left = leave(X, records, chain, cells, slot)
+    left = leave(X, records, chain, cells, slot, distances)
     radius = 0.0
     for slot in range(len(cells)):
         radius = max(radius, cells[slot].reach)
@@ -117,27 +118,26 @@ def admit_tight(X, n_landmarks, radius, records, chain, cells, point):
 
 
 @jit
-def admit_paper(X, n_landmarks, radius, records, chain, cells, point):
+def admit_paper(X, n_landmarks, radius, records, chain, cells, point, slots, columns, distances, column):
     """As :func:`admit_tight`, by Algorithm 2; the point is the last that is stored."""
-    slots, columns = np.empty(len(cells), np.int64), np.empty((X.shape[1], len(cells)))
     m, n = by_arrival(cells, slots), point + 1
     if cells[slots[0]].landmark == point:
         return point, -1, radius
     if m < n_landmarks:
-        enter(X, records, chain, cells, point)
+        enter(X, records, chain, cells, point, distances, column)
         return point, -1, radius
     point = newcomer(X, n, radius, records, chain, cells, m, point)
-    enter(X, records, chain, cells, point)
+    enter(X, records, chain, cells, point, distances, column)
     m = by_arrival(cells, slots)
     take_columns(X, cells, slots, m, columns)
-    reached, r, s = closest_beyond(X, n, columns, m, slots, cells, radius)
+    reached, r, s = closest_beyond(X, n, columns, m, slots, distances, cells, radius)
     best, best_radius = -1, np.inf
     for end in (r, s):  # x_r first, so it wins a tie
         for slot in range(len(cells)):
             if cells[slot].landmark == end:
                 if not cells[slot].certain:
-                    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, np.inf)
+                    set_seconds_euclidean(X, records, chain, cells, slot, columns, m, slots, distances, np.inf)
                 needed = max(reached, cells[slot].cost)
                 if needed < best_radius:
                     best, best_radius = slot, needed
-    return point, leave(X, records, chain, cells, best), best_radius
+    return point, leave(X, records, chain, cells, best, distances), best_radius

@@ -5,11 +5,6 @@ import numpy as np
 from driftmap._kernels.compiler import jit, jit_inlined, jit_inner, jit_reordered
 from driftmap._kernels.distances import distances_to_all, squared_distance, squared_distances
 
-FOUND = np.dtype(
-    [("nearest", np.float64), ("nearest_slot", np.int64), ("second", np.float64), ("second_slot", np.int64)]
-)
-"""The two nearest landmarks of a point; slot -1 and infinity where there is none."""
-
 
 @jit_inner
 def two_nearest(distances, m):
@@ -35,12 +30,11 @@ def note(found, d1, p1, d2, p2, slots):
 
 
 @jit
-def scan_direct(X, start, stop, columns, slots, limit, found):
+def scan_direct(X, start, stop, columns, slots, distances, limit, found):
     """Find the two nearest landmarks of rows start..stop-1, up to and with the first one beyond ``limit``.
 
     Results go to positions 0, 1, ... of ``found``. Returns how many rows are within the limit.
     """
-    distances = np.empty(columns.shape[1])
     for i in range(stop - start):
         distances_to_all(X, start + i, columns, columns.shape[1], distances)
         d1, p1, d2, p2 = two_nearest(distances, columns.shape[1])

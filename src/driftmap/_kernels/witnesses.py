@@ -4,10 +4,8 @@ import numpy as np
 
 from driftmap._kernels.compiler import jit, jit_inlined, jit_inner, jit_once
 from driftmap._kernels.distances import SLACK, TINY, squared_within
+from driftmap._kernels.records import GENERATIONS
 from driftmap.state import BLOCK
-
-GENERATIONS = 8
-"""Parts of a window; only points of the same one merge, so that a witness is forgotten at most one part too late."""
 
 
 @jit
@@ -71,13 +69,12 @@ def store(batch, i, first, X, n, witnesses, now):
 
 
 @jit
-def merge_costs(X, rows, starts, groups, to_landmark, some, witnesses):
+def merge_costs(X, rows, starts, groups, to_landmark, some, witnesses, out):
     """For some points, the least resolution at which they could merge into an earlier one of their cell and group.
 
     Points come cell by cell; ``starts`` says where that of each begins. In a cell they are in order of ``to_landmark``,
     their distances to the landmark: by the triangle inequality, none is nearer to another than these differ.
     """
-    out = np.empty(len(some))
     for k in range(len(some)):
         j = some[k]
         least, apart = np.inf, np.inf
@@ -89,16 +86,15 @@ def merge_costs(X, rows, starts, groups, to_landmark, some, witnesses):
                     least, apart = t, max(np.sqrt(t) * SLACK, np.sqrt(TINY))
             i -= 1
         out[k] = np.sqrt(least) + witnesses[rows[j]].spread
-    return out
 
 
 @jit
-def merge_cells(X, rows, starts, groups, to_landmark, first, last, resolution, witnesses, gone):
+def merge_cells(X, rows, starts, groups, to_landmark, first, last, resolution, witnesses, gone, kept):
     """Merge points from ``first`` to ``last``, some whole cells, in order of their distances to the landmark.
 
-    Each merges into the last that is left of its cell, near enough and of its group. The landmarks stay.
+    Each merges into the last that is left of its cell, near enough and of its group. The landmarks stay. ``kept`` has
+    room for all of them.
     """
-    kept = np.empty(last - first, np.int64)
     count = 0
     limit, apart = max(resolution * resolution * SLACK, TINY), max(resolution * SLACK, np.sqrt(TINY))
     for j in range(first, last):

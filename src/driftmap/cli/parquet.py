@@ -150,7 +150,9 @@ class ParquetWriter:
 
     def _write(self, table: Any) -> None:
         if self._writer is None:
-            self._writer = self._pa.parquet.ParquetWriter(self._stream, table.schema)
+            # A dictionary is for values that come again; to look for such among coordinates takes longer than the rest.
+            texts = [field.name for field in table.schema if self._pa.types.is_string(field.type)]
+            self._writer = self._pa.parquet.ParquetWriter(self._stream, table.schema, use_dictionary=texts)
         self._writer.write_table(table.combine_chunks(), row_group_size=GROUP)
 
     def close(self) -> None:

@@ -7,6 +7,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap._kernels.records import ABREAST, LAST_STEPS, PLACES, SEARCH
+
 Array = NDArray[np.float64]
 
 LANES = 8
@@ -74,7 +76,7 @@ class FixedPoints(NamedTuple):
         if k == 0:
             return
         if k == 1:
-            from driftmap._kernels.line import place_rows_on_line
+            from driftmap._kernels.doors import place_rows_on_line
 
             middle = self.weights @ self.positions[:, 0]  # less is lost to rounding near 0
             points = self.positions[:, 0] - middle
@@ -83,13 +85,29 @@ class FixedPoints(NamedTuple):
             return
         coordinates[:, :k] = self.shift
         if k == 2:
-            from driftmap._kernels.abreast import settle_abreast
-
             settle_abreast(squared, rows, coordinates, self.tolerance, self.max_iter)
             return
-        from driftmap._kernels.placing import settle_rows
+        from driftmap._kernels.doors import settle_rows
 
         settle_rows(squared, rows, np.empty((2 * k + 5, k + 1)), coordinates, self.tolerance, self.max_iter, False)
+
+
+def settle_abreast(squared: Array, rows: Array, coordinates: Array, tolerance: float, max_iter: int) -> None:
+    """As the kernel ``settle_rows`` in two dimensions, where no row is a fixed point itself."""
+    from driftmap._kernels.doors import settle_near, settle_rows
+
+    left = np.arange(len(squared))
+    if max_iter > PLACES + LAST_STEPS:
+        a, singles = squared.shape[1], aligned(squared.shape[1] + SEARCH, LANES).view(np.float32)
+        found = settle_near(
+            squared, rows, coordinates, left, tolerance, np.empty((3, a)), np.empty((3, a), np.float32), singles[:a],
+            singles[a:], np.empty(ABREAST, np.int64),
+        )  # fmt: skip
+        left = left[:found]
+    if len(left):
+        places = coordinates[left]
+        settle_rows(squared[left], rows, np.empty((9, 3)), places, tolerance, max_iter, False)
+        coordinates[left] = places
 
 
 def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_iter: int) -> tuple[Array, int]:
@@ -100,12 +118,12 @@ def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_
     """
     k = start.shape[1]
     if k == 1:
-        from driftmap._kernels.line import arrange_on_line
+        from driftmap._kernels.doors import arrange_on_line
 
         line = np.array(start[:, 0])
         sweeps = arrange_on_line(targets, weights, line, tolerance, max_iter, np.argsort(line, kind="stable"))
         return line[:, None], sweeps
-    from driftmap._kernels.placing import settle_rows
+    from driftmap._kernels.doors import settle_rows
 
     rows = FixedPoints.prepare(start, weights, np.zeros(start.shape).T, np.zeros(k), 0.0, 1).rows
     squared, room = padded(targets**2), np.empty((2 * k + 5, k + 1))
@@ -135,7 +153,7 @@ class StressRows(NamedTuple):
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
-        from driftmap._kernels.measure import squared_to_places
+        from driftmap._kernels.doors import squared_to_places
 
         X = np.ascontiguousarray(X)
         fixed, n = self.fixed, len(self.fixed.rows)

@@ -138,7 +138,7 @@ class LandmarkMDS:
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
-        from driftmap._kernels.project import project
+        from driftmap._kernels.doors import project
 
         distances = np.ascontiguousarray(distances, dtype=np.float64)
         out = np.empty((len(distances), self.n_components))
@@ -174,7 +174,7 @@ class LinearRows(NamedTuple):
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
-        from driftmap._kernels.project import project_rows
+        from driftmap._kernels.doors import project_rows
 
         out = np.empty((len(X), len(self.shift)))
         project_rows(X, self.centre, self.axes, self.shift, out)

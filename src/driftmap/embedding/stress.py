@@ -187,7 +187,7 @@ class LandmarkStress:
             raise ValueError(f"distances must have shape (n, {m}), got {distances.shape}")
         if self._inference is None:
             return padded(distances * distances)
-        from driftmap._kernels.project import infer_squared
+        from driftmap._kernels.doors import infer_squared
 
         coefficients, offsets = map(padded, self._inference)
         squared = np.empty((len(distances), len(offsets)))

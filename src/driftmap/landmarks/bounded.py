@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels import scan
-from driftmap._kernels.forget import expired, farthest, sweep_every, take_out
-from driftmap._kernels.witnesses import generation
+from driftmap._kernels.doors import expired, farthest, generation, scan_matrix, sweep_every, take_out
 from driftmap.landmarks.cover import FIRST_LOOK, LONGEST_LOOK, Cover, Rule, kind_of
 from driftmap.landmarks.memory import Memory
 from driftmap.metrics import Space
@@ -63,7 +61,7 @@ class BoundedCover(Cover):
             self.space.extend(piece)
             rows = np.arange(state.n, state.n + len(piece))
             distances = self.space.pairs(rows, state.cells["landmark"][slots])
-            covered = scan.scan_matrix(distances, slots, state.radius, self.found)
+            covered = scan_matrix(distances, slots, state.radius, self.found)
             into = self._witnesses_of(rows[:covered])
             stored = np.append(np.flatnonzero(into < 0), [covered] * (covered < len(piece)))
             room = self.memory.limit - state.remembered()

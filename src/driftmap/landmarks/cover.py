@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels import cells, scan
+from driftmap._kernels.doors import add_records, drop_landmark, insert_into_cell, scan_matrix, set_seconds
+from driftmap._kernels.records import FOUND
 from driftmap.metrics import Space
 from driftmap.state import Event, StreamState, Undo
 
@@ -30,7 +31,7 @@ class Cover:
     def __init__(self, space: Space, state: StreamState, n_landmarks: int, rule: Rule) -> None:
         self.space, self.state = space, state
         self.n_landmarks, self.rule = n_landmarks, rule
-        self.found = np.empty(LONGEST_LOOK, scan.FOUND)  # of the arrivals scanned last
+        self.found = np.empty(LONGEST_LOOK, FOUND)  # of the arrivals scanned last
         self.undo: Undo | None = None
 
     def learn(self, prepared: Any, times: Array | None = None) -> None:
@@ -57,7 +58,7 @@ class Cover:
             slots = state.slots()
             wanted = min(look, stop - state.n)
             distances = self.space.pairs(np.arange(state.n, state.n + wanted), state.cells["landmark"][slots])
-            covered = scan.scan_matrix(distances, slots, state.radius, self.found)
+            covered = scan_matrix(distances, slots, state.radius, self.found)
             self._add(min(covered + 1, wanted))
             if covered == wanted:
                 look = min(4 * look, LONGEST_LOOK)
@@ -81,7 +82,7 @@ class Cover:
         """Take arrivals that have just been scanned into the cells of their nearest landmarks."""
         state = self.state
         rows = np.arange(state.n, state.n + count)
-        cells.add_records(*self._where(), rows, self.found)
+        add_records(*self._where(), rows, self.found)
         state.n += count
         state.seen += count
 
@@ -99,7 +100,7 @@ class Cover:
         state.cells["landmark"][newcomer] = arrival
         for slot in others:
             column = self._distances(self.records(slot)["row"], there)[:, 0]
-            cells.insert_into_cell(*self._where(), slot, newcomer, column)
+            insert_into_cell(*self._where(), slot, newcomer, column)
 
     def cost(self, slot: int) -> float:
         """The exact cost of losing a landmark: the largest distance of its points to the other landmarks."""
@@ -109,14 +110,14 @@ class Cover:
             records = self.records(slot)
             rows = records["row"][records["second_slot"] < 0]
             distances = self._distances(rows, state.cells["landmark"][slots])
-            cells.set_seconds(*self._where(), slot, distances, slots)
+            set_seconds(*self._where(), slot, distances, slots)
         return float(state.cells["cost"][slot])
 
     def drop(self, slot: int | np.integer[Any]) -> int:
         """Take a landmark whose cost is exact out; its points go to those nearest now. Returns its number."""
         point = int(self.state.cells["landmark"][slot])
         nothing_known = np.zeros(len(self.state.cells))
-        cells.drop_landmark(*self._where(), slot, nothing_known)
+        drop_landmark(*self._where(), slot, nothing_known)
         return point
 
     def column(self, arrival: int) -> Array:
@@ -126,7 +127,7 @@ class Cover:
     def records(self, slot: int | np.integer[Any]) -> NDArray[Any]:
         """The records of a cell, in its order."""
         state = self.state
-        return state.records[cells.positions(state.chain, state.cells, slot)]
+        return state.records[state.positions(np.array([slot]))]
 
     def _where(self) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[Any]]:
         """What kernels need to know about the cells."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels.forget import farthest
+from driftmap._kernels.doors import farthest
 from driftmap.interrupts import uninterrupted
 from driftmap.landmarks.bounded import Saved
 from driftmap.landmarks.cover import Cover, kind_of

@@ -7,14 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels import scan
 from driftmap._kernels.beside import compiled_beside
-from driftmap._kernels.learn import MOST, advance
-from driftmap._kernels.replace import admit_paper, admit_tight
+from driftmap._kernels.doors import (
+    admit_paper,
+    admit_tight,
+    advance,
+    centre_rows,
+    is_kept,
+    is_ready,
+    scan_direct,
+    scan_filtered,
+)
+from driftmap._kernels.records import FOUND, MOST_COMPARED
 from driftmap.interrupts import uninterrupted
 from driftmap.landmarks.cover import kind_of
 from driftmap.landmarks.memory import Memory
-from driftmap.landmarks.small import SmallLearner, budget, cached, worthwhile
+from driftmap.landmarks.small import SmallLearner, budget, worthwhile
 from driftmap.landmarks.threads import Threads
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import Event, StreamState
@@ -60,10 +68,11 @@ class EuclideanLearner:
         self.small: SmallLearner | None = None
         if rule == "tight" and worthwhile(advance):
             self.small = SmallLearner(space, state, n_landmarks, budget(advance))
-        self.found = np.empty(ROWS, scan.FOUND)
+        self.found = np.empty(ROWS, FOUND)
         self.room: dict[str, Any] = {}
         self.scanner: Scanner | None = None
         self.scratch: tuple[NDArray[Any], ...] | None = None
+        self.column = np.empty(0)
 
     def learn(self, batch: Array, times: Array | None = None) -> None:
         """Take in further arrivals."""
@@ -78,7 +87,7 @@ class EuclideanLearner:
         self.space.reserve(min(limit, state.n + len(batch)), batch)
         state.reserve(min(limit, state.n + len(batch)))
         # nothing compiled has run yet, and that is asked only once
-        if self.scratch is None and self.admit is admit_tight and not advance.signatures and not cached(advance):
+        if self.scratch is None and self.admit is admit_tight and not (is_ready(advance) or is_kept(advance)):
             self._compile(batch, i, limit, calm)
         with self.threads.at_work(batch):
             while i < len(batch):
@@ -147,10 +156,13 @@ class EuclideanLearner:
         return Event(state.seen - 1, kind_of(came, gone), came, gone, before, state.radius)
 
     def _replace(self, point: int) -> tuple[int, int]:
-        state, self.scanner = self.state, None
+        state, self.scanner, rows = self.state, None, self.space.rows
+        if (largest := state.cells["size"].max()) > len(self.column):
+            self.column = np.empty(largest + largest // 2)
         came, left, state.radius = self.admit(
-            self.space.rows, self.n_landmarks, state.radius, state.records, state.chain, state.cells, point
-        )
+            rows, self.n_landmarks, state.radius, state.records, state.chain, state.cells, point,
+            *self._scratch(rows.shape[1]), self.column,
+        )  # fmt: skip
         return came, left
 
     def exchange(self, point: int) -> int:
@@ -174,7 +186,7 @@ class EuclideanLearner:
                     last = min(i + look, len(batch))
                     covered = self.scanner.scan(batch, i, last, self.found)
                     done, _, hits = self._advance(batch, i, i + covered, limit, ROWS, covered)
-                    few_compared = look == ROWS and MOST * (done - i - hits) < done - i
+                    few_compared = look == ROWS and MOST_COMPARED * (done - i - hits) < done - i
                     i = done
                     go_on = i == last and not few_compared
                     if i == len(batch) or not go_on:
@@ -189,7 +201,7 @@ class Scanner:
     def __init__(self, space: EuclideanSpace, state: StreamState, room: dict[str, Any]) -> None:
         self.radius, self.slots = state.radius, state.slots()
         landmarks = space.take(state.cells["landmark"][self.slots])
-        self.columns = np.ascontiguousarray(landmarks.T)
+        self.columns, self.distances = np.ascontiguousarray(landmarks.T), np.empty(len(landmarks))
         self.product: ProductFilter | None = None
         if landmarks.size >= PRODUCT_FROM and len(landmarks) >= 3:
             self.product = ProductFilter(landmarks, self.slots, self.radius, room)
@@ -198,7 +210,7 @@ class Scanner:
         """Find the two nearest landmarks of rows, up to the first uncovered one; returns how many are covered."""
         if self.product is not None and self.product.usable:
             return self.product.scan(batch, start, stop, self.radius, found)
-        covered: int = scan.scan_direct(batch, start, stop, self.columns, self.slots, self.radius, found)
+        covered: int = scan_direct(batch, start, stop, self.columns, self.slots, self.distances, self.radius, found)
         return covered
 
 
@@ -233,10 +245,10 @@ class ProductFilter:
     def scan(self, X: Array, start: int, stop: int, limit: float, found: NDArray[np.void]) -> int:
         """Find the two nearest landmarks of the rows, up to and with the first one beyond the limit."""
         rows, room = stop - start, self.room
-        scan.centre_rows(X, start, stop, self.centre, room["centred"], room["norms"])
+        centre_rows(X, start, stop, self.centre, room["centred"], room["norms"])
         with np.errstate(all="ignore"):  # rows beyond norm_limit may overflow; their products are not used
             np.matmul(room["centred"][:rows], self.columns, out=room["products"][:rows])
-        return scan.scan_filtered(
+        return scan_filtered(
             X, start, stop, self.landmarks, self.slots, room["products"], room["norms"], self.norms,
             room["approximate"], self.error, self.norm_limit, limit, found,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels.forget import learn_forgetting
+from driftmap._kernels.doors import learn_forgetting
 from driftmap.interrupts import uninterrupted
 from driftmap.landmarks.cover import kind_of
 from driftmap.landmarks.euclidean import EuclideanLearner

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels.boxes import remember_all
-from driftmap._kernels.cells import positions
-from driftmap._kernels.witnesses import GENERATIONS, merge_cells, merge_costs, weights_at
+from driftmap._kernels.doors import merge_cells, merge_costs, remember_all, weights_at
+from driftmap._kernels.records import GENERATIONS
 from driftmap.metrics import EuclideanSpace, Space
 from driftmap.state import StreamState
 
@@ -143,9 +142,8 @@ class Memory:
     def records(self) -> tuple[Ids, NDArray[Any]]:
         """The slots and records of all stored points, cell by cell."""
         state = self.state
-        where = [positions(state.chain, state.cells, slot) for slot in range(len(state.cells))]
-        slots = np.repeat(np.arange(len(where)), [len(part) for part in where])
-        return slots, state.records[np.concatenate(where)]
+        slots = np.arange(len(state.cells))
+        return np.repeat(slots, state.cells["size"]), state.records[state.positions(slots)]
 
     def _raise_resolution(self, cells: Cells, share: Share) -> None:
         """Raise it so far that about half of the witnesses could merge into an earlier one of their cell."""
@@ -207,9 +205,11 @@ class Cells:
     def merge_costs(self, some: Ids) -> Array:
         """For some witnesses, the least resolution at which they could merge into an earlier one."""
         if isinstance(self.space, EuclideanSpace):
-            return merge_costs(
-                self.space.rows, self.rows, self.starts, self.groups, self.to_landmark, some, self.witnesses
+            out = np.empty(len(some))
+            merge_costs(
+                self.space.rows, self.rows, self.starts, self.groups, self.to_landmark, some, self.witnesses, out
             )
+            return out
         least = [self._distances(j, self._of_group(j, range(self.starts[j], j))).min(initial=np.inf) for j in some]
         return np.array(least, float) + self.witnesses["spread"][self.rows[some]]
 
@@ -218,7 +218,7 @@ class Cells:
         if isinstance(self.space, EuclideanSpace):
             merge_cells(
                 self.space.rows, self.rows, self.starts, self.groups, self.to_landmark, first, last, resolution,
-                self.witnesses, gone,
+                self.witnesses, gone, np.empty(last - first, np.int64),
             )  # fmt: skip
             return
         kept: list[int] = []

@@ -249,14 +249,11 @@ class OnlineLandmarks(LandmarkSelector):
 
     def cells(self) -> tuple[list[Ids], list[Array]]:
         """For each landmark, the arrival numbers of the stored points nearest to it, ascending; and their masses."""
-        from driftmap._kernels.cells import positions
-
         state = self._fitted_state()
         masses = np.ones(state.n) if self._memory is None else self._memory.masses()
-        cells = [
-            np.sort(state.records["row"][positions(state.chain, state.cells, slot)]).astype(np.int64)
-            for slot in state.slots()
-        ]
+        slots = state.slots()
+        rows = state.records["row"][state.positions(slots)].astype(np.int64)
+        cells = [np.sort(cell) for cell in np.split(rows, np.cumsum(state.cells["size"][slots])[:-1])]
         return [state.arrivals(cell) for cell in cells], [masses[cell] for cell in cells]
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftmap._kernels import cells, pairs
+from driftmap._kernels import doors
 from driftmap.landmarks.cover import LONGEST_LOOK, Cover
 
 
@@ -18,7 +18,7 @@ def tight(cover: Cover, arrival: int) -> tuple[int, int]:
     The radius can shrink as well as grow.
     """
     cover.insert(arrival)
-    while not cover.state.cells["certain"][cheapest := cells.cheapest(cover.state.cells)[0]]:
+    while not cover.state.cells["certain"][cheapest := doors.cheapest(cover.state.cells)[0]]:
         cover.cost(cheapest)
     left = cover.drop(cheapest)
     cover.state.radius = cover.state.covering_radius()
@@ -72,7 +72,7 @@ def _edges_at_least(cover: Cover) -> int:
     bound = state.n - 1 - len(state.slots())
     if space.triangle:
         half = space.comparable(space.true(state.radius) / 2 * (1 - 1e-9))
-        bound = max(bound, int(cells.close_pairs_at_least(state.records, state.chain, state.cells, half)))
+        bound = max(bound, int(doors.close_pairs_at_least(state.records, state.chain, state.cells, half)))
     return bound
 
 
@@ -95,5 +95,5 @@ def _closest_beyond(cover: Cover) -> tuple[float, int, int]:
     for first in range(0, state.n, LONGEST_LOOK):
         rows = np.arange(first, min(first + LONGEST_LOOK, state.n))
         distances = cover.space.pairs(rows, landmarks)
-        best = pairs.closest_beyond_matrix(distances, rows, landmarks, state.radius, *best)
+        best = doors.closest_beyond_matrix(distances, rows, landmarks, state.radius, *best)
     return best

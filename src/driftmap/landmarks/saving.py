@@ -65,19 +65,16 @@ def unpack_params(packed: dict[str, Any], arrays: Arrays, given: dict[str, Any])
 
 def pack_selector(selector: OnlineLandmarks, arrays: Arrays) -> dict[str, Any]:
     """Everything a selector knows, but for its parameters."""
-    from driftmap._kernels.cells import positions
-
     state = selector._fitted_state()
     if selector._memory is not None:
         selector._memory.let_go()  # what is forgotten is not worth a place, and nobody will miss it
     learner: Any = selector._learner
-    order = [positions(state.chain, state.cells, slot) for slot in range(len(state.cells))]
     packed: dict[str, Any] = {
         "space": type(selector._space).__name__,
         "points": flatten(_points(selector._space), "points", arrays),
         "state": {name: flatten(getattr(state, name), name, arrays) for name in SCALARS},
         "cells": flatten(state.cells[["landmark", "cost", "reach", "size", "certain"]], "cells", arrays),
-        "records": flatten(state.records[np.concatenate(order)], "records", arrays),
+        "records": flatten(state.records[state.positions(np.arange(len(state.cells)))], "records", arrays),
         "witnesses": None,
         "boxes": flatten(state.boxes if state.resolution > 0 else state.boxes[:0], "boxes", arrays),
         "events": flatten(_table(state.events), "events", arrays),

@@ -7,14 +7,13 @@ second-nearest landmark of every point is always known, and a replacement is one
 
 from __future__ import annotations
 
-import functools
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap._kernels.doors import is_kept, is_ready
 from driftmap.landmarks.cover import kind_of
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import RECORD, Event, StreamState
@@ -29,21 +28,14 @@ SECONDS_KNOWN = 0.03
 LOOK = 64
 
 
-def worthwhile(compiled: Any) -> bool:
-    """Whether it is better to do without this compiled function for a while."""
-    return not compiled.signatures and SmallLearner.spent < budget(compiled)
+def worthwhile(kernel: Any) -> bool:
+    """Whether it is better to do without this kernel for a while."""
+    return not is_ready(kernel) and SmallLearner.spent < budget(kernel)
 
 
-def budget(compiled: Any) -> float:
-    """The seconds to spend before a function is compiled, or before it is loaded where that has been done already."""
-    return SECONDS_KNOWN if cached(compiled) else SECONDS
-
-
-@functools.cache
-def cached(compiled: Any) -> bool:
-    """Whether a function has been compiled on this machine when somebody first asks."""
-    name = compiled.py_func.__name__
-    return any(Path(compiled.stats.cache_path or "").glob(f"*.{name}-*.nbi"))
+def budget(kernel: Any) -> float:
+    """The seconds to spend before a kernel is compiled, or before it is loaded where that has been done already."""
+    return SECONDS_KNOWN if is_kept(kernel) else SECONDS
 
 
 class SmallLearner:

@@ -14,7 +14,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels.boxes import AHEAD, GUESS, look_ahead
+from driftmap._kernels.doors import look_ahead
+from driftmap._kernels.records import AHEAD, GUESS
 from driftmap.landmarks.memory import one_by_one
 from driftmap.parallel import one_thread
 

@@ -41,7 +41,7 @@ class EuclideanSpace(Table):
         return np.sqrt(self._squared(queries, points))
 
     def _squared(self, X: Array, Y: Array) -> Array:
-        from driftmap._kernels.distances import cross_squared
+        from driftmap._kernels.doors import cross_squared
 
         out = np.empty((len(X), len(Y)))
         cross_squared(np.asarray(X, dtype=np.float64), np.ascontiguousarray(Y.T, dtype=np.float64), out)

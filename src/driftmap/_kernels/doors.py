@@ -1,0 +1,72 @@
+"""The kernels that Python calls, by their names.
+
+They are numba's functions, imported with the first that is asked for. A process that calls :func:`without_numba` before
+gets those of :mod:`driftmap._kernels.machine` instead, which do the same: they are there sooner, but each call takes
+some microseconds longer.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+KERNELS = {
+    "abreast": ("settle_near",),
+    "boxes": ("look_ahead", "remember_all"),
+    "cells": ("add_records", "cheapest", "close_pairs_at_least", "drop_landmark", "insert_into_cell", "set_seconds"),
+    "distances": ("cross_squared",),
+    "forget": ("expired", "farthest", "learn_forgetting", "sweep_every", "take_out"),
+    "learn": ("advance",),
+    "line": ("arrange_on_line", "place_rows_on_line"),
+    "measure": ("squared_to_places",),
+    "pairs": ("closest_beyond_matrix",),
+    "placing": ("settle_rows",),
+    "project": ("infer_squared", "project", "project_rows"),
+    "replace": ("admit_paper", "admit_tight"),
+    "scan": ("centre_rows", "scan_direct", "scan_filtered", "scan_matrix"),
+    "witnesses": ("generation", "merge_cells", "merge_costs", "weights_at"),
+}
+"""In which files they are."""
+MODULES = {name: f"{__package__}.{module}" for module, names in KERNELS.items() for name in names}
+
+_with_numba = True
+
+
+def without_numba() -> None:
+    """Kernels that are asked for from now on load without numba, where they have been compiled before."""
+    global _with_numba
+    _with_numba = "NUMBA_DISABLE_JIT" in os.environ
+
+
+def are_without_numba() -> bool:
+    """Whether kernels are asked for that load without numba."""
+    return not _with_numba
+
+
+def is_ready(kernel: Any) -> bool:
+    """Whether a kernel can be called at once: it has been compiled or loaded in this process."""
+    return bool(kernel.signatures if hasattr(kernel, "signatures") else kernel.doors)
+
+
+@functools.cache
+def is_kept(kernel: Any) -> bool:
+    """Whether a kernel has been compiled on this machine when somebody first asks: it only has to be loaded."""
+    if not hasattr(kernel, "py_func"):
+        return bool(kernel.is_kept())
+    return any(Path(kernel.stats.cache_path or "").glob(f"*.{kernel.py_func.__name__}-*.nbi"))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _with_numba:
+        found = getattr(import_module(MODULES[name]), name)
+    else:
+        from driftmap._kernels.machine import Kernel
+
+        found = Kernel(name, MODULES[name])
+    globals()[name] = found
+    return found

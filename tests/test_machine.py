@@ -1,0 +1,162 @@
+"""Kernels from files of our own do what numba's functions do, and whatever is wrong with a file costs only time."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from driftmap._kernels import doors, machine
+from driftmap._kernels.cells import add_records, cheapest
+from driftmap._kernels.distances import cross_squared
+from driftmap._kernels.records import FOUND
+from driftmap.state import StreamState
+
+RUN = """
+import hashlib, sys
+import numpy as np
+from driftmap._kernels import doors
+if sys.argv[1] == "without":
+    doors.without_numba()
+from driftmap import DriftMap
+for dtype, d, options in [
+    ("f8", 3, {"n_landmarks": 20}), ("f4", 3, {"n_landmarks": 20}), ("f8", 16, {"n_landmarks": 60}),
+    ("f8", 3, {"n_landmarks": 10, "memory": None, "rule": "paper"}), ("f8", 3, {"embedding": "lmds"}),
+    ("f8", 5, {"n_components": 3, "n_landmarks": 12, "window": 500}), ("f8", 4, {"n_components": 1}),
+    ("f8", 4, {"n_landmarks": 12, "metric": "cityblock"}),
+]:
+    X = np.cumsum(np.random.default_rng(0).standard_normal((21_000 if d == 16 else 2_500, d)), axis=0).astype(dtype)
+    mapper = DriftMap(**options)
+    for part in (X[:-2], X[-2:-1], X[-1:]):
+        mapper.partial_fit(part)
+    print(hashlib.sha256(mapper.transform(X[::7]).tobytes()).hexdigest(), mapper.n_replacements_, mapper.radius_)
+"""
+
+
+def test_a_stream_gives_the_same_with_and_without_numba():
+    with_numba, without = (
+        subprocess.run([sys.executable, "-c", RUN, how], capture_output=True, text=True) for how in ("with", "without")
+    )
+    assert len(with_numba.stdout.splitlines()) == 8, with_numba.stderr
+    assert with_numba.stdout == without.stdout, without.stderr
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where files are kept."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    return tmp_path / "driftmap"
+
+
+@pytest.fixture
+def kernel():
+    return machine.Kernel("cross_squared", "driftmap._kernels.distances")
+
+
+def distances(function, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X, columns, out = rng.random((5, 3)).astype(dtype), rng.random((3, 7)), np.empty((5, 7))
+    function(X, columns, out)
+    return out.tolist()
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from driftmap._kernels import doors
+doors.without_numba()
+X, out = np.arange(6.0).reshape(2, 3), np.empty((2, 1))
+doors.cross_squared(X, np.zeros((3, 1)), out)
+print(out.ravel().tolist(), "numba" in sys.modules)
+"""
+
+
+def test_a_kernel_is_compiled_once(folder):
+    told = [
+        subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=os.environ).stdout
+        for _ in range(2)
+    ]
+    assert told == ["[5.0, 50.0] True\n", "[5.0, 50.0] False\n"]
+    assert [path.name.split(".")[0] for path in folder.iterdir()] == ["cross_squared"]
+
+
+def test_what_is_asked_for_again_is_loaded(kernel, folder, monkeypatch):
+    assert not kernel.is_kept()
+    assert distances(kernel) == distances(cross_squared)
+    assert kernel.is_kept()
+    monkeypatch.setattr("driftmap._kernels.assemble.assemble", None)
+    again = pickle.loads(pickle.dumps(kernel))
+    assert not again.doors
+    assert distances(again) == distances(cross_squared)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:10], lambda b: b[:-1], lambda b: b[:500] + b"x" + b[501:], lambda b: b""]
+)
+def test_a_damaged_file_is_made_anew(kernel, folder, damage):
+    distances(kernel)
+    (file,) = folder.iterdir()
+    content = file.read_bytes()
+    file.write_bytes(damage(content))
+    again = machine.Kernel("cross_squared", "driftmap._kernels.distances")
+    assert distances(again) == distances(cross_squared)
+    machine.read(file)
+
+
+def test_where_nothing_can_be_written_kernels_work_nevertheless(kernel, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert distances(kernel) == distances(cross_squared)
+
+
+def test_files_of_other_sources_are_removed(kernel, folder, monkeypatch):
+    distances(kernel)
+    (old,) = folder.iterdir()
+    monkeypatch.setattr(machine, "sources", lambda: "changed")
+    distances(machine.Kernel("cross_squared", "driftmap._kernels.distances"))
+    (new,) = folder.iterdir()
+    assert old.name != new.name
+
+
+def test_arrays_are_taken_by_their_types(kernel, folder):
+    """One door after the other; what no door is for goes to numba's function, or is refused by it."""
+    for dtype in (np.float64, np.float32, np.float64):
+        assert distances(kernel, dtype) == distances(cross_squared, dtype)
+    assert len(kernel.doors) == 2
+    X, columns, out = np.ones((4, 6)), np.zeros((3, 2)), np.empty((4, 2))
+    kernel(X[:, ::2], columns, out)
+    assert out.tolist() == [[3.0, 3.0]] * 4
+    for wrong in (X[0], X.astype("U3"), None, "text"):
+        with pytest.raises(Exception, match=r"."):
+            kernel(wrong, columns, out)
+    assert distances(kernel) == distances(cross_squared)
+
+
+def test_results_and_numbers_are_those_of_numba(folder):
+    state = StreamState(3, 1.0)
+    state.reserve(10)
+    state.cells["landmark"], state.cells["cost"] = [4, 2, -1, 7], [3.0, 1.5, 0.0, 2.0]
+    result = machine.Kernel("cheapest", "driftmap._kernels.cells")(state.cells)
+    assert result == cheapest(state.cells) == (1, 2.0)
+    assert [type(value) for value in result] == [int, float]
+    for generation in (doors.generation, machine.Kernel("generation", "driftmap._kernels.witnesses")):
+        assert generation(np.float64(10.0), 16.0) == 5.0
+
+
+def test_an_error_in_a_kernel_is_an_error(folder):
+    state = StreamState(1, 1.0)
+    state.reserve(1)
+    state.chain[-1] = -1
+    found = np.zeros(1, FOUND)
+    for function in (add_records, machine.Kernel("add_records", "driftmap._kernels.cells")):
+        with pytest.raises(RuntimeError):
+            function(state.records, state.chain, state.cells, np.zeros(1, np.int64), found)
+
+
+def test_all_kernels_are_there():
+    for name, module in doors.MODULES.items():
+        assert callable(getattr(doors, name)), module
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = doors.nothing
