@@ -4,17 +4,18 @@ import gc
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from driftmap._kernels import beside
+from driftmap.landmarks import OnlineLandmarks, beside, euclidean
 
 SCRIPT = """
 import numpy as np
-from driftmap._kernels import beside
+from driftmap.landmarks import beside
 from driftmap._kernels.doors import admit_tight, advance, merge_cells, merge_costs
 from driftmap.landmarks import OnlineLandmarks
 for dtype in ("float64", "float32"):
-    beside.main(dtype)
+    beside.main(dtype, 100, 3)
     assert dtype == "float32" or not advance.signatures
     X = np.cumsum(np.random.default_rng(0).standard_normal((30_000, 3)), axis=0).astype(dtype)
     assert OnlineLandmarks(100).partial_fit(X).resolution_ > 0
@@ -39,25 +40,54 @@ def processes(monkeypatch):
 
 def test_the_other_process_ends_with_this_one(processes, monkeypatch):
     monkeypatch.setattr(beside, "_possible", lambda: True)
-    with pytest.raises(KeyboardInterrupt), beside.compiled_beside("float64"):
+    with pytest.raises(KeyboardInterrupt), beside.compiled_beside("float64", 100, 3):
         assert not gc.isenabled()
         raise KeyboardInterrupt
     assert gc.isenabled()
     assert processes[0].wait(10) != 0
 
 
-def test_its_work_is_waited_for(processes, monkeypatch):
+def test_what_has_to_be_there_is_waited_for(processes, monkeypatch):
     monkeypatch.setattr(beside, "_possible", lambda: True)
-    with beside.compiled_beside("float64"):
+    found = iter([False, False, True])
+    monkeypatch.setattr(beside.doors, "find", lambda kernel: next(found))
+    with beside.compiled_beside("float64", 100, 3):
         pass
-    assert processes[0].poll() == 0
+    assert next(found, None) is None
+    assert beside.is_busy()  # with what nobody waits for
+    assert processes[0].wait(60) == 0
+    assert not beside.is_busy()
+
+
+def test_a_process_that_ends_early_is_not_waited_for(processes, monkeypatch):
+    monkeypatch.setattr(beside, "_possible", lambda: True)
+    monkeypatch.setattr(beside.doors, "find", lambda kernel: False)
+    with beside.compiled_beside("nonsense", 100, 3):
+        pass
+    assert processes[0].returncode not in (0, None)
+
+
+def test_while_scanning_is_compiled_elsewhere_nothing_changes(monkeypatch):
+    """A stream that is calm, then not, so that blocks are scanned as soon as that is possible."""
+    X = np.random.default_rng(0).standard_normal((60_000, 16)).astype("f4").astype("f8")
+    X[50_000:] += np.linspace(0, 100, 10_000)[:, None]
+    expected = OnlineLandmarks(30).partial_fit(X)
+    busy = iter([True] * 3 + [False] * 1000)
+    monkeypatch.setattr(euclidean, "is_busy", lambda: next(busy))
+    landmarks = OnlineLandmarks(30).partial_fit(X[:1])
+    landmarks._learner.waits = True
+    landmarks.partial_fit(X[1:])
+    assert not landmarks._learner.waits
+    assert landmarks.landmark_indices_.tolist() == expected.landmark_indices_.tolist()
+    assert landmarks.landmark_mass_.tolist() == expected.landmark_mass_.tolist()
+    assert landmarks.radius_ == expected.radius_
 
 
 @pytest.mark.parametrize("executable", ["/nowhere/python", "/usr/bin/env", "", None])
 def test_where_there_is_no_other_process_nothing_is_lost(executable, monkeypatch):
     monkeypatch.setattr(sys, "executable", executable)
     done = False
-    with beside.compiled_beside("float64"):
+    with beside.compiled_beside("float64", 100, 3):
         done = True
     assert done
     assert gc.isenabled()

@@ -54,9 +54,14 @@ def is_ready(kernel: Any) -> bool:
 @functools.cache
 def is_kept(kernel: Any) -> bool:
     """Whether a kernel has been compiled on this machine when somebody first asks: it only has to be loaded."""
+    return find(kernel)
+
+
+def find(kernel: Any) -> bool:
+    """Whether a kernel has been compiled on this machine."""
     if not hasattr(kernel, "py_func"):
         return bool(kernel.is_kept())
-    return any(Path(kernel.stats.cache_path or "").glob(f"*.{kernel.py_func.__name__}-*.nbi"))
+    return any(Path(kernel.stats.cache_path or "").glob(f"*.{kernel.py_func.__name__}-*.nbc"))
 
 
 def __getattr__(name: str) -> Any:

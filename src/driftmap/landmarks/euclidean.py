@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels.beside import compiled_beside
 from driftmap._kernels.doors import (
     admit_paper,
     admit_tight,
@@ -20,6 +19,7 @@ from driftmap._kernels.doors import (
 )
 from driftmap._kernels.records import FOUND, MOST_COMPARED
 from driftmap.interrupts import uninterrupted
+from driftmap.landmarks.beside import compiled_beside, is_busy
 from driftmap.landmarks.cover import kind_of
 from driftmap.landmarks.memory import Memory
 from driftmap.landmarks.small import SmallLearner, budget, worthwhile
@@ -36,6 +36,7 @@ CALM = (16, 64)
 """After so many covered arrivals (fewer, the larger they are) the next change of landmarks is probably far away: from
 there on they are scanned in blocks, which costs some preparation."""
 CALM_WORK = 100_000
+WHILE_WAITING = 2**14
 PRODUCT_FROM = 256
 """Multiplications per arrival from which on a matrix product pays off (measured)."""
 BLOCKS = 16
@@ -73,11 +74,12 @@ class EuclideanLearner:
         self.scanner: Scanner | None = None
         self.scratch: tuple[NDArray[Any], ...] | None = None
         self.column = np.empty(0)
+        self.waits = False
+        """Whether scanning is being compiled elsewhere; arrivals are taken in one by one until it is there."""
 
     def learn(self, batch: Array, times: Array | None = None) -> None:
         """Take in further arrivals."""
         state, i = self.state, 0
-        calm = min(max(CALM_WORK // (self.n_landmarks * batch.shape[1]), CALM[0]), CALM[1])
         limit = state.n + len(batch) if self.memory is None else self.memory.limit
         if self.small is not None and len(batch) <= MOST_UNCOMPILED:
             i = self.small.learn(batch, limit)
@@ -88,9 +90,10 @@ class EuclideanLearner:
         state.reserve(min(limit, state.n + len(batch)))
         # nothing compiled has run yet, and that is asked only once
         if self.scratch is None and self.admit is admit_tight and not (is_ready(advance) or is_kept(advance)):
-            self._compile(batch, i, limit, calm)
+            self._compile(batch, i, limit)
         with self.threads.at_work(batch):
             while i < len(batch):
+                calm = self._calm(batch)
                 with uninterrupted():
                     for _ in range(EVENTS):
                         i, uncovered = self._until_uncovered(batch, i, limit, calm)
@@ -98,16 +101,21 @@ class EuclideanLearner:
                             state.record([self._admit()])
                         if not uncovered or i == len(batch):
                             break
-                if not uncovered and len(batch) - i >= calm:
+                if not uncovered and len(batch) - i >= calm and not self.waits:
                     i = self._scan_calm(batch, i, limit)
 
-    def _compile(self, batch: Array, i: int, limit: int, calm: int) -> None:
+    def _compile(self, batch: Array, i: int, limit: int) -> None:
         """Compile what a long stream needs, the first time on a machine."""
-        with compiled_beside(batch.dtype.name):
-            self._advance(batch, i, i, limit, calm)
-            if self.n_landmarks * batch.shape[1] >= PRODUCT_FROM:
-                landmarks, radius = np.eye(3, batch.shape[1]), 1e9
-                ProductFilter(landmarks, np.arange(3), radius, {}).scan(batch, i, i, radius, self.found)
+        with compiled_beside(batch.dtype.name, self.n_landmarks, batch.shape[1]):
+            self._advance(batch, i, i, limit, 0)
+        self.waits = is_busy()
+
+    def _calm(self, batch: Array) -> int:
+        """After how many covered arrivals the next ones are scanned in blocks."""
+        if self.waits:
+            self.waits = is_busy()
+            return WHILE_WAITING
+        return min(max(CALM_WORK // (self.n_landmarks * batch.shape[1]), CALM[0]), CALM[1])
 
     def _until_uncovered(self, batch: Array, i: int, limit: int, calm: int) -> tuple[int, bool]:
         """Take in arrivals; returns how many of the batch are done, and whether the last of them is uncovered."""
@@ -193,6 +201,15 @@ class EuclideanLearner:
                         break
                     look = min(4 * look, ROWS)
         return i
+
+
+def compile_scan(batch: Array, n_landmarks: int) -> None:
+    """Compile what compares such a batch with so many landmarks."""
+    found, d = np.empty(1, FOUND), batch.shape[1]
+    if n_landmarks * d >= PRODUCT_FROM:
+        ProductFilter(np.eye(3, d), np.arange(3), 1e9, {}).scan(batch, 0, 0, 1e9, found)
+    else:
+        scan_direct(batch, 0, 0, np.empty((d, n_landmarks)), np.arange(n_landmarks), np.empty(n_landmarks), 1e9, found)
 
 
 class Scanner:
