@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 Array = NDArray[np.float64]
 
@@ -58,6 +57,8 @@ def points(X: Any, columns: Sequence[str] | None = None) -> Array:
         raise ValueError("X has masked entries: fill or drop such rows first")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
         raise ValueError("X holds dates or time spans: map them to numbers first")
+    from sklearn.utils.validation import check_array  # which takes longer to import than all the rest
+
     try:
         array: Array = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
     except ValueError as error:

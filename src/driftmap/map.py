@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
@@ -19,7 +18,7 @@ from driftmap.embedding import Embedding
 from driftmap.frames import ROWS, Frame, FrameChange, Frames
 from driftmap.landmarks import Detector, OnlineLandmarks
 from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
-from driftmap.metrics import Metric
+from driftmap.metrics import Metric, euclidean
 from driftmap.packing import Arrays, unpacked
 from driftmap.parallel import n_threads
 from driftmap.state import Event
@@ -223,7 +222,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         for i in range(0, len(X), ROWS):
             part = X[i : i + ROWS]
             distances = frame.distances(space, part)
-            gaps = distances - cdist(frame.place_queries(space, part), frame.landmark_positions())
+            gaps = distances - euclidean(frame.place_queries(space, part), frame.landmark_positions())
             reach[i : i + ROWS] = distances.min(axis=1) / radius
             residual[i : i + ROWS] = np.sqrt((gaps**2 * shares).sum(axis=1))
         return Trust(reach, residual)
