@@ -40,6 +40,13 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     return value
 
 
+def not_fitted(who: str) -> Exception:
+    """scikit-learn's error for an estimator that has seen nothing, imported when it is needed."""
+    from sklearn.exceptions import NotFittedError
+
+    return NotFittedError(f"This {who} has seen no points yet: call partial_fit or fit first")
+
+
 def is_plain(X: Any) -> bool:
     """Whether X is a matrix of floating-point numbers as the kernels take it: told at once, unlike most else."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in PLAIN and X.flags.c_contiguous and X.size > 0
