@@ -4,7 +4,6 @@ import errno
 import gzip
 import json
 import os
-import subprocess
 import sys
 import threading
 
@@ -413,34 +412,6 @@ def test_memory_does_not_grow_with_a_parquet_file(folder):
     assert 0 < most < os.path.getsize("t.parquet") / 10
 
 
-def test_a_small_file_needs_no_other_library(folder):
-    folder.joinpath("t.csv").write_bytes(encoded(lines(X)))
-    script = (
-        "import sys; from driftmap.cli import main; before = set(sys.modules); main(['embed', 't.csv', '-o', 'o.csv']);"
-        "print(*{m.split('.')[0] for m in set(sys.modules) - before}, 'driftmap.paper' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stderr == ""
-    loaded = done.stdout.split()
-    assert loaded[-1] == "False"
-    assert not {"matplotlib", "pyarrow", "orjson", "pandas"} & set(loaded)
-
-
-def test_what_the_command_does_without_is_there_for_others(folder):
-    folder.joinpath("t.csv").write_bytes(encoded(lines(X)))
-    script = (
-        "import sys; from driftmap.cli import lean, main; main(['embed', 't.csv', '-o', 'o.csv']);"
-        "print(*(name for name in (*lean.LATER, 'pandas') if name in sys.modules), 'loaded');"
-        "import numpy, pandas, scipy.spatial.transform, scipy.stats; from sklearn.preprocessing import StandardScaler;"
-        "print(numpy.f2py.__file__ is not None, scipy.spatial.transform.Rotation.__name__, scipy.stats.norm.cdf(0));"
-        "frame = pandas.DataFrame({'a': [1.0, 3.0]});"
-        "print(StandardScaler().set_output(transform='pandas').fit_transform(frame)['a'].tolist())"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == ["loaded", "True Rotation 0.5", "[-1.0, 1.0]"]
-
-
 def test_options_name_what_the_library_has():
     from driftmap import DriftMap
     from driftmap.choices import EMBEDDINGS
@@ -449,14 +420,3 @@ def test_options_name_what_the_library_has():
 
     assert EMBEDDINGS[0] == DriftMap().embedding
     assert Trust._fields == options.TRUST
-
-
-def test_what_was_left_out_at_the_start_is_there_when_it_is_needed():
-    script = (
-        "import sys; from driftmap.cli import lean; lean.import_sklearn();"
-        "assert 'sklearn' in sys.modules and not {'pandas', 'scipy.stats'} & set(sys.modules);"
-        "import pandas, scipy; later = lean.Later('scipy.stats');"
-        "print(later.mode([1, 2, 2]).mode, scipy.stats.mode([1, 2, 2]).mode, pandas.Series([1]).sum())"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.split() == ["2", "2", "1"], done.stderr

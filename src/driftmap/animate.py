@@ -19,7 +19,8 @@ from driftmap import checks
 from driftmap.choices import ANIMATIONS
 from driftmap.embedding import align, move
 from driftmap.frames import Frame, Frames
-from driftmap.map import DriftMap
+from driftmap.map import StreamMap
+from driftmap.metrics import Table
 from driftmap.plot import (
     FAINT,
     GREY,
@@ -98,7 +99,7 @@ class Film:
     [8, 16, 24, 32, 40]
     """
 
-    def __init__(self, mapper: DriftMap, n_frames: int = 100) -> None:
+    def __init__(self, mapper: StreamMap, n_frames: int = 100) -> None:
         checks.integer_at_least(n_frames, "n_frames", 2)
         self.mapper = mapper
         self._most = 3 * n_frames // 2
@@ -151,7 +152,8 @@ class Film:
 
     def _scene(self, moment: Moment) -> Scene:
         arrivals, frame, space = self.arrivals, moment.frame, self.mapper._selector._fitted_space()
-        shown = self._shown[: int(np.searchsorted(arrivals, moment.seen))]
+        shown: Any = self._shown[: int(np.searchsorted(arrivals, moment.seen))]
+        shown = np.array(shown, dtype=np.float64) if isinstance(space, Table) else shown
         points = frame.place_queries(space, space.check_queries(shown))
         # Of more than three dimensions, three are drawn.
         return Scene(

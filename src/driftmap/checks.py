@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 Array = NDArray[np.float64]
 
@@ -41,6 +40,13 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     return value
 
 
+def not_fitted(who: str) -> Exception:
+    """scikit-learn's error for an estimator that has seen nothing, imported when it is needed."""
+    from sklearn.exceptions import NotFittedError
+
+    return NotFittedError(f"This {who} has seen no points yet: call partial_fit or fit first")
+
+
 def is_plain(X: Any) -> bool:
     """Whether X is a matrix of floating-point numbers as the kernels take it: told at once, unlike most else."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in PLAIN and X.flags.c_contiguous and X.size > 0
@@ -58,6 +64,8 @@ def points(X: Any, columns: Sequence[str] | None = None) -> Array:
         raise ValueError("X has masked entries: fill or drop such rows first")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
         raise ValueError("X holds dates or time spans: map them to numbers first")
+    from sklearn.utils.validation import check_array  # which takes longer to import than all the rest
+
     try:
         array: Array = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
     except ValueError as error:

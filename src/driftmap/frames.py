@@ -20,7 +20,7 @@ from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer
 from driftmap.embedding.anchors import Inference
 from driftmap.embedding.fixed import FixedPoints, StressRows
 from driftmap.embedding.lmds import LinearRows
-from driftmap.landmarks import OnlineLandmarks
+from driftmap.landmarks.online import OnlineSelector
 from driftmap.metrics import EuclideanSpace, PrecomputedSpace, Space
 from driftmap.packing import Arrays, flatten, rebuild
 from driftmap.quality import Displacement, displacement
@@ -85,7 +85,7 @@ class Frame(NamedTuple):
             return space.to_stored(queries, self.landmarks)
         return space.to_points(queries, self.points)
 
-    def place_stored(self, selector: OnlineLandmarks, ids: Ids) -> Array:
+    def place_stored(self, selector: OnlineSelector, ids: Ids) -> Array:
         """Positions of stored points."""
         if self.points is None:
             return self.place(selector.stored_distances(ids, self.landmarks))
@@ -140,7 +140,7 @@ class Frames:
         for number, rotation, moved in zip(*changes, strict=True):
             self.changes.append(FrameChange(int(number), rotation, Displacement(*moved.tolist())))
 
-    def present(self, selector: OnlineLandmarks) -> Frame:
+    def present(self, selector: OnlineSelector) -> Frame:
         """The frame of the present landmarks."""
         state = selector._fitted_state()
         slots = state.cells["landmark"].tobytes(), state.renumbered  # to sort them by arrival takes much longer
@@ -152,7 +152,7 @@ class Frames:
         assert self.current is not None
         return self.current
 
-    def _refresh(self, selector: OnlineLandmarks, landmarks: Ids) -> None:
+    def _refresh(self, selector: OnlineSelector, landmarks: Ids) -> None:
         old, masses = self.current, _positive(selector.landmark_mass_.astype(np.float64))
         embedding = self._embed(selector, landmarks, masses)
         k = self.n_components
@@ -180,7 +180,7 @@ class Frames:
                 stacklevel=5,
             )
 
-    def _embed(self, selector: OnlineLandmarks, landmarks: Ids, masses: Array) -> Embedding:
+    def _embed(self, selector: OnlineSelector, landmarks: Ids, masses: Array) -> Embedding:
         """Embed the landmarks; stress starts from where they lie on the last map."""
         distances = selector.landmark_distances()
         if not isinstance(self.embedding, str):
@@ -197,7 +197,7 @@ class Frames:
             start = self.current.place_stored(selector, points)
         return LandmarkStress(self.n_components).fit(distances, masses, start=start, **arguments)
 
-    def _row_placer(self, embedding: Embedding, selector: OnlineLandmarks) -> RowPlacer | None:
+    def _row_placer(self, embedding: Embedding, selector: OnlineSelector) -> RowPlacer | None:
         """What places rows without distances, if there is such a thing; an embedding of the user's own is asked."""
         if isinstance(self.embedding, str) and isinstance(selector._fitted_space(), EuclideanSpace):
             assert isinstance(embedding, LandmarkMDS | LandmarkStress)

@@ -1,27 +1,24 @@
-"""DriftMap: the scikit-learn transformer that joins landmarks and embedding."""
+"""The map of a stream: joins landmarks and embedding."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import validate_data
 
 from driftmap import checkpoint, checks
 from driftmap.choices import EMBEDDINGS
 from driftmap.embedding import Embedding
 from driftmap.frames import ROWS, Frame, FrameChange, Frames
-from driftmap.landmarks import Detector, OnlineLandmarks
+from driftmap.landmarks import Detector
+from driftmap.landmarks.online import OnlineSelector
 from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
-from driftmap.metrics import Metric
+from driftmap.metrics import Metric, euclidean
 from driftmap.packing import Arrays, unpacked
 from driftmap.parallel import n_threads
+from driftmap.params import params_of
 from driftmap.state import Event
 
 Array = NDArray[np.float64]
@@ -36,50 +33,14 @@ class Trust(NamedTuple):
     """Root of the weighted mean squared error of the point's landmark distances on the map."""
 
 
-class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A low-dimensional map of a stream, from a few landmarks that follow it.
+class StreamMap:
+    """What :class:`driftmap.DriftMap` does, without scikit-learn, which takes long to import."""
 
-    ``partial_fit`` learns from points as they arrive; ``transform`` places any points by their distances to the present
-    landmarks and never learns. A row is placed by itself: row i of a batch goes where row i alone would.
-
-    Parameters
-    ----------
-    n_components : int
-        Dimension of the map.
-    n_landmarks : int
-        The most landmarks to keep, at least ``n_components + 1``.
-    rule : {"tight", "paper"}
-        Which landmark leaves when a new one comes; see :class:`~driftmap.landmarks.OnlineLandmarks`.
-    embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
-        How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses; an
-        object with the members of :class:`~driftmap.embedding.Embedding` is copied and used.
-    n_anchors : int or None
-        With "stress": fit the map to up to so many weighted stored points, whose distances follow from those to the
-        landmarks; None: to the landmarks only.
-    align : bool
-        Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
-    metric, metric_params
-        The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
-    memory, window, half_life, replace_on
-        How many points are remembered, how long, and when landmarks are replaced; see
-        :class:`~driftmap.landmarks.OnlineLandmarks`.
-    n_jobs : int or None
-        Threads that learn and place the rows of large batches; None: one, -1: one per core. They change no result.
-    random_state : int, RandomState or None
-        For embeddings that need random numbers; those above do not.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from driftmap import DriftMap
-    >>> rng = np.random.default_rng(0)
-    >>> stream = np.cumsum(rng.standard_normal((500, 5)), axis=0)
-    >>> mapper = DriftMap(n_landmarks=20)
-    >>> for batch in np.split(stream, 5):
-    ...     mapper = mapper.partial_fit(batch)
-    >>> mapper.transform(stream).shape
-    (500, 2)
-    """
+    _kind = "DriftMap"
+    """What a checkpoint says that it holds."""
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _dict_names: tuple[str, ...]
 
     def __init__(
         self,
@@ -131,32 +92,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self._learn(X, times, self._new_selector() if fresh else self._selector, reset=fresh)
         return self
 
-    def learn_one(self, x: Mapping[str, float]) -> Self:
-        """Learn from one point given as a dict of features, as river's users write it."""
-        names = self._names_of(x)
-        self.partial_fit(_as_row(x, names))
-        self._dict_names = names
-        return self
-
-    def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
-        """Place one point given as a dict of features."""
-        self._check_fitted()
-        self._dict_names = self._names_of(x)
-        place = self._place(_as_row(x, self._dict_names))[0]
-        return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
-
-    def _names_of(self, x: Mapping[str, float]) -> tuple[str, ...]:
-        """The features in the order in which they were learnt; the first dict names them if nothing else has."""
-        if not isinstance(x, Mapping):
-            raise TypeError(f"x must be a dict of features, got {type(x).__name__}")
-        known = (getattr(self, "feature_names_in_", ()), getattr(self, "_dict_names", ()))
-        names = next((tuple(names) for names in known if len(names)), tuple(x))
-        if self.__sklearn_is_fitted__() and set(names) != set(x):
-            missing, new = sorted(set(names) - set(x)), sorted(set(x) - set(names))
-            raise ValueError(f"x must have the features seen first; missing: {missing}, new: {new}")
-        return names if self.__sklearn_is_fitted__() else tuple(x)
-
-    def _new_selector(self) -> OnlineLandmarks:
+    def _new_selector(self) -> OnlineSelector:
         checks.integer_at_least(self.n_components, "n_components", 1)
         checks.integer_at_least(self.n_landmarks, "n_landmarks", 1)
         if self.n_landmarks < self.n_components + 1:
@@ -173,9 +109,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
             raise ValueError(f"embedding has n_components={own}, but the map has {self.n_components}")
         names = ("rule", "metric", "metric_params", "memory", "window", "half_life", "replace_on", "n_jobs")
-        return OnlineLandmarks(self.n_landmarks, **{name: getattr(self, name) for name in names})
+        return OnlineSelector(self.n_landmarks, **{name: getattr(self, name) for name in names})
 
-    def _learn(self, X: Any, times: Any, selector: OnlineLandmarks, *, reset: bool) -> None:
+    def _learn(self, X: Any, times: Any, selector: OnlineSelector, *, reset: bool) -> None:
         if not reset:
             self._check_features(X, reset=False)
         selector.partial_fit(X, times=times)
@@ -187,19 +123,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             self._frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align)
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
-        """Feature names and their number, as scikit-learn keeps them; objects and distances have none."""
-        if self.metric == "precomputed" or (hasattr(X, "shape") and len(X.shape) != 2):
-            return  # told to the user where the rows are checked
-        if checks.is_plain(X) and not hasattr(self, "feature_names_in_"):
-            # As nearly always; the way through scikit-learn takes longer than to learn a point.
-            if reset:
-                self.n_features_in_ = X.shape[1]
-            if X.shape[1] == self.n_features_in_:
-                return
-        if hasattr(X, "shape"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        elif reset and not callable(self.metric):
-            validate_data(self, np.asarray(X), reset=True, skip_check_array=True)
+        """Keep the number of features; the space says which later rows have another."""
+        if reset and self.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
+            self.n_features_in_ = X.shape[1]
 
     # --- mapping ---
 
@@ -223,7 +149,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         for i in range(0, len(X), ROWS):
             part = X[i : i + ROWS]
             distances = frame.distances(space, part)
-            gaps = distances - cdist(frame.place_queries(space, part), frame.landmark_positions())
+            gaps = distances - euclidean(frame.place_queries(space, part), frame.landmark_positions())
             reach[i : i + ROWS] = distances.min(axis=1) / radius
             residual[i : i + ROWS] = np.sqrt((gaps**2 * shares).sum(axis=1))
         return Trust(reach, residual)
@@ -264,8 +190,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         arrays: Arrays = {}
         selector = self._check_fitted()
         header = {
-            "kind": "DriftMap",
-            "params": pack_params(self.get_params(deep=False), "params", arrays),
+            "kind": self._kind,
+            "params": pack_params(params_of(self), "params", arrays),
             "selector": pack_selector(selector, arrays),
             "frames": self._frames.pack(arrays),
             "n_features_in": getattr(self, "n_features_in_", None),
@@ -373,22 +299,10 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """What happened to the landmarks, arrival by arrival; the last 10,000 events."""
         return self._check_fitted().events_
 
-    @property
-    def _n_features_out(self) -> int:
-        return self._frames.n_components if self.__sklearn_is_fitted__() else self.n_components
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_selector")
 
-    def _check_fitted(self) -> OnlineLandmarks:
+    def _check_fitted(self) -> OnlineSelector:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError("This DriftMap has seen no points yet: call partial_fit or fit first")
+            raise checks.not_fitted(self._kind)
         return self._selector
-
-
-def _as_row(x: Mapping[str, float], names: tuple[str, ...]) -> NDArray[Any]:
-    values = [x[name] for name in names]
-    try:
-        return np.array([values], dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.array([values], dtype=object)  # told to the user where the rows are checked

@@ -89,12 +89,12 @@ def unpacked(kind: Any, path: str | os.PathLike[str], **given: Any) -> Any:
 def unpack(kind: Any, checkpoint: Checkpoint, place: str, given: dict[str, Any]) -> Any:
     """The estimator in a checkpoint, which must be of this kind."""
     header, arrays = checkpoint
-    if header.get("kind") != kind.__name__:
-        raise CheckpointError(f"{place} holds a {header.get('kind')}, not a {kind.__name__}")
+    if header.get("kind") != kind._kind:
+        raise CheckpointError(f"{place} holds a {header.get('kind')}, not a {kind._kind}")
     try:
         return kind._unpack(header, dict(arrays), given)
     except CheckpointError as error:
         raise CheckpointError(f"{place} cannot be loaded: {error}") from None
     except UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise CheckpointError(f"{place} does not hold a usable {kind.__name__}: {reason}") from error
+        raise CheckpointError(f"{place} does not hold a usable {kind._kind}: {reason}") from error

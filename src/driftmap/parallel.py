@@ -6,13 +6,16 @@ import functools
 from contextlib import AbstractContextManager
 from typing import Any
 
-from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 
 def n_threads(n_jobs: int | None) -> int:
     """The number of threads that a parameter ``n_jobs`` asks for; None: one, -1: one per core."""
-    return 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
+    if n_jobs is None:
+        return 1
+    from joblib import effective_n_jobs  # which takes a while to import
+
+    return int(effective_n_jobs(n_jobs))
 
 
 def one_thread() -> AbstractContextManager[Any]:

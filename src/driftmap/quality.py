@@ -10,11 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
 
 from driftmap import checks
-from driftmap.metrics import Metric, Space, make_space
+from driftmap.metrics import Metric, Space, euclidean, make_space
 
 __all__ = [
     "Displacement",
@@ -71,7 +69,7 @@ def stress(
         for start in range(0, first + ROWS, 8 * ROWS):
             columns = np.arange(start, min(start + 8 * ROWS, rows[-1] + 1))
             d = space.true_all(space.pairs(rows, columns))
-            gap = d - cdist(Y[rows], Y[columns])
+            gap = d - euclidean(Y[rows], Y[columns])
             if columns[-1] >= first:  # count each pair once
                 once = columns[None, :] < rows[:, None]
                 d, gap = d[once], gap[once]
@@ -97,6 +95,8 @@ def stress_estimate(
     >>> abs(estimate.value - stress(X, X[:, :2])) < 4 * estimate.standard_error
     True
     """
+    from sklearn.utils import check_random_state  # which takes longer to import than all the rest
+
     checks.integer_at_least(n_pairs, "n_pairs", 2)
     space, Y = _points(X, coordinates, metric, metric_params)
     n = len(space)
@@ -112,7 +112,7 @@ def stress_estimate(
         while np.intersect1d(rows, columns).size:
             columns = random.randint(n, size=side)
         d = space.true_all(space.pairs(rows, columns))
-        gap = d - cdist(Y[rows], Y[columns])
+        gap = d - euclidean(Y[rows], Y[columns])
         size = min(per_square, n_pairs - first)
         above[first : first + size] = (gap**2).ravel()[:size]
         below[first : first + size] = (d**2).ravel()[:size]
@@ -178,7 +178,7 @@ def _diameter(X: Array) -> float:
     least = np.linalg.norm(X - far, axis=1).max()  # some two points are so far apart
     # Both ends of the longest distance are at least this far from the middle; most points are not.
     outer = X[reach >= (least - reach.max()) * (1 - 1e-9)]
-    return max(float(cdist(outer[a : a + ROWS], outer).max()) for a in range(0, len(outer), ROWS))
+    return max(float(euclidean(outer[a : a + ROWS], outer).max()) for a in range(0, len(outer), ROWS))
 
 
 def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:

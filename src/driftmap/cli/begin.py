@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 
 from driftmap.cli import arguments as kinds
-from driftmap.cli import lean
 from driftmap.cli.badlines import BadLines
 from driftmap.cli.options import DESCRIPTION, add_options, check
 from driftmap.cli.tables import Table, Wanted, open_table
@@ -28,8 +27,7 @@ def run(args: argparse.Namespace) -> int:
         # A run that may be interrupted, or waits for rows, opens its input when it is ready.
         waits = args.online or args.contacts or args.checkpoint is not None
         table = None if waits else stack.enter_context(open_input(args, bad))
-        lean.import_sklearn()
-        from driftmap.cli import embed
+        from driftmap.cli import embed  # the rest of the library
 
         return embed.run(args, bad, table)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from driftmap import DriftMap
 from driftmap.animate import Film
 from driftmap.cli.arrays import open_contacts
 from driftmap.cli.badlines import BadLines
@@ -33,7 +32,9 @@ from driftmap.cli.resuming import check_columns, how_to_go_on, start_job
 from driftmap.cli.stopping import Stop, Stopped
 from driftmap.cli.tables import Table, chunk_rows
 from driftmap.cli.writing import StandardOutput, Writer, new_file, new_table
+from driftmap.map import StreamMap
 from driftmap.parallel import one_thread
+from driftmap.params import params_of
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
@@ -43,7 +44,7 @@ EVERY = 30.0  # seconds between checkpoints
 def run(args: argparse.Namespace, bad: BadLines, table: Table | None) -> int:
     """Carry out the command on a table that is open already, or open it when its time has come."""
     args.checkpoint_every = EVERY if args.checkpoint_every is None else args.checkpoint_every
-    mapper = DriftMap(
+    mapper = StreamMap(
         args.components,
         n_landmarks=args.landmarks,
         rule=args.rule,
@@ -107,9 +108,9 @@ def _work(args: argparse.Namespace, job: Job, table: Table | None) -> None:
         print(json.dumps(_summary(args, table, job), indent=2))
 
 
-def _warm_up(mapper: DriftMap) -> None:
+def _warm_up(mapper: StreamMap) -> None:
     """Load the compiled code before the first row is there to wait for it."""
-    twin = DriftMap(**mapper.get_params())
+    twin = StreamMap(**params_of(mapper))
     some = np.random.default_rng(0).random((mapper.n_landmarks + 2, mapper.n_components + 1))
     with contextlib.suppress(ValueError):  # a metric that is only for other numbers than these
         for rows in (some[:-1], some[-1:]):
@@ -162,7 +163,7 @@ def _outputs(
     return outputs
 
 
-def _mapped(args: argparse.Namespace, table: Table, mapper: DriftMap, film: Film | None, job: Job) -> Iterator[Mapped]:
+def _mapped(args: argparse.Namespace, table: Table, mapper: StreamMap, film: Film | None, job: Job) -> Iterator[Mapped]:
     with_trust = args.trust or args.shade is not None
     feed = None if film is None else film.feed
     if args.online:

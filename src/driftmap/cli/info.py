@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from driftmap import DriftMap, OnlineLandmarks, checkpoint
+from driftmap import checkpoint
 from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli import arguments as kinds
+from driftmap.landmarks.online import OnlineSelector
+from driftmap.map import StreamMap
 from driftmap.saving import unpack
 
 DESCRIPTION = """\
@@ -70,7 +72,7 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
         estimator = unpack(found)
     except CheckpointError as error:  # it needs something that a checkpoint cannot hold
         return [*lines, ("not shown", str(error))]
-    selector = estimator if isinstance(estimator, OnlineLandmarks) else estimator._selector
+    selector = estimator if isinstance(estimator, OnlineSelector) else estimator._selector
     lines += [
         ("points seen", f"{selector.n_samples_seen_:,}, {len(selector.stored_indices_):,} of them stored"),
         ("landmarks", f"{len(selector.landmark_indices_):,}, {selector.n_replacements_:,} replaced so far"),
@@ -78,7 +80,7 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
         ("resolution", f"{selector.resolution_:.6g}"),
         ("coverage bound", f"{selector.coverage_bound_:.6g}"),
     ]
-    if isinstance(estimator, DriftMap):
+    if isinstance(estimator, StreamMap):
         names = ", ".join(map(str, getattr(estimator, "feature_names_in_", ())))
         lines += [
             ("features", f"{getattr(estimator, 'n_features_in_', 0)}" + (f": {_shown(names)}" if names else "")),

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from driftmap import DriftMap, checkpoint
+from driftmap import checkpoint
 from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError, writing
 from driftmap.cli.stopping import Stop
 from driftmap.cli.tables import Array, Chunk, Position, Table
+from driftmap.map import StreamMap
 from driftmap.saving import pack
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
@@ -30,7 +31,7 @@ class Job:
     """
 
     def __init__(
-        self, mapper: DriftMap, bad: BadLines, stop: Stop, path: Path | None = None, every: float = 0.0
+        self, mapper: StreamMap, bad: BadLines, stop: Stop, path: Path | None = None, every: float = 0.0
     ) -> None:
         self.mapper, self.bad, self.stop = mapper, bad, stop
         self.path, self.every = path, every

@@ -9,14 +9,13 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import DriftMap
 from driftmap.animate import Film, save_animation, stride
 from driftmap.cli.errors import writing
 from driftmap.cli.labels import as_color
 from driftmap.cli.passes import Mapped
 from driftmap.cli.tables import Array, Table
 from driftmap.cli.writing import Column, StandardOutput, Writer
-from driftmap.map import Trust
+from driftmap.map import StreamMap, Trust
 from driftmap.plot import map_figure, save_figure
 
 
@@ -27,10 +26,10 @@ class Output(Protocol):
     def closed(self) -> bool:
         """Whether it needs no more rows."""
 
-    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
         """See some rows, in order."""
 
-    def finish(self, mapper: DriftMap) -> None:
+    def finish(self, mapper: StreamMap) -> None:
         """All rows have been seen."""
 
 
@@ -58,7 +57,7 @@ class Coordinates:
         """Whether nobody reads them any more."""
         return isinstance(self._writer, StandardOutput) and self._writer.closed
 
-    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
         """Write the rows."""
         columns: list[Column] = [mapped.chunk.labels] if self._with_label and mapped.chunk.labels is not None else []
         if mapped.frames is not None:
@@ -69,7 +68,7 @@ class Coordinates:
             if self._flush is not None:
                 self._flush()
 
-    def finish(self, mapper: DriftMap) -> None:
+    def finish(self, mapper: StreamMap) -> None:
         """Nothing is left to do; whoever opened the writer closes it."""
 
 
@@ -88,7 +87,7 @@ class Landmarks:
         self._writer, self._with_label = writer, with_label
         self._rows: dict[int, tuple[Array, Any]] = {}
 
-    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
         """Keep the rows that are landmarks now: only an arrival becomes one, so no other will be later."""
         features, labels, _ = mapped.chunk
         stop = mapped.first + len(features)
@@ -99,7 +98,7 @@ class Landmarks:
             if mapped.first <= i < stop
         }
 
-    def finish(self, mapper: DriftMap) -> None:
+    def finish(self, mapper: StreamMap) -> None:
         """Write the table."""
         arrivals: NDArray[np.int64] = mapper.landmark_indices_
         rows = [self._rows[i] for i in arrivals.tolist()]
@@ -123,7 +122,7 @@ class Picture:
         self._shades: list[Array] = []
         self._labels: list[Any] = []
 
-    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
         """Keep the coordinates, and what colours them."""
         self._coordinates.append(mapped.coordinates)
         if self._shade is not None:
@@ -131,7 +130,7 @@ class Picture:
         elif mapped.chunk.labels is not None:
             self._labels.extend(mapped.chunk.labels)
 
-    def finish(self, mapper: DriftMap) -> None:
+    def finish(self, mapper: StreamMap) -> None:
         """Draw."""
         figure = map_figure(
             np.concatenate(self._coordinates),
@@ -155,7 +154,7 @@ class Animation:
         self._labels: list[Any] = []
         self._stride = 1
 
-    def take(self, mapped: Mapped, mapper: DriftMap) -> None:
+    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
         """Keep the labels of the points that may be drawn."""
         labels = mapped.chunk.labels
         if labels is None:
@@ -166,7 +165,7 @@ class Animation:
             self._labels = self._labels[:: needed // self._stride]
             self._stride = needed
 
-    def finish(self, mapper: DriftMap) -> None:
+    def finish(self, mapper: StreamMap) -> None:
         """Draw."""
         color = _color(self._labels)
         save_animation(self._film, self._file, self._kind, color=color, color_label=self._label, title=self._title)

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import DriftMap
 from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.cli.job import Job
 from driftmap.cli.progress import Progress
 from driftmap.cli.tables import Array, Chunk, Table, chunk_rows
 from driftmap.cli.threads import in_parallel
-from driftmap.map import Trust
+from driftmap.map import StreamMap, Trust
 
 Labels = list[str] | Array | None
 Feed = Callable[[Array], Any]
@@ -84,7 +83,7 @@ def _running_sum(start: Array, rows: Array) -> Array:
     return np.asarray(np.add.accumulate(np.vstack([start, rows]), axis=0)[-1])
 
 
-def learn(table: Table, mapper: DriftMap, scaling: Scaling | None, feed: Feed | None, job: Job) -> int:
+def learn(table: Table, mapper: StreamMap, scaling: Scaling | None, feed: Feed | None, job: Job) -> int:
     """Learn from all rows and return their number; ``feed`` hands them to the mapper in its own way."""
     with Progress("learning", done=job.rows_before("learning")) as progress:
         for chunk in job.chunks("learning", table, chunk_rows(table)):
@@ -98,7 +97,7 @@ def learn(table: Table, mapper: DriftMap, scaling: Scaling | None, feed: Feed | 
 
 
 def place(
-    table: Table, mapper: DriftMap, scaling: Scaling | None, n: int, job: Job, *, with_trust: bool = False
+    table: Table, mapper: StreamMap, scaling: Scaling | None, n: int, job: Job, *, with_trust: bool = False
 ) -> Iterator[Mapped]:
     """Map all rows in the frame of the landmarks that learning ended with."""
 
@@ -126,7 +125,7 @@ def place(
 
 
 def place_online(
-    table: Table, mapper: DriftMap, rows: int, feed: Feed | None, job: Job, *, with_trust: bool = False
+    table: Table, mapper: StreamMap, rows: int, feed: Feed | None, job: Job, *, with_trust: bool = False
 ) -> Iterator[Mapped]:
     """Learn from each row and map it at once, in the frame of that moment; ``feed`` as in :func:`learn`."""
     first = job.rows_before("mapping")

@@ -9,13 +9,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from driftmap import DriftMap, checkpoint
+from driftmap import checkpoint
 from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError, note, one_line
 from driftmap.cli.job import Job, clear, partial
 from driftmap.cli.stopping import Stop
 from driftmap.cli.tables import Table
+from driftmap.map import StreamMap
 from driftmap.saving import unpack
 
 SHAPING = (
@@ -28,7 +29,7 @@ HEAD = 4096
 """Bytes at the start of the input by which it is known again."""
 
 
-def start_job(args: argparse.Namespace, mapper: DriftMap, bad: BadLines, stop: Stop) -> Job | None:
+def start_job(args: argparse.Namespace, mapper: StreamMap, bad: BadLines, stop: Stop) -> Job | None:
     """A new job, or the one that was interrupted; None if there is nothing left to do."""
     if args.checkpoint is None:
         return Job(mapper, bad, stop)
@@ -94,13 +95,13 @@ def how_to_go_on(args: argparse.Namespace) -> str:
     return f"go on with: driftmap {shlex.join([*args.argv, *resume])}{again}"
 
 
-def _mapper(found: Checkpoint) -> DriftMap | None:
+def _mapper(found: Checkpoint) -> StreamMap | None:
     if found.header["kind"] == "job":  # no row was learnt yet
         return None
     header = {key: value for key, value in found.header.items() if key != "job"}
     arrays = {name: array for name, array in found.arrays.items() if not name.startswith("job.")}
     mapper = unpack(Checkpoint(header, arrays))
-    if not isinstance(mapper, DriftMap):
+    if not isinstance(mapper, StreamMap):
         raise UserError(f"the checkpoint holds a {header['kind']}, not a map")
     return mapper
 

@@ -11,12 +11,12 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from driftmap import checks
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.fixed import FixedPoints, StressRows, aligned, arrange, padded
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
+from driftmap.metrics import euclidean, squared_euclidean
 from driftmap.parallel import one_thread
 
 Array = NDArray[np.float64]
@@ -177,7 +177,7 @@ class LandmarkStress:
     def residuals(self, distances: Array) -> Array:
         """Per row of landmark distances, the root of the weighted mean squared error of its distances on the map."""
         targets = np.sqrt(np.maximum(self._squared(distances)[:, : len(self._weights)], 0.0))
-        gaps = targets - cdist(self.place(distances), self.anchor_coordinates_)
+        gaps = targets - euclidean(self.place(distances), self.anchor_coordinates_)
         return np.sqrt((gaps**2 * self._weights).sum(axis=1))
 
     def _squared(self, distances: Array) -> Array:
@@ -205,7 +205,7 @@ class LandmarkStress:
         else:
             centre = self._landmark_weights @ landmarks
             columns = ((landmarks - centre).T @ self._inference.coefficients) + centre[:, None]
-            offsets = self._anchor_squared - self._landmark_weights @ cdist(landmarks, columns.T, "sqeuclidean")
+            offsets = self._anchor_squared - self._landmark_weights @ squared_euclidean(landmarks, columns.T)
         columns, offsets = padded(columns), padded(offsets)
         places = aligned(*columns.shape)
         places[:] = columns
@@ -227,7 +227,7 @@ def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> flo
     0.5
     """
     below = weights @ distances**2 @ weights
-    above = weights @ (distances - cdist(coordinates, coordinates)) ** 2 @ weights
+    above = weights @ (distances - euclidean(coordinates, coordinates)) ** 2 @ weights
     return float(np.sqrt(above / below)) if below > 0 else 0.0
 
 

@@ -1,12 +1,7 @@
 """Which points of a stream are landmarks; usable without any embedding."""
 
-from driftmap.landmarks.base import LandmarkSelector
-from driftmap.landmarks.baselines import (
-    FarthestFirstLandmarks,
-    InitialLandmarks,
-    RandomLandmarks,
-    RandomOnlineLandmarks,
-)
+from typing import TYPE_CHECKING
+
 from driftmap.landmarks.detectors import Detector, RatioShift
 from driftmap.landmarks.dominating import (
     greedy_dominating_set,
@@ -15,8 +10,17 @@ from driftmap.landmarks.dominating import (
     private_points,
     radius_for_budget,
 )
-from driftmap.landmarks.online import OnlineLandmarks
+from driftmap.ondemand import on_demand
 from driftmap.state import Event
+
+if TYPE_CHECKING:
+    from driftmap.landmarks.baselines import (
+        FarthestFirstLandmarks,
+        InitialLandmarks,
+        RandomLandmarks,
+        RandomOnlineLandmarks,
+    )
+    from driftmap.landmarks.estimators import LandmarkSelector, OnlineLandmarks
 
 __all__ = [
     "Detector",
@@ -34,3 +38,17 @@ __all__ = [
     "private_points",
     "radius_for_budget",
 ]
+
+# These need scikit-learn, which takes long to import; the command line does without.
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        "driftmap.landmarks.baselines": (
+            "FarthestFirstLandmarks",
+            "InitialLandmarks",
+            "RandomLandmarks",
+            "RandomOnlineLandmarks",
+        ),
+        "driftmap.landmarks.estimators": ("LandmarkSelector", "OnlineLandmarks"),
+    },
+)

@@ -7,21 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from driftmap import checks
 from driftmap.metrics import Metric, Space, make_space
+from driftmap.params import params_of
 from driftmap.state import Event
 
 Ids = NDArray[np.int64]
 
 
-class LandmarkSelector(BaseEstimator, ABC):
-    """Points come in through ``partial_fit``; some of them are landmarks.
-
-    The attributes below are there after the first point, in all selectors.
-    """
+class Selector(ABC):
+    """What :class:`~driftmap.landmarks.LandmarkSelector` does, without scikit-learn, which takes long to import."""
 
     n_landmarks: int
     metric: Metric
@@ -29,7 +25,7 @@ class LandmarkSelector(BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any = None, **how: Any) -> Self:
         """Forget everything, then learn from X."""
-        fresh = type(self)(**self.get_params(deep=False))
+        fresh = type(self)(**params_of(self))
         fresh.partial_fit(X, **how)
         self.__dict__.update(fresh.__dict__)
         return self
@@ -134,5 +130,5 @@ class LandmarkSelector(BaseEstimator, ABC):
 
     def _fitted_space(self) -> Space:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} has seen no points yet: call partial_fit or fit first")
+            raise checks.not_fitted(type(self).__name__)
         return self._space

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from driftmap.landmarks.base import LandmarkSelector
+from driftmap.landmarks.estimators import LandmarkSelector
 from driftmap.metrics import Metric
 from driftmap.state import Event
 

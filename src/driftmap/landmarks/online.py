@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from driftmap import checkpoint, checks
 from driftmap.choices import RULES
-from driftmap.landmarks.base import LandmarkSelector
+from driftmap.landmarks.base import Selector
 from driftmap.landmarks.detectors import Detector
 from driftmap.landmarks.plan import MemoryPlan, plan_for, times_of
 from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
 from driftmap.metrics import EuclideanSpace, Metric
 from driftmap.packing import Arrays, unpacked
 from driftmap.parallel import n_threads
+from driftmap.params import params_of
 from driftmap.state import Event, StreamState
 
 Array = NDArray[np.float64]
@@ -34,53 +35,11 @@ class Learner(Protocol):
         """After an exception: put back what has to be put back."""
 
 
-class OnlineLandmarks(LandmarkSelector):
-    """At most ``n_landmarks`` points of a stream such that every point seen is within ``radius_`` of one of them.
+class OnlineSelector(Selector):
+    """What :class:`~driftmap.landmarks.OnlineLandmarks` does, without scikit-learn, which takes long to import."""
 
-    A point that is covered changes nothing. An uncovered one becomes a landmark, and if there are too many then, one
-    leaves:
-
-    - ``rule="tight"``: the landmark that is cheapest to lose leaves, and the radius becomes the covering radius, so it
-      can shrink as well as grow;
-    - ``rule="paper"``: Algorithms 2 and 3 of Thongprayoon and Masuda, as printed.
-
-    Parameters
-    ----------
-    n_landmarks : int
-        The most landmarks to keep (the paper's m).
-    rule : {"tight", "paper"}
-    metric : str or callable
-        "euclidean", any name that scipy's ``cdist`` knows, a function of two rows or of two arbitrary objects, or
-        "precomputed": each arrival brings its distances to all earlier ones.
-    metric_params : dict, optional
-        Further arguments of the metric.
-    initial_radius : float
-        The radius (the paper's rho) before the first replacement.
-    memory : int, "auto" or None
-        The most points to store, at least 16 per landmark. Beyond, points near a stored one are merged into it, and
-        ``resolution_`` says how far from it they can be. "auto": 10,000 (more for more than 625 landmarks), or all
-        where the rule is the paper's or the metric is not known to obey the triangle inequality. None: all.
-    window : number or timedelta, optional
-        Remember points for so many arrivals only, or so long if ``partial_fit`` is given times: older ones need not be
-        covered and have no mass, and the radius shrinks when the stream does.
-    half_life : number or timedelta, optional
-        Let masses decay to one half in so many arrivals or so much time; what has become too light is forgotten.
-    replace_on : "uncovered" or Detector
-        Whether every uncovered point brings a replacement, or only a change that the detector signals: an object with
-        ``update(x)`` and ``drift_detected``, such as :class:`~driftmap.landmarks.RatioShift` or one of river's.
-    n_jobs : int or None
-        Threads that look ahead in large batches; None: one, -1: one per core. They change no result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> walk = np.cumsum(np.random.default_rng(0).standard_normal((1000, 3)), axis=0)
-    >>> landmarks = OnlineLandmarks(n_landmarks=10).partial_fit(walk)
-    >>> len(landmarks.landmark_indices_), landmarks.n_samples_seen_
-    (10, 1000)
-    >>> int(landmarks.landmark_mass_.sum())
-    1000
-    """
+    _kind = "OnlineLandmarks"
+    """What a checkpoint says that it holds."""
 
     _state: StreamState
 
@@ -189,8 +148,8 @@ class OnlineLandmarks(LandmarkSelector):
     def _pack(self) -> tuple[dict[str, Any], Arrays]:
         arrays: Arrays = {}
         self._fitted_space()
-        params = pack_params(self.get_params(deep=False), "params", arrays)
-        return {"kind": "OnlineLandmarks", "params": params, "selector": pack_selector(self, arrays)}, arrays
+        params = pack_params(params_of(self), "params", arrays)
+        return {"kind": self._kind, "params": params, "selector": pack_selector(self, arrays)}, arrays
 
     @classmethod
     def _unpack(cls, header: dict[str, Any], arrays: Arrays, given: dict[str, Any]) -> Self:

@@ -12,7 +12,7 @@ from driftmap import checks
 from driftmap.metrics import PrecomputedSpace, Space
 
 if TYPE_CHECKING:
-    from driftmap.landmarks.online import OnlineLandmarks
+    from driftmap.landmarks.online import OnlineSelector
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class MemoryPlan(NamedTuple):
     """The time in which masses are halved; infinity: never."""
 
 
-def plan_for(selector: OnlineLandmarks, space: Space) -> MemoryPlan | None:
+def plan_for(selector: OnlineSelector, space: Space) -> MemoryPlan | None:
     """What the parameters ask for, or an error that says what does not fit; None: keep every point for ever."""
     limit = _limit(selector, space)
     detects = _detects(selector.replace_on)
@@ -71,7 +71,7 @@ def _detects(replace_on: Any) -> bool:
     )
 
 
-def _limit(selector: OnlineLandmarks, space: Space) -> int | None:
+def _limit(selector: OnlineSelector, space: Space) -> int | None:
     memory, least = selector.memory, PER_LANDMARK * selector.n_landmarks
     if memory is None:
         return None

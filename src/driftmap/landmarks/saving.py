@@ -16,7 +16,7 @@ from driftmap.packing import Arrays, flatten, rebuild
 from driftmap.state import RECORD, WITNESS, Event, StreamState
 
 if TYPE_CHECKING:
-    from driftmap.landmarks.online import OnlineLandmarks
+    from driftmap.landmarks.online import OnlineSelector
 
 KNOWN = (RatioShift,)
 OWN = ("metric", "embedding", "replace_on")
@@ -63,7 +63,7 @@ def unpack_params(packed: dict[str, Any], arrays: Arrays, given: dict[str, Any])
     return params
 
 
-def pack_selector(selector: OnlineLandmarks, arrays: Arrays) -> dict[str, Any]:
+def pack_selector(selector: OnlineSelector, arrays: Arrays) -> dict[str, Any]:
     """Everything a selector knows, but for its parameters."""
     state = selector._fitted_state()
     if selector._memory is not None:
@@ -112,7 +112,7 @@ def _points(space: Space) -> Any:
     return space.triangle_of_distances[: space.n * (space.n - 1) // 2]
 
 
-def unpack_selector(selector: OnlineLandmarks, packed: dict[str, Any], arrays: Arrays) -> None:
+def unpack_selector(selector: OnlineSelector, packed: dict[str, Any], arrays: Arrays) -> None:
     """Bring a selector that has seen nothing to where the packed one was."""
     points = rebuild(packed["points"], arrays)
     selector._start(points)

@@ -8,8 +8,18 @@ always has one value to the bit), the distance itself elsewhere. A dissimilarity
 
 from driftmap.metrics.choose import Metric, make_space
 from driftmap.metrics.objects import ObjectSpace
-from driftmap.metrics.points import EuclideanSpace
+from driftmap.metrics.points import EuclideanSpace, euclidean, squared_euclidean
 from driftmap.metrics.precomputed import PrecomputedSpace
 from driftmap.metrics.space import Space, Table
 
-__all__ = ["EuclideanSpace", "Metric", "ObjectSpace", "PrecomputedSpace", "Space", "Table", "make_space"]
+__all__ = [
+    "EuclideanSpace",
+    "Metric",
+    "ObjectSpace",
+    "PrecomputedSpace",
+    "Space",
+    "Table",
+    "euclidean",
+    "make_space",
+    "squared_euclidean",
+]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from driftmap.metrics.space import Table, usable
 
@@ -66,6 +65,20 @@ class EuclideanSpace(Table):
         return np.sqrt(comparable)
 
 
+def euclidean(X: Array, Y: Array) -> Array:
+    """Euclidean distances between the rows of two matrices.
+
+    >>> euclidean(np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([[0.0, 4.0]])).tolist()
+    [[4.0], [5.0]]
+    """
+    return np.sqrt(squared_euclidean(X, Y))
+
+
+def squared_euclidean(X: Array, Y: Array) -> Array:
+    """Squares of the distances that :func:`euclidean` gives."""
+    return EuclideanSpace()._squared(np.ascontiguousarray(X), Y)
+
+
 class NamedSpace(Table):
     """Points with a metric that scipy's cdist knows by name."""
 
@@ -78,7 +91,7 @@ class NamedSpace(Table):
                 "taken from each batch it would change with the batch size"
             )
         try:
-            cdist(np.zeros((1, 2)), np.ones((1, 2)), name)
+            _cdist(np.zeros((1, 2)), np.ones((1, 2)), name)
         except ValueError as error:
             if "metric" in str(error).lower():
                 raise ValueError(
@@ -118,7 +131,7 @@ class NamedSpace(Table):
     def _distances(self, X: Array, Y: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
             try:
-                distances = cdist(X, Y, self.name, **self.params)
+                distances = _cdist(X, Y, self.name, **self.params)
             except TypeError as error:
                 raise ValueError(f"metric {self.name!r} does not take metric_params={self.params}") from error
         # Rounding may leave a tiny negative value, for example in the cosine distance, or the root of one.
@@ -128,3 +141,11 @@ class NamedSpace(Table):
             if shares or np.array_equal(x, y):
                 distances[i, j] = 0.0
         return np.maximum(distances, 0.0)
+
+
+def _cdist(X: Array, Y: Array, name: str, **params: Any) -> Array:
+    """scipy's distances, imported when they are asked for: most streams are Euclidean and do without."""
+    from scipy.spatial.distance import cdist
+
+    distances: Array = cdist(X, Y, name, **params)
+    return distances
