@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,6 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from driftmap import DriftMap, OnlineLandmarks
 from driftmap.embedding import LandmarkMDS
+from driftmap.landmarks import RandomLandmarks
+from driftmap.params import params_of
 from streams import make, many, streams
 
 
@@ -280,6 +283,14 @@ def test_bad_input_changes_nothing_also_in_fit():
         with pytest.raises(ValueError, match="3 features"):
             method(np.zeros((2, 3)))
     assert everything(mapper) == before
+
+
+@pytest.mark.parametrize("estimator", [DriftMap(3, window=40), OnlineLandmarks(4), RandomLandmarks(5, random_state=1)])
+def test_estimators_are_those_of_scikit_learn(estimator):
+    assert isinstance(estimator, BaseEstimator)
+    assert params_of(clone(estimator)) == estimator.get_params(deep=False)
+    with pytest.raises(NotFittedError, match=f"This {type(estimator).__name__} has seen no points"):
+        estimator.radius_  # noqa: B018
 
 
 def test_pickles_and_goes_on():

@@ -101,6 +101,17 @@ def test_landmarks_of_anything_go_on_to_the_bit(metric, tmp_path):
     assert loaded.covering_radius_ == landmarks.covering_radius_
 
 
+class OwnMap(DriftMap):
+    pass
+
+
+def test_a_class_of_ones_own_loads_what_it_saved(tmp_path):
+    OwnMap(n_landmarks=5).fit(X).save(tmp_path / "m")
+    assert type(OwnMap.load(tmp_path / "m")) is OwnMap
+    with pytest.raises(CheckpointError, match="holds a DriftMap, not a OnlineLandmarks"):
+        OnlineLandmarks.load(tmp_path / "m")
+
+
 def test_names_of_features_are_kept(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])

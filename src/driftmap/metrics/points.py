@@ -71,7 +71,8 @@ def euclidean(X: Array, Y: Array) -> Array:
     >>> euclidean(np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([[0.0, 4.0]])).tolist()
     [[4.0], [5.0]]
     """
-    return np.sqrt(squared_euclidean(X, Y))
+    squared = squared_euclidean(X, Y)
+    return np.sqrt(squared, out=squared)
 
 
 def squared_euclidean(X: Array, Y: Array) -> Array:
