@@ -17,7 +17,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Never
 
@@ -208,6 +207,8 @@ def _digest(file: BinaryIO) -> bytes:
 
 
 def _library() -> str:
+    from importlib import metadata  # which takes a while to import
+
     try:
         return metadata.version("driftmap")
     except metadata.PackageNotFoundError:

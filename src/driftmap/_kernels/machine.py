@@ -45,9 +45,6 @@ NOTHING = b"", b"", ""
 # What numba's code may refer to, though it has no array of its own to give back.
 SUPPORT = "define void @NRT_MemInfo_call_dtor(i64 %nothing) { ret void }"
 
-_engines: list[Any] = []
-"""What keeps loaded code in memory."""
-
 
 class UnsuitableError(Exception):
     """This cannot be done by machine code from a file."""
@@ -250,11 +247,10 @@ def load(name: str, kinds: Sequence[str], kernel: bytes, door: bytes, returns: s
     """Make code ready to be called."""
     if not (kernel and _layout_holds()):
         raise UnsuitableError
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(SUPPORT), target_machine())
+    engine = _engine()
     for part in (kernel, door):
         engine.add_object_file(llvm.ObjectFileRef.from_data(part))
     engine.finalize_object()
-    _engines.append(engine)
     types = [C_TYPES.get(kind, ctypes.py_object) for kind in kinds if kind != "n"]
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, *types)
     result = struct.Struct("<" + "".join(FORMATS[kind] for kind in returns)) if returns else None
@@ -264,6 +260,12 @@ def load(name: str, kinds: Sequence[str], kernel: bytes, door: bytes, returns: s
 def symbol(name: str) -> str:
     """The name of a door in its code."""
     return f"door_{name.replace('.', '_')}"
+
+
+@functools.cache
+def _engine() -> Any:
+    """What loads code and keeps it in memory. Functions of one name, which several kernels may have, are the same."""
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(SUPPORT), target_machine())
 
 
 def target_machine() -> Any:

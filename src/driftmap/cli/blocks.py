@@ -126,7 +126,8 @@ class CSVBlocks:
             table = self._csv.read_csv(self._buffer(block), options, self._parse, self._convert)
             features = np.empty((table.num_rows, len(self._places)))
             for column, place in enumerate(self._places):  # one that is the label too was read as text
-                features[:, column] = table.column(place).cast(self._number).to_numpy()
+                numbers = table.column(place).cast(self._number).combine_chunks()
+                features[:, column] = np.from_dlpack(numbers)  # to_numpy imports pandas first
         except self._refused:
             return None
         if not usable(features):

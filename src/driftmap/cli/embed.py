@@ -7,11 +7,10 @@ import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftmap.animate import Film
 from driftmap.cli.arrays import open_contacts
 from driftmap.cli.badlines import BadLines
 from driftmap.cli.begin import open_input
@@ -35,6 +34,9 @@ from driftmap.cli.writing import StandardOutput, Writer, new_file, new_table
 from driftmap.map import StreamMap
 from driftmap.parallel import one_thread
 from driftmap.params import params_of
+
+if TYPE_CHECKING:
+    from driftmap.animate import Film
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
@@ -78,7 +80,7 @@ def _work(args: argparse.Namespace, job: Job, table: Table | None) -> None:
             with job.stop.waiting():  # a pipe may be slow to say what its columns are
                 table = stack.enter_context(_open(args, job))
         check_columns(job, table)
-        film = None if args.animate is None else Film(mapper, args.animate_frames or N_PICTURES)
+        film = None if args.animate is None else _film(args, mapper)
         outputs = _outputs(args, table, film, stack, job)
         try:
             for mapped in _mapped(args, table, mapper, film, job):
@@ -106,6 +108,12 @@ def _work(args: argparse.Namespace, job: Job, table: Table | None) -> None:
         )
     if args.json:  # last, so that whoever reads it can rely on the files
         print(json.dumps(_summary(args, table, job), indent=2))
+
+
+def _film(args: argparse.Namespace, mapper: StreamMap) -> Film:
+    from driftmap.animate import Film  # which few need
+
+    return Film(mapper, args.animate_frames or N_PICTURES)
 
 
 def _warm_up(mapper: StreamMap) -> None:

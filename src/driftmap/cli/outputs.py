@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.animate import Film, save_animation, stride
 from driftmap.cli.errors import writing
 from driftmap.cli.labels import as_color
 from driftmap.cli.passes import Mapped
 from driftmap.cli.tables import Array, Table
 from driftmap.cli.writing import Column, StandardOutput, Writer
 from driftmap.map import StreamMap, Trust
-from driftmap.plot import map_figure, save_figure
+
+if TYPE_CHECKING:
+    from driftmap.animate import Film
 
 
 class Output(Protocol):
@@ -132,6 +133,8 @@ class Picture:
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
+        from driftmap.plot import map_figure, save_figure  # which few need
+
         figure = map_figure(
             np.concatenate(self._coordinates),
             mapper.landmark_embedding_,
@@ -159,6 +162,8 @@ class Animation:
         labels = mapped.chunk.labels
         if labels is None:
             return
+        from driftmap.animate import stride
+
         self._labels.extend(labels[-mapped.first % self._stride :: self._stride])
         needed = stride(mapped.first + len(labels))
         if needed > self._stride:
@@ -167,6 +172,8 @@ class Animation:
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
+        from driftmap.animate import save_animation
+
         color = _color(self._labels)
         save_animation(self._film, self._file, self._kind, color=color, color_label=self._label, title=self._title)
 

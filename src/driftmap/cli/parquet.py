@@ -15,8 +15,10 @@ from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, se
 
 GROUP = 2**16
 """Rows that are written as one group."""
-AT_ONCE = 4
+AT_ONCE = 2
 """Chunks that are read at a time."""
+TOGETHER = 2**16
+"""Numbers of a matrix that are put together at a time."""
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -76,7 +78,7 @@ class ParquetTable:
             if start is not None and first + batch.num_rows <= start.rows:
                 first += batch.num_rows
                 continue
-            features = np.column_stack([self._numbers(batch.column(name), name, first) for name in self.columns])
+            features = _side_by_side([self._numbers(batch.column(name), name, first) for name in self.columns])
             check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
             labels = self._labels(batch)
             skipped = 0 if start is None else max(0, start.rows - first)
@@ -101,7 +103,7 @@ class ParquetTable:
     def _doubles(self, column: Any) -> Array:
         if not self._pa.types.is_float64(column.type):
             column = column.cast(self._pa.float64(), safe=False)
-        return np.asarray(column.to_numpy(zero_copy_only=False))
+        return np.from_dlpack(column)  # to_numpy imports pandas first
 
     def _labels(self, batch: Any) -> list[str] | Array | None:
         if self.label is None:
@@ -117,6 +119,16 @@ class ParquetTable:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
+
+
+def _side_by_side(columns: Sequence[Array]) -> Array:
+    """The columns of a matrix together, some rows at a time, which are then still at hand for the next column."""
+    matrix = np.empty((len(columns[0]), len(columns)))
+    some = max(1, TOGETHER // len(columns))
+    for a in range(0, len(matrix), some):
+        for j, column in enumerate(columns):
+            matrix[a : a + some, j] = column[a : a + some]
+    return matrix
 
 
 class ParquetWriter:

@@ -1,7 +1,8 @@
-"""A table that is parsed only once: a thread reads it from the moment it is opened, and its rows wait.
+"""A table that a thread reads from the moment it is opened, so that its rows are there when they are used.
 
-The first of them wait in memory, all others in a file. So reading never waits for those who use the rows, and memory
-does not grow with the table.
+One that takes long to parse is parsed only once: its first rows wait in memory, all others in a file. So reading never
+waits for those who use the rows, and memory does not grow with the table. Where a second reading takes less time than
+to keep the rows, only a few wait.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from driftmap.cli.tables import Array, Chunk, Position, Table
 HEAD = struct.Struct("<qqqd")
 """Of every chunk: rows, what the labels are, their bytes, the fraction of the table that is read with it."""
 NO_LABELS, TEXTS, NUMBERS = range(3)
-FEW = 2
-"""Chunks that may wait in memory, where they cannot be written."""
+FEW = 8
+"""Chunks that may wait in memory, where they are not kept."""
 HELD = 2**26
 """Bytes of the first chunks, which are kept in memory as they are."""
 
@@ -33,7 +34,7 @@ HELD = 2**26
 class Spool:
     """Gives out the chunks of another table, which a thread reads ahead, as often as needed.
 
-    Where they cannot be kept in a file, the other table is read again each time.
+    Where they are not to be kept (there is no folder for them), or cannot be, the other table is read again each time.
     """
 
     def __init__(self, table: Table, folder: Path | None) -> None:
@@ -140,10 +141,10 @@ class Shelf:
     """Chunks in the order in which they come: the first in memory, all others in a temporary file."""
 
     def __init__(self, folder: Path | None, width: int) -> None:
-        self._folder, self._width, self._free = folder, width, HELD
+        self._folder, self._width, self._free = folder, width, 0 if folder is None else HELD
         self._chunks: list[Chunk | int] = []
         """Each chunk, or its place in the file."""
-        self._end, self._full, self._lock = 0, False, Lock()
+        self._end, self._full, self._lock = 0, folder is None, Lock()
         self._file: IO[bytes] | None = None
 
     def __len__(self) -> int:

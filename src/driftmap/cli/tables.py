@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 CHUNK_ROWS = 2**14
 CHUNK_CELLS = 2**19
 """Rows and cells read at a time, at most."""
+PARQUET = (".parquet", ".pq")
 SMALL = 2**20
 """Files of fewer bytes are read as quickly without any preparation."""
 LARGEST = 1e150
@@ -93,7 +94,8 @@ def open_table(
         if spool is not None and not once and source.kind != ".npy" and (source.size or 0) >= SMALL:
             from driftmap.cli.spool import Spool
 
-            table = reader = Spool(table, spool)
+            # To read Parquet again takes less time than to keep what was read.
+            table = reader = Spool(table, None if source.kind in PARQUET else spool)
             reader.begin(chunk_rows(table))
         with contextlib.closing(table):
             yield table
@@ -113,7 +115,7 @@ def _reader(source: Source) -> Callable[[Source, Wanted], Table]:
         from driftmap.cli.arrays import NumpyTable
 
         return NumpyTable
-    if kind in (".parquet", ".pq"):
+    if kind in PARQUET:
         from driftmap.cli.parquet import ParquetTable
 
         return ParquetTable
