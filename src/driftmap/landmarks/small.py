@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels.doors import is_kept, is_ready
+from driftmap._kernels.doors import are_without_numba, is_kept, is_ready
 from driftmap.landmarks.cover import kind_of
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import RECORD, Event, StreamState
@@ -24,7 +24,7 @@ Ids = NDArray[np.int64]
 SECONDS = 1.0
 """How long a process does without compiled code, in all."""
 SECONDS_KNOWN = 0.03
-"""The same where it has been compiled already, and only has to be loaded."""
+"""The same where it has been compiled already, and numba only has to load it; without numba that is done at once."""
 LOOK = 64
 
 
@@ -35,7 +35,9 @@ def worthwhile(kernel: Any) -> bool:
 
 def budget(kernel: Any) -> float:
     """The seconds to spend before a kernel is compiled, or before it is loaded where that has been done already."""
-    return SECONDS_KNOWN if is_kept(kernel) else SECONDS
+    if is_kept(kernel):
+        return 0.0 if are_without_numba() else SECONDS_KNOWN
+    return SECONDS
 
 
 class SmallLearner:
