@@ -32,6 +32,10 @@ D, PIECE, GOAL = 16, 2**14, 1.5
 NAMES = [f"c{i}" for i in range(D)]
 
 
+# Bytecode is kept, as it is wherever a program is installed.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 class Run(NamedTuple):
     """What a process took."""
 
@@ -75,21 +79,29 @@ def reference(source: str, target: str) -> None:
     kind = pyarrow.csv.CSVWriter if source.endswith(".csv") else pyarrow.parquet.ParquetWriter
     with kind(target, schema) as writer:
         for rows in pieces:
-            writer.write_table(pa.table([np.ascontiguousarray(column) for column in rows[:, :2].T], schema=schema))
+            columns = [
+                pa.Array.from_buffers(pa.float64(), len(rows), [None, pa.py_buffer(c)]) for c in rows[:, :2].T.copy()
+            ]
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 def _csv_pieces(source: str):
     import pyarrow.csv
 
     for batch in pyarrow.csv.open_csv(source, pyarrow.csv.ReadOptions(block_size=2**22)):
-        yield np.column_stack(batch.columns)
+        yield _matrix(batch)
 
 
 def _parquet_pieces(source: str):
     import pyarrow.parquet
 
     for batch in pyarrow.parquet.ParquetFile(source).iter_batches(2**16):
-        yield np.column_stack(batch.columns)
+        yield _matrix(batch)
+
+
+def _matrix(batch):
+    """By DLPack: pyarrow's own way to NumPy imports pandas first, where that is installed."""
+    return np.column_stack([np.from_dlpack(column) for column in batch.columns])
 
 
 def _json_pieces(source: str):
@@ -103,7 +115,7 @@ def _json_pieces(source: str):
 def run(*command: str, **environment: str) -> Run:
     """Run a process to its end."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, *command], env=os.environ | environment)
+    process = subprocess.Popen([sys.executable, *command], env=ENVIRONMENT | environment)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

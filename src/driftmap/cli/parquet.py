@@ -103,7 +103,7 @@ class ParquetTable:
     def _doubles(self, column: Any) -> Array:
         if not self._pa.types.is_float64(column.type):
             column = column.cast(self._pa.float64(), safe=False)
-        return np.from_dlpack(column)  # to_numpy imports pandas first
+        return np.asarray(np.from_dlpack(column), np.float64)  # to_numpy imports pandas first
 
     def _labels(self, batch: Any) -> list[str] | Array | None:
         if self.label is None:
