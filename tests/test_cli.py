@@ -422,7 +422,6 @@ def test_a_film_draws_a_bounded_number_of_points_where_the_map_puts_them(monkeyp
 
 @pytest.mark.parametrize("label", [[], ["--label", "kind"]])
 def test_labels_of_a_film_are_those_of_the_points_drawn(folder, monkeypatch, label):
-    from driftmap.cli import outputs
 
     monkeypatch.setattr(animate, "POINTS", 50)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 7)
@@ -430,7 +429,7 @@ def test_labels_of_a_film_are_those_of_the_points_drawn(folder, monkeypatch, lab
         csv_text([[*r[:2], f"n{i}"] for i, r in enumerate(X.tolist())], ["a", "b", "kind"])
     )
     seen = {}
-    monkeypatch.setattr(outputs, "save_animation", lambda film, *args, **options: seen.update(options, film=film))
+    monkeypatch.setattr(animate, "save_animation", lambda film, *args, **options: seen.update(options, film=film))
     run("embed", "l.csv", "--columns", "a,b", *label, "--animate", "m.gif", "-o", "o.csv")
     assert (seen["color"] is None) == (not label)
     if label:

@@ -15,11 +15,8 @@ from driftmap._kernels.records import FOUND
 from driftmap.state import StreamState
 
 RUN = """
-import hashlib, sys
+import hashlib
 import numpy as np
-from driftmap._kernels import doors
-if sys.argv[1] == "without":
-    doors.without_numba()
 from driftmap import DriftMap
 for dtype, d, options in [
     ("f8", 3, {"n_landmarks": 20}), ("f4", 3, {"n_landmarks": 20}), ("f8", 16, {"n_landmarks": 60}),
@@ -37,7 +34,8 @@ for dtype, d, options in [
 
 def test_a_stream_gives_the_same_with_and_without_numba():
     with_numba, without = (
-        subprocess.run([sys.executable, "-c", RUN, how], capture_output=True, text=True) for how in ("with", "without")
+        subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, env=os.environ | more)
+        for more in ({"DRIFTMAP_NUMBA": "1"}, {})
     )
     assert len(with_numba.stdout.splitlines()) == 8, with_numba.stderr
     assert with_numba.stdout == without.stdout, without.stderr
@@ -66,7 +64,6 @@ SCRIPT = """
 import sys
 import numpy as np
 from driftmap._kernels import doors
-doors.without_numba()
 X, out = np.arange(6.0).reshape(2, 3), np.empty((2, 1))
 doors.cross_squared(X, np.zeros((3, 1)), out)
 print(out.ravel().tolist(), "numba" in sys.modules)

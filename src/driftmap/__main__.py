@@ -13,9 +13,6 @@ def run() -> int:
     gc.set_threshold(YOUNG)
     if sys.argv[1:2] == ["embed"]:  # which uses threads of its own; those of BLAS take their time to start
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        from driftmap._kernels.doors import without_numba
-
-        without_numba()
     from driftmap.cli import main
 
     code = main()

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 
 from driftmap._kernels.compiler import WITHOUT_DOOR
-from driftmap._kernels.machine import BASE, FIELDS, OTHER, PLAIN, UnsuitableError, symbol, target_machine
+from driftmap._kernels.machine import BASE, FAILED, FIELDS, KNOWN, PLAIN, REFUSED, Unsuitable, symbol, target_machine
 
 BYTE, INT, LONG, DOUBLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
 POINTER = BYTE.as_pointer()
@@ -25,34 +25,35 @@ NUMBERS = {"i": LONG, "f": DOUBLE, "b": BYTE}
 KINDS = {types.int64: "i", types.float64: "f", types.boolean: "b"}
 AT_HAND = {"NRT_MemInfo_call_dtor", "ceil", "exp", "fabs", "floor", "log", "memcpy", "memmove", "memset", "pow", "sqrt"}
 """Functions that code may call: those of the C library, and what :mod:`driftmap._kernels.machine` has."""
+DONE = (0, -2)
+"""What numba's functions return if nothing went wrong: there is a result, or None."""
+FIRST_ITEM = tuple.__basicsize__
+"""Where the items of a tuple begin; their number stands before them."""
 
 
-def assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequence[Any]) -> tuple[bytes, bytes, str]:
-    """The code of a kernel for such arguments, the code of its door, and what it returns."""
+def assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequence[Any]) -> tuple[bytes, bytes]:
+    """The code of a kernel for such arguments, and the code of its door."""
     try:
         return _assemble(dispatcher, name, kinds, arguments)
     except (AttributeError, KeyError, RuntimeError) as error:  # another numba, in which all this is different
-        raise UnsuitableError from error
+        raise Unsuitable from error
 
 
-def _assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequence[Any]) -> tuple[bytes, bytes, str]:
+def _assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequence[Any]) -> tuple[bytes, bytes]:
     bare = numba.jit(**{**dispatcher.targetoptions, **WITHOUT_DOOR})(dispatcher.py_func)
     signature = tuple(map(_type_of, arguments))
     bare.compile(signature)
     compiled = bare.overloads[signature]
     library, called = compiled.library, compiled.fndesc.llvm_func_name
     function = library.get_function(called)
-    if any(f.is_declaration and not f.name.startswith("llvm.") and f.name not in AT_HAND for f in _functions(function)):
-        raise UnsuitableError
-    returned = _returned(compiled.signature.return_type)
-    module = llvm.parse_assembly(str(Door(name, called, kinds, arguments, returned).module))
+    for other in function.module.functions:
+        if other.is_declaration and not other.name.startswith("llvm.") and other.name not in AT_HAND:
+            raise Unsuitable
+    door = Door(symbol(name), called, kinds, arguments, _returned(compiled.signature.return_type))
+    module = llvm.parse_assembly(str(door.module))
     if str(module.get_function(called).global_value_type) != str(function.global_value_type):
-        raise UnsuitableError
-    return library._get_compiled_object(), target_machine().emit_object(module), returned
-
-
-def _functions(function: Any) -> Any:
-    return function.module.functions
+        raise Unsuitable
+    return library._get_compiled_object(), target_machine().emit_object(module)
 
 
 def _type_of(argument: Any) -> Any:
@@ -61,46 +62,67 @@ def _type_of(argument: Any) -> Any:
     return numba.typeof(argument)
 
 
-def _returned(kind: Any) -> str:
+def _returned(kind: Any) -> tuple[str, bool]:
+    """What a kernel returns: the kinds of numbers, and whether as a tuple."""
     if kind == types.none:
-        return ""
-    parts: Any = kind if isinstance(kind, types.BaseTuple) else (kind,)
-    return "".join(KINDS[part] for part in parts)
+        return "", False
+    is_tuple = isinstance(kind, types.BaseTuple)
+    parts: Any = kind if is_tuple else (kind,)
+    return "".join(KINDS[part] for part in parts), is_tuple
 
 
 class Door:
-    """A module with a function that takes Python's objects and calls a kernel."""
+    """A module with a function that takes a tuple of Python's objects, calls a kernel and returns Python's objects.
 
-    def __init__(self, name: str, called: str, kinds: Sequence[str], arguments: Sequence[Any], returned: str) -> None:
+    Its second argument is a table: what :data:`driftmap._kernels.machine.KNOWN` lists, then the type of every array.
+    """
+
+    def __init__(
+        self, name: str, called: str, kinds: Sequence[str], arguments: Sequence[Any], returned: tuple[str, bool]
+    ) -> None:
         self.module = ir.Module()
         self.module.triple = llvm.get_process_triple()
-        given = [NUMBERS.get(kind, POINTER) for kind in kinds if kind != "n"]
-        door = ir.Function(self.module, ir.FunctionType(INT, [POINTER, POINTER, *given]), symbol(name))
-        self.builder = ir.IRBuilder(door.append_basic_block())
-        self.expected, room, *values = door.args
-        result = ir.LiteralStructType([NUMBERS[kind] for kind in returned] or [POINTER])
-        words: list[Any] = [self.builder.alloca(result), self.builder.alloca(POINTER)]
-        left = iter(values)
+        door = ir.Function(self.module, ir.FunctionType(POINTER, [POINTER, POINTER]), name)
+        self.builder = build = ir.IRBuilder(door.append_basic_block())
+        given, self.table = door.args
+        self._expect(self._at(given, BASE, LONG), LONG(len(kinds)))
+        result = ir.LiteralStructType([NUMBERS[kind] for kind in returned[0]] or [POINTER])
+        words: list[Any] = [build.alloca(result), build.alloca(POINTER)]
         for i, (kind, argument) in enumerate(zip(kinds, arguments, strict=True)):
-            if kind == "n":
-                words.append(ir.Constant(POINTER, None))
-            elif kind in NUMBERS:
-                words.append(next(left))
-            else:
-                words += self._array(i, next(left), argument)
+            value = self._at(given, FIRST_ITEM + 8 * i, POINTER)
+            words += self._number(kind, value) if kind in "nbif" else self._array(i, value, argument)
+        self._expect(self._python("PyErr_Occurred", POINTER), ir.Constant(POINTER, None))
         kernel = ir.Function(self.module, ir.FunctionType(INT, [word.type for word in words]), called)
-        status = self.builder.call(kernel, words)
-        for i, kind in enumerate(returned):
-            self._give(room, i, self.builder.extract_value(self.builder.load(words[0]), i), kind)
-        self.builder.ret(status)
+        others_may_run = self._python("PyEval_SaveThread", POINTER)
+        status = build.call(kernel, words)
+        self._python("PyEval_RestoreThread", ir.VoidType(), others_may_run)
+        well = [build.icmp_signed("==", status, INT(code)) for code in DONE]
+        with build.if_then(build.not_(build.or_(*well)), likely=False):
+            self._give(self._known(FAILED))
+        build.ret(self._result(build.load(words[0]), *returned))
+
+    def _number(self, kind: str, value: Any) -> list[Any]:
+        """A number, or None, as a kernel takes it."""
+        if kind == "n":
+            self._expect(value, self._known(None))
+            return [ir.Constant(POINTER, None)]
+        if kind == "b":
+            self._expect(self._type(value), self._known(bool))
+            return [self.builder.zext(self.builder.icmp_unsigned("==", value, self._known(True)), BYTE)]
+        if kind == "i":
+            self._expect(self._type(value), self._known(int))
+            return [self._python("PyLong_AsLongLong", LONG, value)]
+        self._expect(self._type(value), self._known(float))
+        return [self._python("PyFloat_AsDouble", DOUBLE, value)]
 
     def _array(self, i: int, array: Any, like: Any) -> list[Any]:
         """An array as a kernel takes it, if it is what is expected."""
         build, ndim = self.builder, like.ndim
-        flags, plain = self._field(array, "flags", INT), ir.Constant(INT, PLAIN)
-        self._must_equal(self._field(array, "dtype", POINTER), self._at(self.expected, 8 * i, POINTER))
-        self._must_equal(self._field(array, "nd", INT), ir.Constant(INT, ndim))
-        self._must_equal(build.and_(flags, plain), plain)
+        self._expect(self._type(array), self._known(np.ndarray))
+        flags, plain = self._field(array, "flags", INT), INT(PLAIN)
+        self._expect(self._field(array, "dtype", POINTER), self._at(self.table, 8 * (len(KNOWN) + i), POINTER))
+        self._expect(self._field(array, "nd", INT), INT(ndim))
+        self._expect(build.and_(flags, plain), plain)
         shape, strides = (self._field(array, name, POINTER) for name in ("shape", "strides"))
         sizes = [self._at(shape, 8 * j, LONG) for j in range(ndim)]
         steps = [self._at(strides, 8 * j, LONG) for j in range(ndim)]
@@ -108,12 +130,51 @@ class Door:
         for other in sizes[1:]:
             size = build.mul(size, other)
         nobody, data = ir.Constant(POINTER, None), self._field(array, "data", POINTER)
-        return [nobody, nobody, size, ir.Constant(LONG, like.itemsize), data, *sizes, *steps]
+        return [nobody, nobody, size, LONG(like.itemsize), data, *sizes, *steps]
 
-    def _must_equal(self, value: Any, expected: Any) -> None:
-        """Go out of the door if it is not."""
+    def _result(self, result: Any, kinds: str, is_tuple: bool) -> Any:
+        """What a kernel has returned, as Python's objects."""
+        build, values = self.builder, []
+        for i, kind in enumerate(kinds):
+            value = build.extract_value(result, i)
+            if kind == "b":
+                values.append(self._python("PyBool_FromLong", POINTER, build.zext(value, LONG)))
+            else:
+                maker = "PyLong_FromLongLong" if kind == "i" else "PyFloat_FromDouble"
+                values.append(self._python(maker, POINTER, value))
+        if not kinds:
+            self._python("Py_IncRef", ir.VoidType(), self._known(None))
+            return self._known(None)
+        if not is_tuple:
+            return values[0]
+        made = self._python("PyTuple_New", POINTER, LONG(len(values)))
+        for i, value in enumerate(values):
+            self._python("PyTuple_SetItem", INT, made, LONG(i), value)
+        return made
+
+    def _expect(self, value: Any, expected: Any) -> None:
+        """Go out of the door with :data:`REFUSED` if it is not."""
         with self.builder.if_then(self.builder.icmp_unsigned("!=", value, expected), likely=False):
-            self.builder.ret(ir.Constant(INT, OTHER))
+            self._give(self._known(REFUSED))
+
+    def _give(self, known: Any) -> None:
+        self._python("PyErr_Clear", ir.VoidType())
+        self._python("Py_IncRef", ir.VoidType(), known)
+        self.builder.ret(known)
+
+    def _python(self, name: str, kind: Any, *arguments: Any) -> Any:
+        """Call a function that Python has for modules in C."""
+        function = self.module.globals.get(name)
+        if function is None:
+            function = ir.Function(self.module, ir.FunctionType(kind, [value.type for value in arguments]), name)
+        return self.builder.call(function, arguments)
+
+    def _known(self, what: Any) -> Any:
+        place = next(i for i, known in enumerate(KNOWN) if known is what)
+        return self._at(self.table, 8 * place, POINTER)
+
+    def _type(self, value: Any) -> Any:
+        return self._at(value, BASE - 8, POINTER)
 
     def _field(self, array: Any, name: str, kind: Any) -> Any:
         return self._at(array, BASE + FIELDS[name], kind)
@@ -121,11 +182,5 @@ class Door:
     def _at(self, start: Any, offset: int, kind: Any) -> Any:
         """What lies so many bytes after a place."""
         build = self.builder
-        there = build.gep(start, [ir.Constant(LONG, offset)], source_etype=BYTE)
+        there = build.gep(start, [LONG(offset)], source_etype=BYTE)
         return build.load(build.bitcast(there, kind.as_pointer()), typ=kind)
-
-    def _give(self, room: Any, i: int, value: Any, kind: str) -> None:
-        build = self.builder
-        value = build.zext(value, LONG) if kind == "b" else value
-        there = build.gep(room, [ir.Constant(LONG, 8 * i)], source_etype=BYTE)
-        build.store(value, build.bitcast(there, value.type.as_pointer()))

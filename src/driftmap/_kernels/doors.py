@@ -1,14 +1,14 @@
 """The kernels that Python calls, by their names.
 
-They are numba's functions, imported with the first that is asked for. A process that calls :func:`without_numba` before
-gets those of :mod:`driftmap._kernels.machine` instead, which do the same: they are there sooner, but each call takes
-some microseconds longer.
+They are those of :mod:`driftmap._kernels.machine`, which are there sooner than numba's functions and called more
+quickly; elsewhere than on Linux, where nobody has tried that, numba's functions themselves.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,18 +32,12 @@ KERNELS = {
 """In which files they are."""
 MODULES = {name: f"{__package__}.{module}" for module, names in KERNELS.items() for name in names}
 
-_with_numba = True
-
-
-def without_numba() -> None:
-    """Kernels that are asked for from now on load without numba, where they have been compiled before."""
-    global _with_numba
-    _with_numba = "NUMBA_DISABLE_JIT" in os.environ
-
-
-def are_without_numba() -> bool:
-    """Whether kernels are asked for that load without numba."""
-    return not _with_numba
+WITHOUT_NUMBA = (
+    sys.platform == "linux"
+    and sys.implementation.name == "cpython"
+    and not {"DRIFTMAP_NUMBA", "NUMBA_DISABLE_JIT"} & {*os.environ}
+)
+"""Whether kernels load without numba once they have been compiled."""
 
 
 def is_ready(kernel: Any) -> bool:
@@ -67,11 +61,11 @@ def find(kernel: Any) -> bool:
 def __getattr__(name: str) -> Any:
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _with_numba:
-        found = getattr(import_module(MODULES[name]), name)
-    else:
+    if WITHOUT_NUMBA:
         from driftmap._kernels.machine import Kernel
 
-        found = Kernel(name, MODULES[name])
+        found: Any = Kernel(name, MODULES[name])
+    else:
+        found = getattr(import_module(MODULES[name]), name)
     globals()[name] = found
     return found

@@ -2,9 +2,9 @@
 
 To import numba, and all it needs to load what it compiled before, takes longer than all else that many a command does.
 So here a kernel is kept as machine code, together with its *door*: a function that takes Python's objects, looks
-whether arrays are such as the kernel was compiled for, and hands on where their numbers are. llvmlite alone loads both.
-Where there is no such file, numba compiles the kernel (:mod:`driftmap._kernels.assemble`) and the file is written; what
-cannot be kept this way is left to numba.
+whether they are such as the kernel was compiled for, and hands on where the numbers of arrays are. llvmlite alone loads
+both. Where there is no such file, numba compiles the kernel (:mod:`driftmap._kernels.assemble`) and the file is
+written; what cannot be kept this way is left to numba.
 """
 
 from __future__ import annotations
@@ -20,67 +20,33 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite  # type: ignore[import-untyped]
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
 
-HEAD = struct.Struct("<8sqq32s")
-"""Of a file: what it is, the bytes of the kernel and of the door, and a digest of both."""
+HEAD = struct.Struct("<8sq32s")
+"""Of a file: what it is, the bytes of the kernel, after which comes the door, and a digest of both."""
 MAGIC = b"driftmap"
-OTHER = -100
-"""What a door returns if the arguments are not what it expects."""
-DONE = (0, -2)
-"""What numba's functions return if nothing went wrong: there is a result, or None."""
 BASE = object.__basicsize__
 FIELDS = {"data": 0, "nd": 8, "shape": 16, "strides": 24, "dtype": 40, "flags": 48}
 """Where an array holds what, from :data:`BASE` on; NumPy promises other compiled modules that this stays so."""
 PLAIN = 0x101
 """The flags of an array that is contiguous and aligned."""
-C_TYPES: dict[str, Any] = {"i": ctypes.c_longlong, "f": ctypes.c_double, "b": ctypes.c_ubyte}
-FORMATS = {"i": "q", "f": "d", "b": "?7x"}
-NOTHING = b"", b"", ""
+REFUSED, FAILED = object(), object()
+"""What a door returns if it is not for such arguments, and if the kernel ended with an error."""
+KNOWN = (REFUSED, FAILED, None, True, bool, int, float, np.ndarray)
+"""Objects that doors have to know."""
+DOOR = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
+NOTHING = b"", b""
 """Instead of code that cannot be kept."""
 # What numba's code may refer to, though it has no array of its own to give back.
 SUPPORT = "define void @NRT_MemInfo_call_dtor(i64 %nothing) { ret void }"
 
 
-class UnsuitableError(Exception):
+class Unsuitable(Exception):  # noqa: N818 - no mistake of anybody's
     """This cannot be done by machine code from a file."""
-
-
-class Loaded(NamedTuple):
-    """A door."""
-
-    call: Any
-    returns: struct.Struct | None
-    single: bool
-
-
-class Code(NamedTuple):
-    """A door, and the types of arrays that it is for; their objects are kept, since doors know them by their places."""
-
-    door: Loaded
-    expected: Any
-    dtypes: list[Any]
-
-    def __call__(self, arguments: Sequence[Any]) -> tuple[bool, Any]:
-        """Whether the arguments are what is expected; if so, they have been used, and this is the result."""
-        returns = self.door.returns
-        room = None if returns is None else ctypes.create_string_buffer(returns.size)
-        try:
-            status = self.door.call(self.expected, room, *arguments)
-        except ctypes.ArgumentError:  # numbers of NumPy's, or others
-            return False, None
-        if status == OTHER:
-            return False, None
-        if status not in DONE:
-            raise RuntimeError(f"a kernel ended with {status}")
-        if returns is None:
-            return True, None
-        values = returns.unpack(room)  # type: ignore[arg-type]
-        return True, values[0] if self.door.single else values
 
 
 class Kernel:
@@ -88,23 +54,19 @@ class Kernel:
 
     def __init__(self, name: str, module: str) -> None:
         self.name, self.module = name, module
-        self.doors: dict[tuple[str, ...], Loaded | None] = {}
-        self.last: Code | None = None
+        self.doors: dict[tuple[str, ...], Any] = {}
+        """By kinds of arguments; None: it is left to numba."""
+        self._door: Callable[[tuple[Any, ...], Any], Any] = _closed
+        self._table: Any = None
+        self._dtypes: list[Any] = []  # doors know types by the places of these objects, which must stay there
 
     def __call__(self, *arguments: Any) -> Any:
         """Do what numba's function does."""
-        if self.last is not None:
-            done, result = self.last(arguments)
-            if done:
-                return result
-        arguments = tuple(map(_plain, arguments))
-        door = self._door(arguments)
-        if door is None:
-            return self.dispatcher(*arguments)
-        self.last = _expecting(door, arguments)
-        done, result = self.last(arguments)
-        if not done:
-            raise TypeError(f"{self.name} is not for such arguments")
+        result = self._door(arguments, self._table)
+        if result is REFUSED:
+            return self._other(tuple(map(_plain, arguments)))
+        if result is FAILED:
+            raise RuntimeError(f"the kernel {self.name} ended with an error")
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -120,81 +82,95 @@ class Kernel:
         pattern = f"{self.name}.{sources()}.{machine()}.*"
         return any(True for folder in folders() for _ in folder.glob(pattern))
 
-    def _door(self, arguments: Sequence[Any]) -> Loaded | None:
+    def _other(self, arguments: tuple[Any, ...]) -> Any:
+        """Find the door for arguments that the last one was not for."""
+        door = self._find(arguments)
+        if door is None:
+            return self.dispatcher(*arguments)
+        self._dtypes = [getattr(argument, "dtype", None) for argument in arguments]
+        places = [id(known) for known in (*KNOWN, *self._dtypes)]
+        self._table = (ctypes.c_void_p * len(places))(*places)
+        self._door = door
+        result = door(arguments, self._table)
+        if result is REFUSED:
+            raise TypeError(f"{self.name} is not for such arguments")
+        return self(*arguments) if result is FAILED else result
+
+    def _find(self, arguments: Sequence[Any]) -> Any:
         try:
             kinds = tuple(map(kind_of, arguments))
-        except UnsuitableError:
+        except Unsuitable:
             return None
         if kinds not in self.doors:
             try:
                 self.doors[kinds] = self._load(kinds, arguments)
-            except UnsuitableError:
+            except Unsuitable:
                 self.doors[kinds] = None
         return self.doors[kinds]
 
-    def _load(self, kinds: Sequence[str], arguments: Sequence[Any]) -> Loaded:
+    def _load(self, kinds: Sequence[str], arguments: Sequence[Any]) -> Any:
         name = f"{self.name}.{sources()}.{machine()}.{_digest(*kinds)}"
         for folder in folders():
             with contextlib.suppress(OSError, ValueError):
-                return load(name, kinds, *read(folder / f"{name}.code"))
+                return load(name, *read(folder / f"{name}.code"))
         from driftmap._kernels.assemble import assemble
 
         try:
             parts = assemble(self.dispatcher, name, kinds, arguments)
-        except UnsuitableError:
+        except Unsuitable:
             parts = NOTHING  # which is kept as well, so that nobody tries again
         keep(f"{name}.code", *parts)
-        return load(name, kinds, *parts)
+        return load(name, *parts)
+
+
+def _closed(arguments: tuple[Any, ...], table: Any) -> Any:
+    """A door for nothing."""
+    return REFUSED
 
 
 def _plain(argument: Any) -> Any:
-    """Numbers as Python's."""
-    return argument.item() if isinstance(argument, np.generic) else argument
+    """Numbers as Python's, arrays as NumPy's own."""
+    if isinstance(argument, np.generic):
+        return argument.item()
+    return np.asarray(argument) if isinstance(argument, np.ndarray) else argument
 
 
 def kind_of(argument: Any) -> str:
     """What a kernel has to know of an argument beforehand."""
     if isinstance(argument, np.ndarray):
         if not (argument.flags.c_contiguous and argument.flags.aligned):
-            raise UnsuitableError
+            raise Unsuitable
         return f"{argument.ndim} {argument.dtype.descr}"
-    for kind, types in {"n": type(None), "b": bool, "i": int, "f": float}.items():
-        if isinstance(argument, types):
+    for kind, exact in {"n": type(None), "b": bool, "i": int, "f": float}.items():
+        if type(argument) is exact:
             return kind
-    raise UnsuitableError
-
-
-def _expecting(door: Loaded, arguments: Sequence[Any]) -> Code:
-    dtypes = [getattr(argument, "dtype", None) for argument in arguments]
-    places = [0 if dtype is None else id(dtype) for dtype in dtypes]
-    return Code(door, (ctypes.c_void_p * len(places))(*places), dtypes)
+    raise Unsuitable
 
 
 # --- files ---
 
 
-def read(path: Path) -> tuple[bytes, bytes, str]:
-    """The kernel, its door and what it returns."""
+def read(path: Path) -> tuple[bytes, bytes]:
+    """The code of a kernel and of its door."""
     content = path.read_bytes()
     try:
-        magic, first, second, digest = HEAD.unpack_from(content)
+        magic, first, digest = HEAD.unpack_from(content)
     except struct.error as error:
         raise ValueError(f"{path} is cut off") from error
     body = content[HEAD.size :]
     if magic != MAGIC or hashlib.sha256(body).digest() != digest:
         raise ValueError(f"{path} is damaged")
-    return body[:first], body[first : first + second], body[first + second :].decode()
+    return body[:first], body[first:]
 
 
-def keep(name: str, kernel: bytes, door: bytes, returns: str) -> None:
+def keep(name: str, kernel: bytes, door: bytes) -> None:
     """Write a file, where that is possible; files of the same kernel as it was before are removed."""
-    body = kernel + door + returns.encode()
-    head = HEAD.pack(MAGIC, len(kernel), len(door), hashlib.sha256(body).digest())
+    head = HEAD.pack(MAGIC, len(kernel), hashlib.sha256(kernel + door).digest())
     for folder in folders():
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             new = folder / f".{name}.{os.getpid()}"
-            new.write_bytes(head + body)
+            new.write_bytes(head + kernel + door)
             new.replace(folder / name)
             kernel_name, source, host, _ = name.split(".", 3)
             for old in folder.glob(f"{kernel_name}.*.{host}.*"):
@@ -224,12 +200,12 @@ def sources() -> str:
 
 @functools.cache
 def machine() -> str:
-    """A digest of what else their code depends on: the processor, numba, and what is asked of it."""
+    """A digest of what else their code depends on: the processor, Python, numba, and what is asked of it."""
     numba = importlib.util.find_spec("numba")
     version = b"" if numba is None or numba.origin is None else (Path(numba.origin).parent / "_version.py").read_bytes()
     asked = sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
     features = llvm.get_host_cpu_features().flatten()
-    return _digest(version, llvmlite.__version__, llvm.get_host_cpu_name(), features, sys.platform, str(BASE), *asked)
+    return _digest(version, llvmlite.__version__, llvm.get_host_cpu_name(), features, sys.version, str(BASE), *asked)
 
 
 def _digest(*parts: str | bytes) -> str:
@@ -243,18 +219,15 @@ def _digest(*parts: str | bytes) -> str:
 # --- code ---
 
 
-def load(name: str, kinds: Sequence[str], kernel: bytes, door: bytes, returns: str) -> Loaded:
+def load(name: str, kernel: bytes, door: bytes) -> Any:
     """Make code ready to be called."""
     if not (kernel and _layout_holds()):
-        raise UnsuitableError
+        raise Unsuitable
     engine = _engine()
     for part in (kernel, door):
         engine.add_object_file(llvm.ObjectFileRef.from_data(part))
     engine.finalize_object()
-    types = [C_TYPES.get(kind, ctypes.py_object) for kind in kinds if kind != "n"]
-    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, *types)
-    result = struct.Struct("<" + "".join(FORMATS[kind] for kind in returns)) if returns else None
-    return Loaded(kind(engine.get_function_address(symbol(name))), result, len(returns) == 1)
+    return DOOR(engine.get_function_address(symbol(name)))
 
 
 def symbol(name: str) -> str:
@@ -279,14 +252,24 @@ def target_machine() -> Any:
 
 @functools.cache
 def _layout_holds() -> bool:
-    """Whether arrays hold what they hold where we think they do."""
+    """Whether arrays and tuples hold what they hold where we think they do."""
     array = np.zeros((3, 5), np.float32)
-    read: Callable[[str, Any], Any] = lambda name, kind: kind.from_address(id(array) + BASE + FIELDS[name])  # noqa: E731
-    shape, strides = (read(name, ctypes.POINTER(ctypes.c_ssize_t)) for name in ("shape", "strides"))
+    pair = (array, None)
+
+    def at(thing: Any, offset: int, kind: Any) -> Any:
+        return kind.from_address(id(thing) + offset)
+
+    def field(name: str, kind: Any) -> Any:
+        return at(array, BASE + FIELDS[name], kind)
+
+    shape, strides = (field(name, ctypes.POINTER(ctypes.c_ssize_t)) for name in ("shape", "strides"))
     return bool(
-        read("data", ctypes.c_void_p).value == array.ctypes.data
-        and read("nd", ctypes.c_int).value == array.ndim
+        at(array, BASE - 8, ctypes.c_void_p).value == id(np.ndarray)
+        and at(pair, BASE, ctypes.c_ssize_t).value == len(pair)
+        and at(pair, tuple.__basicsize__, ctypes.c_void_p).value == id(array)
+        and field("data", ctypes.c_void_p).value == array.ctypes.data
+        and field("nd", ctypes.c_int).value == array.ndim
         and (shape[0], shape[1], strides[0], strides[1]) == array.shape + array.strides
-        and read("dtype", ctypes.c_void_p).value == id(array.dtype)
-        and read("flags", ctypes.c_int).value == array.flags.num
+        and field("dtype", ctypes.c_void_p).value == id(array.dtype)
+        and field("flags", ctypes.c_int).value == array.flags.num
     )

@@ -15,6 +15,7 @@ from driftmap.cli.passes import Mapped
 from driftmap.cli.tables import Array, Table
 from driftmap.cli.writing import Column, StandardOutput, Writer
 from driftmap.map import StreamMap, Trust
+from driftmap.plot import map_figure, save_figure
 
 if TYPE_CHECKING:
     from driftmap.animate import Film
@@ -133,8 +134,6 @@ class Picture:
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
-        from driftmap.plot import map_figure, save_figure  # which few need
-
         figure = map_figure(
             np.concatenate(self._coordinates),
             mapper.landmark_embedding_,

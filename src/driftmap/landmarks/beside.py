@@ -34,7 +34,7 @@ _others: list[subprocess.Popen[bytes]] = []
 @contextlib.contextmanager
 def compiled_beside(dtype: str, n_landmarks: int, d: int) -> Iterator[None]:
     """While this process compiles its half, another one compiles what has to be there besides, before this goes on."""
-    wanted = f"main({dtype!r}, {n_landmarks}, {d}, lean={doors.are_without_numba()})"
+    wanted = f"main({dtype!r}, {n_landmarks}, {d})"
     command = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; {wanted}"
     other = _python("-c", command) if _possible() else None
     collecting = gc.isenabled()
@@ -87,10 +87,8 @@ def _end() -> None:
     _others.clear()
 
 
-def main(dtype: str, n_landmarks: int, d: int, lean: bool = False) -> None:
+def main(dtype: str, n_landmarks: int, d: int) -> None:
     """Compile what replaces landmarks and makes room, then what compares rows in blocks, for points like these."""
-    if lean:
-        doors.without_numba()
     from driftmap.landmarks.euclidean import compile_scan
     from driftmap.state import StreamState
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels.doors import are_without_numba, is_kept, is_ready
+from driftmap._kernels.doors import WITHOUT_NUMBA, is_kept, is_ready
 from driftmap.landmarks.cover import kind_of
 from driftmap.metrics import EuclideanSpace
 from driftmap.state import RECORD, Event, StreamState
@@ -36,7 +36,7 @@ def worthwhile(kernel: Any) -> bool:
 def budget(kernel: Any) -> float:
     """The seconds to spend before a kernel is compiled, or before it is loaded where that has been done already."""
     if is_kept(kernel):
-        return 0.0 if are_without_numba() else SECONDS_KNOWN
+        return 0.0 if WITHOUT_NUMBA else SECONDS_KNOWN
     return SECONDS
 
 
