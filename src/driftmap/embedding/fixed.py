@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+import threading
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap._kernels import doors
 from driftmap._kernels.records import ABREAST, LAST_STEPS, PLACES, SEARCH
 
 Array = NDArray[np.float64]
@@ -76,37 +78,47 @@ class FixedPoints(NamedTuple):
         if k == 0:
             return
         if k == 1:
-            from driftmap._kernels.doors import place_rows_on_line
-
             middle = self.weights @ self.positions[:, 0]  # less is lost to rounding near 0
             points = self.positions[:, 0] - middle
-            place_rows_on_line(squared, points, self.weights, np.argsort(points, kind="stable"), coordinates)
+            doors.place_rows_on_line(squared, points, self.weights, np.argsort(points, kind="stable"), coordinates)
             coordinates[:, 0] += middle
             return
         coordinates[:, :k] = self.shift
         if k == 2:
             settle_abreast(squared, rows, coordinates, self.tolerance, self.max_iter)
             return
-        from driftmap._kernels.doors import settle_rows
+        doors.settle_rows(
+            squared, rows, np.empty((2 * k + 5, k + 1)), coordinates, self.tolerance, self.max_iter, False
+        )
 
-        settle_rows(squared, rows, np.empty((2 * k + 5, k + 1)), coordinates, self.tolerance, self.max_iter, False)
+
+class Room(threading.local):
+    """What ``settle_near`` works in, for each thread, kept from one call to the next."""
+
+    n_fixed = -1
+    parts: tuple[NDArray[Any], ...] = ()
+
+    def arrays(self, a: int) -> tuple[NDArray[Any], ...]:
+        """For so many fixed points."""
+        if self.n_fixed != a:
+            singles = aligned(a + SEARCH, LANES).view(np.float32)
+            points = np.empty((3, a)), np.empty((3, a), np.float32)
+            self.n_fixed, self.parts = a, (*points, singles[:a], singles[a:], np.empty(ABREAST, np.int64))
+        return self.parts
+
+
+_room = Room()
 
 
 def settle_abreast(squared: Array, rows: Array, coordinates: Array, tolerance: float, max_iter: int) -> None:
     """As the kernel ``settle_rows`` in two dimensions, where no row is a fixed point itself."""
-    from driftmap._kernels.doors import settle_near, settle_rows
-
     left = np.arange(len(squared))
     if max_iter > PLACES + LAST_STEPS:
-        a, singles = squared.shape[1], aligned(squared.shape[1] + SEARCH, LANES).view(np.float32)
-        found = settle_near(
-            squared, rows, coordinates, left, tolerance, np.empty((3, a)), np.empty((3, a), np.float32), singles[:a],
-            singles[a:], np.empty(ABREAST, np.int64),
-        )  # fmt: skip
-        left = left[:found]
+        room = _room.arrays(squared.shape[1])
+        left = left[: doors.settle_near(squared, rows, coordinates, left, tolerance, *room)]
     if len(left):
         places = coordinates[left]
-        settle_rows(squared[left], rows, np.empty((9, 3)), places, tolerance, max_iter, False)
+        doors.settle_rows(squared[left], rows, np.empty((9, 3)), places, tolerance, max_iter, False)
         coordinates[left] = places
 
 
@@ -118,19 +130,15 @@ def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_
     """
     k = start.shape[1]
     if k == 1:
-        from driftmap._kernels.doors import arrange_on_line
-
         line = np.array(start[:, 0])
-        sweeps = arrange_on_line(targets, weights, line, tolerance, max_iter, np.argsort(line, kind="stable"))
+        sweeps = doors.arrange_on_line(targets, weights, line, tolerance, max_iter, np.argsort(line, kind="stable"))
         return line[:, None], sweeps
-    from driftmap._kernels.doors import settle_rows
-
     rows = FixedPoints.prepare(start, weights, np.zeros(start.shape).T, np.zeros(k), 0.0, 1).rows
     squared, room = padded(targets**2), np.empty((2 * k + 5, k + 1))
     sweep, moved, coordinates = 0, np.inf, np.array(start)
     while k and sweep < max_iter and moved > tolerance * tolerance:
         before = coordinates.copy()
-        settle_rows(squared, rows, room, coordinates, 0.0, 1, True)
+        doors.settle_rows(squared, rows, room, coordinates, 0.0, 1, True)
         moved = weights @ ((coordinates - before) ** 2).sum(axis=1)
         sweep += 1
     return coordinates, sweep
@@ -153,8 +161,6 @@ class StressRows(NamedTuple):
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
-        from driftmap._kernels.doors import squared_to_places
-
         X = np.ascontiguousarray(X)
         fixed, n = self.fixed, len(self.fixed.rows)
         room = aligned(n + min(len(X), BLOCK), len(self.offsets))
@@ -163,6 +169,6 @@ class StressRows(NamedTuple):
         for i in range(0, len(X), BLOCK):
             part = X[i : i + BLOCK]
             block = squared[: len(part)]
-            squared_to_places(part, self.columns, self.offsets, block)
+            doors.squared_to_places(part, self.columns, self.offsets, block)
             fixed.settle(block, coordinates[i : i + BLOCK], rows)
         return coordinates

@@ -15,6 +15,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap._kernels import doors
+
 Array = NDArray[np.float64]
 
 # An eigenvalue below this fraction of the largest is rounding noise, not a dimension of the data.
@@ -138,12 +140,10 @@ class LandmarkMDS:
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
-        from driftmap._kernels.doors import project
-
         distances = np.ascontiguousarray(distances, dtype=np.float64)
         out = np.empty((len(distances), self.n_components))
         # not a matrix product: its rounding would depend on how many rows come at once
-        project(distances, self.mean_squared_, self.projection_, out)
+        doors.project(distances, self.mean_squared_, self.projection_, out)
         return out
 
     def for_rows(self, landmarks: Array) -> LinearRows:
@@ -174,8 +174,6 @@ class LinearRows(NamedTuple):
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
-        from driftmap._kernels.doors import project_rows
-
         out = np.empty((len(X), len(self.shift)))
-        project_rows(X, self.centre, self.axes, self.shift, out)
+        doors.project_rows(X, self.centre, self.axes, self.shift, out)
         return out

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import checks
+from driftmap._kernels import doors
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.fixed import FixedPoints, StressRows, aligned, arrange, padded
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
@@ -187,11 +188,9 @@ class LandmarkStress:
             raise ValueError(f"distances must have shape (n, {m}), got {distances.shape}")
         if self._inference is None:
             return padded(distances * distances)
-        from driftmap._kernels.doors import infer_squared
-
         coefficients, offsets = map(padded, self._inference)
         squared = np.empty((len(distances), len(offsets)))
-        infer_squared(distances, coefficients, offsets, squared)
+        doors.infer_squared(distances, coefficients, offsets, squared)
         return squared
 
     def for_rows(self, landmarks: Array) -> StressRows:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap._kernels import doors
 from driftmap.metrics.space import Table, usable
 
 Array = NDArray[np.float64]
@@ -40,10 +41,8 @@ class EuclideanSpace(Table):
         return np.sqrt(self._squared(queries, points))
 
     def _squared(self, X: Array, Y: Array) -> Array:
-        from driftmap._kernels.doors import cross_squared
-
         out = np.empty((len(X), len(Y)))
-        cross_squared(np.asarray(X, dtype=np.float64), np.ascontiguousarray(Y.T, dtype=np.float64), out)
+        doors.cross_squared(np.asarray(X, dtype=np.float64), np.ascontiguousarray(Y.T, dtype=np.float64), out)
         return out
 
     def comparable(self, distance: float) -> float:
