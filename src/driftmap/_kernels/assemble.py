@@ -68,7 +68,7 @@ def _returned(kind: Any) -> tuple[str, bool]:
         return "", False
     is_tuple = isinstance(kind, types.BaseTuple)
     parts: Any = kind if is_tuple else (kind,)
-    return "".join(KINDS[part] for part in parts), is_tuple
+    return "".join(KINDS[types.unliteral(part)] for part in parts), is_tuple
 
 
 class Door:

@@ -147,26 +147,28 @@ def enter(X, records, chain, cells, point, from_y, column):
     for slot in range(len(cells)):
         cell = cells[slot]
         # |y - z| > 2 b for a landmark z within b of a point: the point is farther than b from y
-        if slot == newcomer or cell.landmark < 0 or from_y[slot] > max(TINY, 4 * SLACK * cell.cost):
+        apart = from_y[slot]
+        if slot == newcomer or cell.landmark < 0 or apart > max(TINY, 4 * SLACK * cell.cost):
             continue
-        gap = np.sqrt(from_y[slot]) / SLACK
+        gap = np.sqrt(apart) / SLACK
         k, contested = 0, False
         block = cell.head
         while block >= 0:
             size = cell.filled if block == cell.tail else BLOCK
             for i in range(block * BLOCK, block * BLOCK + size):
                 record = records[i]
-                bound = max(TINY, 4 * SLACK * record.second)
-                column[k] = np.inf
+                second, t = record.second, np.inf
+                bound = max(TINY, 4 * SLACK * second)
                 if (
-                    from_y[slot] <= bound
+                    apart <= bound
                     and (record.second_slot < 0 or from_y[record.second_slot] <= bound)
-                    and (X.shape[1] < LONG or gap <= max(SMALL, np.sqrt(record.nearest) + np.sqrt(record.second)))
+                    and (X.shape[1] < LONG or gap <= max(SMALL, np.sqrt(record.nearest) + np.sqrt(second)))
                 ):
                     row = np.int64(record.row)
-                    if quick_distance(X, row, X, point) <= max(TINY, slack_of(X) * record.second):
-                        column[k] = squared_distance(X, row, X, point)
-                        contested |= column[k] <= record.second
+                    if quick_distance(X, row, X, point) <= max(TINY, slack_of(X) * second):
+                        t = squared_distance(X, row, X, point)
+                        contested |= t <= second
+                column[k] = t
                 k += 1
             block = chain[block]
         if contested:

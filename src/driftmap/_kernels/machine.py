@@ -86,7 +86,9 @@ class Kernel:
         """Find the door for arguments that the last one was not for."""
         door = self._find(arguments)
         if door is None:
-            return self.dispatcher(*arguments)
+            dispatcher = self.dispatcher
+            self._door = lambda arguments, table: dispatcher(*arguments)  # from now on, for whatever comes
+            return dispatcher(*arguments)
         self._dtypes = [getattr(argument, "dtype", None) for argument in arguments]
         places = [id(known) for known in (*KNOWN, *self._dtypes)]
         self._table = (ctypes.c_void_p * len(places))(*places)
