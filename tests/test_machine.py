@@ -22,6 +22,7 @@ for dtype, d, options in [
     ("f8", 3, {"n_landmarks": 20}), ("f4", 3, {"n_landmarks": 20}), ("f8", 16, {"n_landmarks": 60}),
     ("f8", 3, {"n_landmarks": 10, "memory": None, "rule": "paper"}), ("f8", 3, {"embedding": "lmds"}),
     ("f8", 5, {"n_components": 3, "n_landmarks": 12, "window": 500}), ("f8", 4, {"n_components": 1}),
+    ("f8", 2, {"n_landmarks": 12, "half_life": 100, "memory": 200}),
     ("f8", 4, {"n_landmarks": 12, "metric": "cityblock"}),
 ]:
     X = np.cumsum(np.random.default_rng(0).standard_normal((21_000 if d == 16 else 2_500, d)), axis=0).astype(dtype)
@@ -37,8 +38,16 @@ def test_a_stream_gives_the_same_with_and_without_numba():
         subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, env=os.environ | more)
         for more in ({"DRIFTMAP_NUMBA": "1"}, {})
     )
-    assert len(with_numba.stdout.splitlines()) == 8, with_numba.stderr
+    assert len(with_numba.stdout.splitlines()) == 9, with_numba.stderr
     assert with_numba.stdout == without.stdout, without.stderr
+
+
+def test_what_has_been_compiled_needs_no_numba():
+    """No kernel is left to it."""
+    code = RUN + "import sys; sys.exit('numba' in sys.modules)"
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture

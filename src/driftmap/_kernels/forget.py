@@ -122,7 +122,7 @@ def settle(X, records, chain, cells, n_landmarks, least, came, left, events, dis
 @jit
 def learn_forgetting(
     batch, times, i, stop, first, X, n, limit, radius, least, resolution, window, half_life, oldest, n_landmarks,
-    records, chain, cells, witnesses, came, left, radii,
+    records, chain, cells, witnesses, came, left, radii, slots, columns, distances, column,
 ):  # fmt: skip
     """Take in rows of a batch from i on by the tight rule, forgetting points as their time comes.
 
@@ -132,10 +132,9 @@ def learn_forgetting(
     and of the stored point that became a landmark), ``left`` (-1: nobody) and ``radii`` (before, after). Returns the
     rows that are done, the number of stored points, the radius, the number of events, ``oldest``, and whether it
     stopped because there is no room for a row that has arrived. What is forgotten when that row comes is forgotten
-    already, so it must be taken in before anything else.
+    already, so it must be taken in before anything else. The last four are to work in, as for
+    :func:`driftmap._kernels.replace.admit_tight`; ``column`` has room for all points.
     """
-    slots, distances = np.empty(n_landmarks + 1, np.int64), np.empty(n_landmarks + 1)
-    columns, column = np.empty((X.shape[1], n_landmarks + 1)), np.empty(len(records))
     live = 0
     for slot in range(len(cells)):
         live += cells[slot].size

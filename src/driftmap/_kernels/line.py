@@ -47,25 +47,26 @@ def loss_on_line(y, points, distances, weights):
 
 
 @jit_dividing
-def place_rows_on_line(squared, points, weights, order, coordinates):
-    """Place points where their losses are least, given squared distances to fixed points that ``order`` sorts."""
-    a = len(order)
-    ascending, weighing, target = points[order], weights[order], np.empty(a)
+def place_rows_on_line(squared, points, weights, order, coordinates, target):
+    """Place points where their losses are least, given squared distances to the fixed points.
+
+    These ascend; ``order`` says where their squared distances are. ``target`` has room for as many.
+    """
     for i in range(squared.shape[0]):
-        for j in range(a):
+        for j in range(len(order)):
             target[j] = np.sqrt(max(squared[i, order[j]], 0.0))
-        coordinates[i, 0] = best_on_line(ascending, target, weighing)
+        coordinates[i, 0] = best_on_line(points, target, weights)
 
 
 @jit_dividing
-def arrange_on_line(distances, weights, points, tolerance, max_iter, order):
+def arrange_on_line(distances, weights, points, tolerance, max_iter, order, ascending, target, weighing):
     """Put one point after the other where its loss is least, until a sweep moves none farther than the tolerance.
 
     Since points jump over each other, this finds its way out of the many orders in which SMACOF, and any other descent,
-    comes to rest. ``order`` sorts the points, before and after. Returns the number of sweeps.
+    comes to rest. ``order`` sorts the points, before and after; the last three, to work in, have room for all but one.
+    Returns the number of sweeps.
     """
     a = len(order)
-    ascending, target, weighing = np.empty(a - 1), np.empty(a - 1), np.empty(a - 1)
     for sweep in range(max_iter):
         farthest = 0.0
         for i in range(a):

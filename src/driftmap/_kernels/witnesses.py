@@ -118,9 +118,7 @@ def merge_cells(X, rows, starts, groups, to_landmark, first, last, resolution, w
 
 
 @jit
-def weights_at(witnesses, n, now, half_life):
-    """What the first n stored points weigh at a time. NumPy's powers depend on where in an array a number stands."""
-    out = np.empty(n)
-    for row in range(n):
+def weights_at(witnesses, now, half_life, out):
+    """What the stored points weigh at a time. NumPy's powers depend on where in an array a number stands."""
+    for row in range(len(out)):
         out[row] = witnesses[row].weight * 2.0 ** ((witnesses[row].time - now) / half_life)
-    return out

@@ -80,7 +80,9 @@ class FixedPoints(NamedTuple):
         if k == 1:
             middle = self.weights @ self.positions[:, 0]  # less is lost to rounding near 0
             points = self.positions[:, 0] - middle
-            doors.place_rows_on_line(squared, points, self.weights, np.argsort(points, kind="stable"), coordinates)
+            order = np.argsort(points, kind="stable")
+            room = np.empty(len(order))
+            doors.place_rows_on_line(squared, points[order], self.weights[order], order, coordinates, room)
             coordinates[:, 0] += middle
             return
         coordinates[:, :k] = self.shift
@@ -131,7 +133,8 @@ def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_
     k = start.shape[1]
     if k == 1:
         line = np.array(start[:, 0])
-        sweeps = doors.arrange_on_line(targets, weights, line, tolerance, max_iter, np.argsort(line, kind="stable"))
+        order, room = np.argsort(line, kind="stable"), np.empty((3, len(line) - 1))
+        sweeps = doors.arrange_on_line(targets, weights, line, tolerance, max_iter, order, *room)
         return line[:, None], sweeps
     rows = FixedPoints.prepare(start, weights, np.zeros(start.shape).T, np.zeros(k), 0.0, 1).rows
     squared, room = padded(targets**2), np.empty((2 * k + 5, k + 1))

@@ -108,7 +108,9 @@ class Memory:
         assert witnesses is not None
         if self.half_life == np.inf:
             return witnesses["weight"][: self.state.n].copy()
-        return weights_at(witnesses, self.state.n, self.state.now, self.half_life)
+        masses = np.empty(self.state.n)
+        weights_at(witnesses, self.state.now, self.half_life, masses)
+        return masses
 
     def generations(self, rows: Ids) -> Ids:
         """The part of the window to which each stored point belongs; only points of the same part merge."""
