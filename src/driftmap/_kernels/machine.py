@@ -56,15 +56,16 @@ class Kernel:
         self.name, self.module = name, module
         self.doors: dict[tuple[str, ...], Any] = {}
         """By kinds of arguments; None: it is left to numba."""
-        self._door: Callable[[tuple[Any, ...], Any], Any] = _closed
-        self._table: Any = None
-        self._dtypes: list[Any] = []  # doors know types by the places of these objects, which must stay there
+        # The last door, the table it needs and the types in it: a table holds the places of these objects, which must
+        # stay there, so all three change at once.
+        self._last: tuple[Callable[[tuple[Any, ...], Any], Any], Any, Any] = (_closed, None, None)
 
     def __call__(self, *arguments: Any) -> Any:
         """Do what numba's function does."""
-        result = self._door(arguments, self._table)
+        last = self._last
+        result = last[0](arguments, last[1])
         if result is REFUSED:
-            return self._other(tuple(map(_plain, arguments)))
+            result = self._other(tuple(map(_plain, arguments)))
         if result is FAILED:
             raise RuntimeError(f"the kernel {self.name} ended with an error")
         return result
@@ -87,16 +88,15 @@ class Kernel:
         door = self._find(arguments)
         if door is None:
             dispatcher = self.dispatcher
-            self._door = lambda arguments, table: dispatcher(*arguments)  # from now on, for whatever comes
+            self._last = (lambda arguments, table: dispatcher(*arguments)), None, None  # from now on, for all
             return dispatcher(*arguments)
-        self._dtypes = [getattr(argument, "dtype", None) for argument in arguments]
-        places = [id(known) for known in (*KNOWN, *self._dtypes)]
-        self._table = (ctypes.c_void_p * len(places))(*places)
-        self._door = door
-        result = door(arguments, self._table)
+        dtypes = [getattr(argument, "dtype", None) for argument in arguments]
+        places = [id(known) for known in (*KNOWN, *dtypes)]
+        self._last = last = door, (ctypes.c_void_p * len(places))(*places), dtypes
+        result = door(arguments, last[1])
         if result is REFUSED:
             raise TypeError(f"{self.name} is not for such arguments")
-        return self(*arguments) if result is FAILED else result
+        return result
 
     def _find(self, arguments: Sequence[Any]) -> Any:
         try:
