@@ -78,23 +78,5 @@ print(main([*command, "--resume"]), main(["info", "c.ckpt"]))
     assert len(folder.joinpath("o.csv").read_text().splitlines()) == 1 + len(X)
 
 
-def test_what_is_left_out_at_the_start_is_there_for_others():
-    script = (
-        "import sys; from driftmap.cli import lean; lean.import_sklearn(); assert 'sklearn' in sys.modules;"
-        "print(*(name for name in (*lean.LATER, 'pandas') if name in sys.modules), 'loaded');"
-        "import numpy, pandas, scipy.spatial.transform, scipy.stats; from sklearn.preprocessing import StandardScaler;"
-        "print(numpy.f2py.__file__ is not None, scipy.spatial.transform.Rotation.__name__, scipy.stats.norm.cdf(0));"
-        "frame = pandas.DataFrame({'a': [1.0, 3.0]});"
-        "print(StandardScaler().set_output(transform='pandas').fit_transform(frame)['a'].tolist())"
-    )
-    assert run(script).splitlines() == ["loaded", "True Rotation 0.5", "[-1.0, 1.0]"]
-
-
-def test_what_was_left_out_at_the_start_is_there_when_it_is_needed():
-    script = (
-        "import sys; from driftmap.cli import lean; lean.import_sklearn();"
-        "assert 'sklearn' in sys.modules and not {'pandas', 'scipy.stats'} & set(sys.modules);"
-        "import pandas, scipy; later = lean.Later('scipy.stats');"
-        "print(later.mode([1, 2, 2]).mode, scipy.stats.mode([1, 2, 2]).mode, pandas.Series([1]).sum())"
-    )
-    assert run(script).split() == ["2", "2", "1"]
+def test_help_does_without_scikit_learn_and_scipy(folder):
+    assert "embed" in run(f"{ALONE}; main(['--help'])")

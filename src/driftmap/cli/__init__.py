@@ -11,7 +11,6 @@ from typing import Any
 
 from driftmap import __version__
 from driftmap.checkpoint import CheckpointError
-from driftmap.cli import lean
 from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError, one_line, warn
 from driftmap.cli.writing import abandon_stdout
@@ -23,8 +22,6 @@ COMMANDS = {
     "reproduce": "driftmap.cli.reproduce",
 }
 """The modules of the subcommands, in the order of ``--help``."""
-WITH_SKLEARN = (COMMANDS["demo"], COMMANDS["reproduce"])
-"""Those that need scikit-learn; it takes longer to import than a small map takes."""
 
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
@@ -61,8 +58,6 @@ def _parser(words: Sequence[str]) -> Parser:
     parser.add_argument("--version", action="version", version=f"driftmap {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
     for module in named or COMMANDS.values():
-        if module in WITH_SKLEARN:
-            lean.import_sklearn()
         import_module(module).register(subparsers)
     return parser
 

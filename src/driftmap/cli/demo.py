@@ -6,7 +6,7 @@ import argparse
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,12 @@ from driftmap.cli.errors import UserError
 from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
 from driftmap.cli.writing import Column, new_file, new_table
-from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS
-from driftmap.landmarks import InitialLandmarks, LandmarkSelector, OnlineLandmarks, RandomLandmarks
 from driftmap.plot import comparison_figure, require_matplotlib, save_figure
 from driftmap.quality import stress
+
+if TYPE_CHECKING:
+    from driftmap.landmarks import LandmarkSelector
 
 DESCRIPTION = """\
 Stream the S-curve and map it with three kinds of landmarks: the first points that came (initial), landmarks that follow
@@ -65,6 +66,10 @@ def register(subparsers: kinds.Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command."""
+    # with scikit-learn, which takes too long to import for those who only ask for help
+    from driftmap.datasets import s_curve_stream
+    from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks
+
     folder: Path = args.output
     try:
         folder.mkdir(parents=True, exist_ok=True)
