@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -159,6 +160,14 @@ def test_an_error_in_a_kernel_is_an_error(folder):
     for function in (add_records, machine.Kernel("add_records", "driftmap._kernels.cells")):
         with pytest.raises(RuntimeError):
             function(state.records, state.chain, state.cells, np.zeros(1, np.int64), found)
+
+
+def test_threads_may_call_a_kernel_for_the_first_time_and_for_several_types(kernel, folder):
+    expected = [distances(cross_squared, dtype) for dtype in (np.float64, np.float32)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: distances(kernel, (np.float64, np.float32)[i % 2]), range(400)))
+    assert found == expected * 200
+    assert len(kernel.doors) == 2
 
 
 def test_all_kernels_are_there():

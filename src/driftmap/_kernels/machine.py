@@ -17,6 +17,7 @@ import importlib.util
 import os
 import struct
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -43,6 +44,10 @@ NOTHING = b"", b""
 """Instead of code that cannot be kept."""
 # What numba's code may refer to, though it has no array of its own to give back.
 SUPPORT = "define void @NRT_MemInfo_call_dtor(i64 %nothing) { ret void }"
+
+_loading = threading.RLock()
+"""Held by the thread that compiles or loads something, so that nothing is loaded twice."""
+_loaded: dict[str, Any] = {}
 
 
 class Unsuitable(Exception):  # noqa: N818 - no mistake of anybody's
@@ -103,11 +108,12 @@ class Kernel:
             kinds = tuple(map(kind_of, arguments))
         except Unsuitable:
             return None
-        if kinds not in self.doors:
-            try:
-                self.doors[kinds] = self._load(kinds, arguments)
-            except Unsuitable:
-                self.doors[kinds] = None
+        with _loading:
+            if kinds not in self.doors:
+                try:
+                    self.doors[kinds] = self._load(kinds, arguments)
+                except Unsuitable:
+                    self.doors[kinds] = None
         return self.doors[kinds]
 
     def _load(self, kinds: Sequence[str], arguments: Sequence[Any]) -> Any:
@@ -225,11 +231,13 @@ def load(name: str, kernel: bytes, door: bytes) -> Any:
     """Make code ready to be called."""
     if not (kernel and _layout_holds()):
         raise Unsuitable
-    engine = _engine()
-    for part in (kernel, door):
-        engine.add_object_file(llvm.ObjectFileRef.from_data(part))
-    engine.finalize_object()
-    return DOOR(engine.get_function_address(symbol(name)))
+    if name not in _loaded:
+        engine = _engine()
+        for part in (kernel, door):
+            engine.add_object_file(llvm.ObjectFileRef.from_data(part))
+        engine.finalize_object()
+        _loaded[name] = DOOR(engine.get_function_address(symbol(name)))
+    return _loaded[name]
 
 
 def symbol(name: str) -> str:
