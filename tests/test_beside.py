@@ -1,8 +1,10 @@
 """Compiling on two cores: the other process compiles just what a stream needs, and nothing depends on it."""
 
 import gc
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -50,7 +52,7 @@ def test_the_other_process_ends_with_this_one(processes, monkeypatch):
 def test_what_has_to_be_there_is_waited_for(processes, monkeypatch):
     monkeypatch.setattr(beside, "_possible", lambda: True)
     found = iter([False, False, True])
-    monkeypatch.setattr(beside.doors, "find", lambda kernel: next(found))
+    monkeypatch.setattr(beside.doors, "find", lambda kernel: kernel is beside.doors.advance or next(found))
     with beside.compiled_beside("float64", 100, 3):
         pass
     assert next(found, None) is None
@@ -61,10 +63,43 @@ def test_what_has_to_be_there_is_waited_for(processes, monkeypatch):
 
 def test_a_process_that_ends_early_is_not_waited_for(processes, monkeypatch):
     monkeypatch.setattr(beside, "_possible", lambda: True)
-    monkeypatch.setattr(beside.doors, "find", lambda kernel: False)
+    monkeypatch.setattr(beside.doors, "find", lambda kernel: kernel is beside.doors.advance)
     with beside.compiled_beside("nonsense", 100, 3):
         pass
-    assert processes[0].returncode not in (0, None)
+    assert processes[0].returncode == 1
+
+
+def test_where_nothing_can_be_kept_nobody_waits(processes, monkeypatch):
+    monkeypatch.setattr(beside, "_possible", lambda: True)
+    monkeypatch.setattr(beside.doors, "find", lambda kernel: False)
+    with beside.compiled_beside("float64", 100, 3):
+        pass
+    assert processes[0].returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of the end of another")
+def test_the_other_process_ends_even_if_this_one_is_killed():
+    code = (
+        "import subprocess, sys, time; other = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdout=-1);"
+        "other.stdout.readline(); print(other.pid, flush=True); time.sleep(60)"
+    )
+    child = "from driftmap.landmarks.beside import _end_with_parent as f; f(); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code, child], stdin=-1, stdout=-1) as parent:
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    for _ in range(100):
+        if not is_alive(pid):
+            return
+        time.sleep(0.1)
+    raise AssertionError("the child is still there")
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_while_scanning_is_compiled_elsewhere_nothing_changes(monkeypatch):

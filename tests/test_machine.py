@@ -4,12 +4,14 @@ import os
 import pickle
 import subprocess
 import sys
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from driftmap._kernels import doors, machine
+from driftmap._kernels import compiler, doors, machine
 from driftmap._kernels.cells import add_records, cheapest
 from driftmap._kernels.distances import cross_squared
 from driftmap._kernels.records import FOUND
@@ -94,9 +96,9 @@ def test_what_is_asked_for_again_is_loaded(kernel, folder, monkeypatch):
     assert distances(kernel) == distances(cross_squared)
     assert kernel.is_kept()
     monkeypatch.setattr("driftmap._kernels.assemble.assemble", None)
-    again = pickle.loads(pickle.dumps(kernel))
-    assert not again.doors
+    again = machine.Kernel("cross_squared", "driftmap._kernels.distances")
     assert distances(again) == distances(cross_squared)
+    assert pickle.loads(pickle.dumps(doors.cross_squared)) is doors.cross_squared
 
 
 @pytest.mark.parametrize(
@@ -116,6 +118,44 @@ def test_where_nothing_can_be_written_kernels_work_nevertheless(kernel, tmp_path
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
     assert distances(kernel) == distances(cross_squared)
+
+
+def test_where_numba_finds_no_place_for_its_cache_it_compiles_without(monkeypatch):
+    original = compiler.numba.njit
+
+    def njit(**options):
+        if options.get("cache"):
+            raise RuntimeError("no locator available")
+        return original(**options)
+
+    monkeypatch.setattr(compiler.numba, "njit", njit)
+    assert compiler.cached(nogil=True)(lambda x: x + 1)(1) == 2
+
+
+def test_nothing_is_left_of_a_file_that_cannot_be_written(folder, monkeypatch):
+    monkeypatch.setattr(machine.Path, "replace", lambda *paths: (_ for _ in ()).throw(OSError("full")))
+    machine.keep("a.b.c.d.code", b"kernel", b"door")
+    assert list(folder.iterdir()) == []
+
+
+def test_it_works_from_an_archive(tmp_path):
+    package = Path(machine.__file__).parents[2]
+    with zipfile.ZipFile(tmp_path / "driftmap.zip", "w") as archive:
+        for path in (package / "driftmap").rglob("*.py"):
+            archive.write(path, path.relative_to(package))
+    code = "import driftmap, numpy as np; X = np.random.rand(200, 3); m = driftmap.DriftMap(n_landmarks=9).fit(X);"
+    code += "print(driftmap.__file__, m.transform(X).shape)"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "driftmap.zip"), "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout.startswith(str(tmp_path)), done.stderr
+    assert done.stdout.endswith("(200, 2)\n")
+
+
+def test_a_compiler_that_is_switched_off_is_told():
+    code = "import numpy as np; from driftmap import DriftMap; DriftMap().fit_transform(np.random.rand(500, 3))"
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert "NUMBA_DISABLE_JIT is set" in done.stderr
 
 
 def test_files_of_other_sources_are_removed(kernel, folder, monkeypatch):

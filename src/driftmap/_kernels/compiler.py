@@ -4,7 +4,23 @@ from typing import Any
 
 import numba
 
-jit = numba.njit(cache=True, nogil=True)
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    raise RuntimeError("NUMBA_DISABLE_JIT is set, but Driftmap's kernels must be compiled: unset it")
+
+
+def cached(**options: Any) -> Any:
+    """A decorator for functions whose code numba keeps, where there is a place for it."""
+
+    def decorate(function: Any) -> Any:
+        try:
+            return numba.njit(cache=True, **options)(function)
+        except RuntimeError:  # nothing can be written, neither here nor in the user's caches
+            return numba.njit(**options)(function)
+
+    return decorate
+
+
+jit = cached(nogil=True)
 # Called from other kernels only: without the door to Python, which takes longer to compile than many a kernel, and not
 # cached on their own, since two processes that compile different kernels would write the same files.
 WITHOUT_DOOR: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -15,9 +31,9 @@ jit_once = numba.njit(nogil=True, inline="always", **WITHOUT_DOOR)
 jit_inlined = numba.njit(nogil=True, forceinline=True, **WITHOUT_DOOR)
 # Sums may be reordered where they only feed a bound with room to spare.
 REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
-jit_reordered = numba.njit(cache=True, nogil=True, **REORDERED)
+jit_reordered = cached(nogil=True, **REORDERED)
 jit_inlined_reordered = numba.njit(nogil=True, forceinline=True, **REORDERED, **WITHOUT_DOOR)
 # Quotients by 0 are infinite, as in numpy: nothing has to be asked before a division.
 AS_NUMPY: dict[str, Any] = {"error_model": "numpy"}
-jit_dividing: Any = numba.njit(cache=True, nogil=True, **AS_NUMPY)
+jit_dividing = cached(nogil=True, **AS_NUMPY)
 jit_inner_dividing: Any = numba.njit(nogil=True, **AS_NUMPY, **WITHOUT_DOOR)

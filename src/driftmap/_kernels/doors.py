@@ -32,11 +32,7 @@ KERNELS = {
 """In which files they are."""
 MODULES = {name: f"{__package__}.{module}" for module, names in KERNELS.items() for name in names}
 
-WITHOUT_NUMBA = (
-    sys.platform == "linux"
-    and sys.implementation.name == "cpython"
-    and not {"DRIFTMAP_NUMBA", "NUMBA_DISABLE_JIT"} & {*os.environ}
-)
+WITHOUT_NUMBA = sys.platform == "linux" and sys.implementation.name == "cpython" and "DRIFTMAP_NUMBA" not in os.environ
 """Whether kernels load without numba once they have been compiled."""
 
 

@@ -76,7 +76,7 @@ class Kernel:
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kernel, (self.name, self.module)
+        return _named, (self.name,)
 
     @property
     def dispatcher(self) -> Any:
@@ -85,6 +85,8 @@ class Kernel:
 
     def is_kept(self) -> bool:
         """Whether there is a file of it."""
+        if not sources():
+            return False
         pattern = f"{self.name}.{sources()}.{machine()}.*"
         return any(True for folder in folders() for _ in folder.glob(pattern))
 
@@ -117,6 +119,8 @@ class Kernel:
         return self.doors[kinds]
 
     def _load(self, kinds: Sequence[str], arguments: Sequence[Any]) -> Any:
+        if not sources():
+            raise Unsuitable
         name = f"{self.name}.{sources()}.{machine()}.{_digest(*kinds)}"
         for folder in folders():
             with contextlib.suppress(OSError, ValueError):
@@ -129,6 +133,11 @@ class Kernel:
             parts = NOTHING  # which is kept as well, so that nobody tries again
         keep(f"{name}.code", *parts)
         return load(name, *parts)
+
+
+def _named(name: str) -> Any:
+    """A kernel as this process has it."""
+    return getattr(import_module("driftmap._kernels.doors"), name)
 
 
 def _closed(arguments: tuple[Any, ...], table: Any) -> Any:
@@ -165,21 +174,25 @@ def read(path: Path) -> tuple[bytes, bytes]:
         magic, first, digest = HEAD.unpack_from(content)
     except struct.error as error:
         raise ValueError(f"{path} is cut off") from error
-    body = content[HEAD.size :]
-    if magic != MAGIC or hashlib.sha256(body).digest() != digest:
+    kernel, door = content[HEAD.size :][:first], content[HEAD.size :][first:]
+    if magic != MAGIC or _digest_of(kernel, door) != digest:
         raise ValueError(f"{path} is damaged")
-    return body[:first], body[first:]
+    return kernel, door
 
 
 def keep(name: str, kernel: bytes, door: bytes) -> None:
     """Write a file, where that is possible; files of the same kernel as it was before are removed."""
-    head = HEAD.pack(MAGIC, len(kernel), hashlib.sha256(kernel + door).digest())
+    head = HEAD.pack(MAGIC, len(kernel), _digest_of(kernel, door))
     for folder in folders():
+        new = folder / f".{name}.{os.getpid()}"
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            new = folder / f".{name}.{os.getpid()}"
-            new.write_bytes(head + kernel + door)
-            new.replace(folder / name)
+            try:
+                new.write_bytes(head + kernel + door)
+                new.replace(folder / name)
+            except OSError:
+                new.unlink(missing_ok=True)
+                raise
             kernel_name, source, host, _ = name.split(".", 3)
             for old in folder.glob(f"{kernel_name}.*.{host}.*"):
                 if old.name.split(".")[1] != source:
@@ -200,20 +213,26 @@ def folders() -> Iterator[Path]:
 
 @functools.cache
 def sources() -> str:
-    """A digest of everything that kernels are made of."""
+    """A digest of everything that kernels are made of; nothing where that cannot be read, as in an archive."""
     here = Path(__file__).parent
-    files = [*sorted(here.glob("*.py")), here.parent / "state.py"]
-    return _digest(*(path.read_bytes() for path in files))
+    with contextlib.suppress(OSError):
+        return _digest(*(path.read_bytes() for path in [*sorted(here.glob("*.py")), here.parent / "state.py"]))
+    return ""
 
 
 @functools.cache
 def machine() -> str:
     """A digest of what else their code depends on: the processor, Python, numba, and what is asked of it."""
-    numba = importlib.util.find_spec("numba")
-    version = b"" if numba is None or numba.origin is None else (Path(numba.origin).parent / "_version.py").read_bytes()
+    numba, version = importlib.util.find_spec("numba"), b""
+    with contextlib.suppress(OSError):
+        version = (Path((numba and numba.origin) or "").parent / "_version.py").read_bytes()
     asked = sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
     features = llvm.get_host_cpu_features().flatten()
     return _digest(version, llvmlite.__version__, llvm.get_host_cpu_name(), features, sys.version, str(BASE), *asked)
+
+
+def _digest_of(kernel: bytes, door: bytes) -> bytes:
+    return hashlib.sha256(len(kernel).to_bytes(8, "little") + kernel + door).digest()
 
 
 def _digest(*parts: str | bytes) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -41,6 +43,8 @@ def compiled_beside(dtype: str, n_landmarks: int, d: int) -> Iterator[None]:
     gc.disable()  # a compiler makes many objects that stay, and the collector would look at them again and again
     try:
         yield
+        if not doors.find(doors.advance):  # nothing can be kept: what the other process compiles is lost
+            _end()
         end = time.monotonic() + LONGEST
         while other is not None and other.poll() is None and not doors.find(doors.merge_cells):
             if time.monotonic() > end:
@@ -80,15 +84,22 @@ def _python(*arguments: str) -> subprocess.Popen[bytes] | None:
 
 @atexit.register
 def _end() -> None:
-    """No process outlives this one."""
+    """No process outlives this one; see also :func:`_end_with_parent`."""
     for other in _others:
         other.kill()
         other.wait()
     _others.clear()
 
 
+def _end_with_parent() -> None:
+    """Let the system end this process with the one that started it, even if that is killed; Linux only."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def main(dtype: str, n_landmarks: int, d: int) -> None:
     """Compile what replaces landmarks and makes room, then what compares rows in blocks, for points like these."""
+    _end_with_parent()
     from driftmap.landmarks.euclidean import compile_scan
     from driftmap.state import StreamState
 
