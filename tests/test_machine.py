@@ -210,6 +210,33 @@ def test_threads_may_call_a_kernel_for_the_first_time_and_for_several_types(kern
     assert len(kernel.doors) == 2
 
 
+COPY = """
+import os, threading
+import numpy as np
+from driftmap._kernels import doors, machine
+held = threading.Event()
+
+def load():
+    with machine._loading:
+        held.set()
+        threading.Event().wait(60)
+
+threading.Thread(target=load, daemon=True).start()
+held.wait()
+pid = os.fork()
+if pid == 0:
+    doors.cross_squared(np.ones((2, 3)), np.zeros((3, 1)), np.empty((2, 1)))
+    os._exit(0)
+print(os.waitpid(pid, 0)[1])
+"""
+
+
+def test_a_copy_of_a_process_waits_for_nobody():
+    """Though another thread was loading something when the copy was made."""
+    done = subprocess.run([sys.executable, "-c", COPY], capture_output=True, text=True, timeout=50)
+    assert done.stdout == "0\n"
+
+
 def test_all_kernels_are_there():
     for name, module in doors.MODULES.items():
         assert callable(getattr(doors, name)), module

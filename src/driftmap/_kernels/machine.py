@@ -50,6 +50,15 @@ _loading = threading.RLock()
 _loaded: dict[str, Any] = {}
 
 
+def _unlock() -> None:
+    """In the copy of a process there is no thread that would let go of the lock."""
+    global _loading
+    _loading = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
+
+
 class Unsuitable(Exception):  # noqa: N818 - no mistake of anybody's
     """This cannot be done by machine code from a file."""
 
