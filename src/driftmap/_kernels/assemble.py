@@ -7,6 +7,7 @@ strides. The door writes this down, and it is compared with what numba has made.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,10 +34,20 @@ FIRST_ITEM = tuple.__basicsize__
 
 def assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequence[Any]) -> tuple[bytes, bytes]:
     """The code of a kernel for such arguments, and the code of its door."""
+    if _pointers_have_types():  # then those of functions cannot be compared, and all would be compiled in vain
+        raise Unsuitable
     try:
         return _assemble(dispatcher, name, kinds, arguments)
     except (AttributeError, KeyError, RuntimeError) as error:  # another numba, in which all this is different
         raise Unsuitable from error
+
+
+@functools.cache
+def _pointers_have_types() -> bool:
+    """As up to llvmlite 0.44."""
+    module = ir.Module()
+    ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER]), "any")
+    return "ptr" not in str(llvm.parse_assembly(str(module)))
 
 
 def _assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequence[Any]) -> tuple[bytes, bytes]:
