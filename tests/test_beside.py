@@ -52,7 +52,7 @@ def test_the_other_process_ends_with_this_one(processes, monkeypatch):
 def test_what_has_to_be_there_is_waited_for(processes, monkeypatch):
     monkeypatch.setattr(beside, "_possible", lambda: True)
     found = iter([False, False, True])
-    monkeypatch.setattr(beside.doors, "find", lambda kernel: kernel is beside.doors.advance or next(found))
+    monkeypatch.setattr(beside.doors, "is_kept_by_now", lambda kernel: kernel is beside.doors.advance or next(found))
     with beside.compiled_beside("float64", 100, 3):
         pass
     assert next(found, None) is None
@@ -63,7 +63,7 @@ def test_what_has_to_be_there_is_waited_for(processes, monkeypatch):
 
 def test_a_process_that_ends_early_is_not_waited_for(processes, monkeypatch):
     monkeypatch.setattr(beside, "_possible", lambda: True)
-    monkeypatch.setattr(beside.doors, "find", lambda kernel: kernel is beside.doors.advance)
+    monkeypatch.setattr(beside.doors, "is_kept_by_now", lambda kernel: kernel is beside.doors.advance)
     with beside.compiled_beside("nonsense", 100, 3):
         pass
     assert processes[0].returncode == 1
@@ -71,7 +71,7 @@ def test_a_process_that_ends_early_is_not_waited_for(processes, monkeypatch):
 
 def test_where_nothing_can_be_kept_nobody_waits(processes, monkeypatch):
     monkeypatch.setattr(beside, "_possible", lambda: True)
-    monkeypatch.setattr(beside.doors, "find", lambda kernel: False)
+    monkeypatch.setattr(beside.doors, "is_kept_by_now", lambda kernel: False)
     with beside.compiled_beside("float64", 100, 3):
         pass
     assert processes[0].returncode == -signal.SIGKILL

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftmap._kernels import compiler, doors, machine
+from driftmap._kernels import compiler, doors, kept, machine
 from driftmap._kernels.cells import add_records, cheapest
 from driftmap._kernels.distances import cross_squared
 from driftmap._kernels.records import FOUND
@@ -111,7 +111,7 @@ def test_a_damaged_file_is_made_anew(kernel, folder, damage):
     file.write_bytes(damage(content))
     again = machine.Kernel("cross_squared", "driftmap._kernels.distances")
     assert distances(again) == distances(cross_squared)
-    machine.read(file)
+    kept.read(file)
 
 
 def test_where_nothing_can_be_written_kernels_work_nevertheless(kernel, tmp_path, monkeypatch):
@@ -133,8 +133,8 @@ def test_where_numba_finds_no_place_for_its_cache_it_compiles_without(monkeypatc
 
 
 def test_nothing_is_left_of_a_file_that_cannot_be_written(folder, monkeypatch):
-    monkeypatch.setattr(machine.Path, "replace", lambda *paths: (_ for _ in ()).throw(OSError("full")))
-    machine.keep("a.b.c.d.code", b"kernel", b"door")
+    monkeypatch.setattr(kept.Path, "replace", lambda *paths: (_ for _ in ()).throw(OSError("full")))
+    kept.keep("a.b.c.d.code", b"kernel", b"door")
     assert list(folder.iterdir()) == []
 
 
@@ -161,7 +161,7 @@ def test_a_compiler_that_is_switched_off_is_told():
 def test_files_of_other_sources_are_removed(kernel, folder, monkeypatch):
     distances(kernel)
     (old,) = folder.iterdir()
-    monkeypatch.setattr(machine, "sources", lambda: "changed")
+    monkeypatch.setattr(kept, "sources", lambda: "changed")
     distances(machine.Kernel("cross_squared", "driftmap._kernels.distances"))
     (new,) = folder.iterdir()
     assert old.name != new.name

@@ -33,7 +33,7 @@ jit_inlined = numba.njit(nogil=True, forceinline=True, **WITHOUT_DOOR)
 REORDERED: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 jit_reordered = cached(nogil=True, **REORDERED)
 jit_inlined_reordered = numba.njit(nogil=True, forceinline=True, **REORDERED, **WITHOUT_DOOR)
-# Quotients by 0 are infinite, as in numpy: nothing has to be asked before a division.
+# Quotients by 0 are infinite, as in numpy: to ask before each division would keep loops from being vectorised.
 AS_NUMPY: dict[str, Any] = {"error_model": "numpy"}
 jit_dividing = cached(nogil=True, **AS_NUMPY)
 jit_inner_dividing: Any = numba.njit(nogil=True, **AS_NUMPY, **WITHOUT_DOOR)

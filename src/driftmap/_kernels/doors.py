@@ -44,10 +44,10 @@ def is_ready(kernel: Any) -> bool:
 @functools.cache
 def is_kept(kernel: Any) -> bool:
     """Whether a kernel has been compiled on this machine when somebody first asks: it only has to be loaded."""
-    return find(kernel)
+    return is_kept_by_now(kernel)
 
 
-def find(kernel: Any) -> bool:
+def is_kept_by_now(kernel: Any) -> bool:
     """Whether a kernel has been compiled on this machine."""
     if not hasattr(kernel, "py_func"):
         return bool(kernel.is_kept())

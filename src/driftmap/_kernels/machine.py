@@ -12,24 +12,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import hashlib
-import importlib.util
 import os
-import struct
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-import llvmlite  # type: ignore[import-untyped]
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
 
-HEAD = struct.Struct("<8sq32s")
-"""Of a file: what it is, the bytes of the kernel, after which comes the door, and a digest of both."""
-MAGIC = b"driftmap"
+from driftmap._kernels import kept
+
 BASE = object.__basicsize__
 FIELDS = {"data": 0, "nd": 8, "shape": 16, "strides": 24, "dtype": 40, "flags": 48}
 """Where an array holds what, from :data:`BASE` on; NumPy promises other compiled modules that this stays so."""
@@ -94,10 +87,10 @@ class Kernel:
 
     def is_kept(self) -> bool:
         """Whether there is a file of it."""
-        if not sources():
+        if not kept.sources():
             return False
-        pattern = f"{self.name}.{sources()}.{machine()}.*"
-        return any(True for folder in folders() for _ in folder.glob(pattern))
+        pattern = f"{self.name}.{kept.sources()}.{kept.host()}.*"
+        return any(True for folder in kept.folders() for _ in folder.glob(pattern))
 
     def _other(self, arguments: tuple[Any, ...]) -> Any:
         """Find the door for arguments that the last one was not for."""
@@ -128,19 +121,19 @@ class Kernel:
         return self.doors[kinds]
 
     def _load(self, kinds: Sequence[str], arguments: Sequence[Any]) -> Any:
-        if not sources():
+        if not kept.sources():
             raise Unsuitable
-        name = f"{self.name}.{sources()}.{machine()}.{_digest(*kinds)}"
-        for folder in folders():
+        name = f"{self.name}.{kept.sources()}.{kept.host()}.{kept.digest(*kinds)}"
+        for folder in kept.folders():
             with contextlib.suppress(OSError, ValueError):
-                return load(name, *read(folder / f"{name}.code"))
+                return load(name, *kept.read(folder / f"{name}.code"))
         from driftmap._kernels.assemble import assemble
 
         try:
             parts = assemble(self.dispatcher, name, kinds, arguments)
         except Unsuitable:
             parts = NOTHING  # which is kept as well, so that nobody tries again
-        keep(f"{name}.code", *parts)
+        kept.keep(f"{name}.code", *parts)
         return load(name, *parts)
 
 
@@ -171,88 +164,6 @@ def kind_of(argument: Any) -> str:
         if type(argument) is exact:
             return kind
     raise Unsuitable
-
-
-# --- files ---
-
-
-def read(path: Path) -> tuple[bytes, bytes]:
-    """The code of a kernel and of its door."""
-    content = path.read_bytes()
-    try:
-        magic, first, digest = HEAD.unpack_from(content)
-    except struct.error as error:
-        raise ValueError(f"{path} is cut off") from error
-    kernel, door = content[HEAD.size :][:first], content[HEAD.size :][first:]
-    if magic != MAGIC or _digest_of(kernel, door) != digest:
-        raise ValueError(f"{path} is damaged")
-    return kernel, door
-
-
-def keep(name: str, kernel: bytes, door: bytes) -> None:
-    """Write a file, where that is possible; files of the same kernel as it was before are removed."""
-    head = HEAD.pack(MAGIC, len(kernel), _digest_of(kernel, door))
-    for folder in folders():
-        new = folder / f".{name}.{os.getpid()}"
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                new.write_bytes(head + kernel + door)
-                new.replace(folder / name)
-            except OSError:
-                new.unlink(missing_ok=True)
-                raise
-            kernel_name, source, host, _ = name.split(".", 3)
-            for old in folder.glob(f"{kernel_name}.*.{host}.*"):
-                if old.name.split(".")[1] != source:
-                    old.unlink(missing_ok=True)
-            return
-
-
-def folders() -> Iterator[Path]:
-    """Where files may be, as with numba's own: where the user says; beside the sources; among the user's caches."""
-    if given := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(given) / "driftmap"
-        return
-    yield Path(__file__).parent / "__pycache__"
-    with contextlib.suppress(RuntimeError):  # there may be no home
-        home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
-        yield Path(home) / "driftmap"
-
-
-@functools.cache
-def sources() -> str:
-    """A digest of everything that kernels are made of; nothing where that cannot be read, as in an archive."""
-    here = Path(__file__).parent
-    with contextlib.suppress(OSError):
-        return _digest(*(path.read_bytes() for path in [*sorted(here.glob("*.py")), here.parent / "state.py"]))
-    return ""
-
-
-@functools.cache
-def machine() -> str:
-    """A digest of what else their code depends on: the processor, Python, numba, and what is asked of it."""
-    numba, version = importlib.util.find_spec("numba"), b""
-    with contextlib.suppress(OSError):
-        version = (Path((numba and numba.origin) or "").parent / "_version.py").read_bytes()
-    asked = sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
-    features = llvm.get_host_cpu_features().flatten()
-    return _digest(version, llvmlite.__version__, llvm.get_host_cpu_name(), features, sys.version, str(BASE), *asked)
-
-
-def _digest_of(kernel: bytes, door: bytes) -> bytes:
-    return hashlib.sha256(len(kernel).to_bytes(8, "little") + kernel + door).digest()
-
-
-def _digest(*parts: str | bytes) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        part = part if isinstance(part, bytes) else part.encode()
-        digest.update(len(part).to_bytes(8, "little") + part)
-    return digest.hexdigest()[:16]
-
-
-# --- code ---
 
 
 def load(name: str, kernel: bytes, door: bytes) -> Any:

@@ -13,8 +13,6 @@ import numpy as np
 from driftmap._kernels.compiler import jit_dividing
 from driftmap._kernels.lanes import total
 
-# error_model: a check for division by zero would keep the loops from being vectorised
-
 # A curvature that is not positive is replaced by a positive one of at least this; SMACOF's is 1.
 FLOOR = 1e-3
 TRIES = 3

@@ -43,10 +43,10 @@ def compiled_beside(dtype: str, n_landmarks: int, d: int) -> Iterator[None]:
     gc.disable()  # a compiler makes many objects that stay, and the collector would look at them again and again
     try:
         yield
-        if not doors.find(doors.advance):  # nothing can be kept: what the other process compiles is lost
+        if not doors.is_kept_by_now(doors.advance):  # nothing can be kept: what the other process compiles is lost
             _end()
         end = time.monotonic() + LONGEST
-        while other is not None and other.poll() is None and not doors.find(doors.merge_cells):
+        while other is not None and other.poll() is None and not doors.is_kept_by_now(doors.merge_cells):
             if time.monotonic() > end:
                 other.kill()
             time.sleep(LOOK)

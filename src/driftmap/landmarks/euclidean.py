@@ -37,6 +37,7 @@ CALM = (16, 64)
 there on they are scanned in blocks, which costs some preparation."""
 CALM_WORK = 100_000
 WHILE_WAITING = 2**14
+"""The same as long as scanning is being compiled elsewhere: then it is asked again whether that is done."""
 PRODUCT_FROM = 256
 """Multiplications per arrival from which on a matrix product pays off (measured)."""
 BLOCKS = 16
@@ -156,6 +157,12 @@ class EuclideanLearner:
             self.scratch = np.empty(m, np.int64), np.empty((d, m)), np.empty(m)
         return self.scratch
 
+    def _column(self, size: int) -> Array:
+        """Working memory: a number for each of so many points."""
+        if size > len(self.column):
+            self.column = np.empty(size + size // 2)
+        return self.column
+
     def _admit(self) -> Event:
         """Let the last arrival, which is uncovered, change the landmarks."""
         state, before = self.state, self.state.radius
@@ -165,11 +172,9 @@ class EuclideanLearner:
 
     def _replace(self, point: int) -> tuple[int, int]:
         state, self.scanner, rows = self.state, None, self.space.rows
-        if (largest := state.cells["size"].max()) > len(self.column):
-            self.column = np.empty(largest + largest // 2)
         came, left, state.radius = self.admit(
             rows, self.n_landmarks, state.radius, state.records, state.chain, state.cells, point,
-            *self._scratch(rows.shape[1]), self.column,
+            *self._scratch(rows.shape[1]), self._column(int(state.cells["size"].max())),
         )  # fmt: skip
         return came, left
 

@@ -45,7 +45,8 @@ class ForgettingLearner(EuclideanLearner):
                         batch, times, i, stop, state.seen - i, self.space.rows, state.n, memory.limit, state.radius,
                         self.least, memory.comparable(), memory.window, memory.half_life, state.oldest,
                         self.n_landmarks, state.records, state.chain, state.cells, state.witnesses,
-                        self.came, self.left, self.radii, *self._scratch(batch.shape[1]), self._column(),
+                        self.came, self.left, self.radii, *self._scratch(batch.shape[1]),
+                        self._column(len(state.records)),
                     )  # fmt: skip
                     advanced, state.oldest = done > i, oldest
                     state.seen, state.n, state.radius, self.space.n = state.seen + done - i, n, radius, n
@@ -55,12 +56,6 @@ class ForgettingLearner(EuclideanLearner):
                         memory.arrived(float(times[i - 1]))
                     if blocked:
                         memory.make_room()
-
-    def _column(self) -> Array:
-        """Room for a number per record."""
-        if len(self.column) < len(self.state.records):
-            self.column = np.empty(len(self.state.records))
-        return self.column
 
     def _event(self, k: int) -> Event:
         arrival, numbers = int(self.came[k, 0]), np.array([self.came[k, 1], self.left[k]])
