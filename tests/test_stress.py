@@ -16,7 +16,7 @@ from sklearn.manifold import smacof
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.embedding.anchors import infer_distances
-from driftmap.embedding.fixed import FixedPoints, padded
+from driftmap.embedding.fixed import FixedPoints, Squares, padded
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
 from streams import needs
@@ -266,22 +266,33 @@ def test_compiling_and_loading_give_the_same_bits(tmp_path):
     assert compiled == loaded
 
 
-def test_points_abreast_go_where_they_go_one_after_the_other():
+def test_points_abreast_go_to_minima_as_good_as_those_of_points_one_after_the_other():
     """Also where fixed points fall together, where a distance is 0, and from starts that are far off."""
     from driftmap._kernels.doors import settle_rows
-    from driftmap.embedding.fixed import settle_abreast
 
     rng = np.random.default_rng(0)
     positions = rng.standard_normal((21, 2))
     positions[1] = positions[0]
-    D = cdist(rng.standard_normal((100, 2)) * rng.choice([0.1, 1.0, 30.0], (100, 1)), positions) + rng.random((100, 21))
+    out = rng.choice([0.1, 1.0, 30.0], 300)
+    D = cdist(rng.standard_normal((300, 2)) * out[:, None], positions) + rng.random((300, 21))
     D[0, 0], D[1] = 0.0, cdist(positions[1:2], positions)
-    start = rng.standard_normal((2, 21)) / 21, rng.standard_normal(2)
-    fixed = FixedPoints.prepare(positions, rng.dirichlet(np.ones(21)), *start, 1e-5, 500)
-    abreast, alone = (np.tile(fixed.shift, (100, 1)) for _ in range(2))
-    settle_abreast(padded(D**2), fixed.rows.copy(), abreast, fixed.tolerance, 500)
-    settle_rows(padded(D**2), fixed.rows.copy(), np.empty((9, 3)), alone, fixed.tolerance, 500, False)
-    np.testing.assert_allclose(abreast, alone, atol=1e-7)
+    start, weights = (rng.standard_normal((2, 21)) / 21, rng.standard_normal(2)), rng.dirichlet(np.ones(21))
+    fixed, squared = FixedPoints.prepare(positions, weights, *start, 1e-5, 500), padded(D**2)
+    abreast, alone = np.zeros((300, 2)), np.tile(fixed.shift, (300, 1))
+    fixed.settle(Squares.given(squared), abreast)
+    settle_rows(squared, fixed.rows.copy(), np.empty((9, 3)), alone, fixed.tolerance, 500, False)
+    for far in (False, True):
+        some = (out == 30.0) == far
+        ours, theirs = (
+            [point_loss(y, positions, d, weights) for y, d in zip(places[some], D[some], strict=True)]
+            for places in (abreast, alone)
+        )
+        assert np.mean(ours) <= np.mean(theirs)
+    # further steps lead nowhere; points that are far away take too many of them on their way round the map
+    rows, there = fixed.rows.copy(), abreast.copy()
+    rows[2:4] = 0.0  # from where they are
+    settle_rows(squared, rows, np.empty((9, 3)), there, 1e-12, 500, False)
+    np.testing.assert_allclose(abreast[out < 30.0], there[out < 30.0], atol=1e-7)
 
 
 @pytest.mark.parametrize("scale", [1e-145, 1e-30, 1.0, 1e30, 1e125])
@@ -289,7 +300,6 @@ def test_points_abreast_go_where_they_go_one_after_the_other():
 def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, shift):
     """Single precision has neither so large numbers nor so small ones, nor does it tell places that are far from 0."""
     from driftmap._kernels.doors import settle_rows
-    from driftmap.embedding.fixed import settle_abreast
 
     rng = np.random.default_rng(1)
     positions = rng.standard_normal((40, 2))
@@ -299,11 +309,11 @@ def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, 
     start = np.zeros((2, 40)), np.full(2, shift * scale)
     fixed = FixedPoints.prepare((positions + shift) * scale, np.full(40, 1 / 40), *start, 1e-5 * scale, 500)
     squared = padded((D * scale) ** 2)
-    abreast, alone, one = (np.tile(fixed.shift, (70, 1)) for _ in range(3))
-    settle_abreast(squared, fixed.rows.copy(), abreast, fixed.tolerance, 500)
+    abreast, one, alone = np.zeros((70, 2)), np.zeros((70, 2)), np.tile(fixed.shift, (70, 1))
+    fixed.settle(Squares.given(squared), abreast)
     settle_rows(squared, fixed.rows.copy(), np.empty((9, 3)), alone, fixed.tolerance, 500, False)
     for i in range(70):
-        settle_abreast(squared[i : i + 1], fixed.rows.copy(), one[i : i + 1], fixed.tolerance, 500)
+        fixed.settle(Squares.given(squared[i : i + 1]), one[i : i + 1])
     np.testing.assert_allclose(abreast[[0, *range(4, 70)]] / scale, alone[[0, *range(4, 70)]] / scale, atol=1e-7)
     np.testing.assert_array_equal(abreast[1:4], alone[1:4])
     assert abreast.tobytes() == one.tobytes()
@@ -322,6 +332,27 @@ def test_rows_are_measured_alike_alone_and_abreast(n, d, a, seed):
         squared_to_places(X[i : i + 1], columns, offsets, alone[i : i + 1])
     np.testing.assert_allclose(abreast, cdist(X, places) ** 2 + offsets, rtol=1e-12)
     assert abreast.tobytes() == alone.tobytes()
+
+
+def test_rows_become_columns():
+    from numba import njit, types
+    from numba.extending import intrinsic
+
+    from driftmap._kernels.vectors import Matrix, transposed
+
+    @intrinsic
+    def turn(typing, rows, columns):
+        def generate(context, builder, signature, arguments):
+            matrix, out = (Matrix(context, builder, signature.args[i], arguments[i], 8 + 8 * i) for i in range(2))
+            for i, column in enumerate(transposed([matrix[row, 0] for row in range(16)])):
+                out[i, 0] = column
+            return context.get_dummy_value()
+
+        return types.void(rows, columns), generate
+
+    rows, columns = np.arange(128, dtype=np.float32).reshape(16, 8), np.zeros((8, 16), np.float32)
+    njit(lambda rows, columns: turn(rows, columns))(rows, columns)
+    np.testing.assert_array_equal(columns, rows.T)
 
 
 def test_sums_are_in_eight_parts():

@@ -85,6 +85,7 @@ def warm_up(key: str, n: int, d: int) -> None:
             functools.partial(method.fit, old),
             functools.partial(method.place, new),
             functools.partial(method.place, X[:1]),
+            functools.partial(method.place, 1e9 * X[:1]),  # which may take another way
             functools.partial(method.add, new, X),
         ):
             with contextlib.suppress(Exception):

@@ -1,14 +1,16 @@
 """Stress placement in the plane, several points abreast: one in each lane of the machine's vectors.
 
-The loss and the steps are those of :mod:`driftmap._kernels.placing`. Roots and quotients of single precision take a
-third of the time, so the search is done in it, on a map of size 1 round 0. When it has come near, double precision
-takes the last steps. What does not come to rest that way (a point that is too far away for single precision, a loss
-that bends too much) is left to ``settle_rows``.
+The loss is that of :mod:`driftmap._kernels.placing`. Roots and quotients of single precision take a third of the time,
+so the search is done in it, on a map of size 1 round 0. Where the loss bends enough, single precision also tells the
+place well enough; elsewhere double precision takes the last steps. What does not come to rest that way (a point that
+is too far away for single precision, a loss that bends too much) is left to ``settle_rows``.
 
-Sums run over the fixed points in an order of their own, in each lane by itself, so a point goes to the same place
-whichever lane it is in and whatever the others hold. A lane whose point has come near takes the next one.
+Sums run over the fixed points in their order, in each lane by itself, so a point goes to the same place whichever lane
+it is in and whatever the others hold. Points are taken in by so many as there are lanes. When most of them have come to
+rest, the others move to lanes for slow ones, which are filled one by one.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,126 +18,169 @@ from numba import types
 from numba.extending import intrinsic
 
 from driftmap._kernels.compiler import jit_dividing, jit_inner_dividing
-from driftmap._kernels.lanes import LANES, total
+from driftmap._kernels.lanes import LANES
+from driftmap._kernels.measure import squared_distances
 from driftmap._kernels.placing import FLOOR, NONE
 from driftmap._kernels.records import ABREAST, LAST_STEPS, PLACES, SEARCH
-from driftmap._kernels.vectors import Matrix, spread, summed
+from driftmap._kernels.vectors import Matrix, spread, summed, transposed
 
-# Rows of the fixed points, as ``settle_rows`` has them in two dimensions.
-START, ONES, WEIGHTS = 2, 6, 7
-# What a search knows: the place to try, the best one so far, its loss, the gradient there and the second derivatives
-# taken apart, the part of the step that is tried, how many places were, and how it stands.
-X, Y, AT_X, AT_Y, LEAST, SLOPE_X, SLOPE_Y, BEND, RATIO, REST, PART, TRIED, STANDS = range(SEARCH)
-SEARCHING, NEAR, LOST = 0.0, 1.0, 2.0
-# A search has come near if Newton's own step is at most so many tolerances long; this share of the map's size single
-# precision can always tell.
-CLOSE, TOLD = 10.0, 1e-5
-# It is lost after many places, or if neither a step nor its half nor its quarter nor the gradient leads down. In
-# single precision a loss may be off by so much, relative to itself.
-GRADIENT, ROUNDING = 0.125, 1e-6
-
-
-def _start(typing, squared, row, rows, none, scale, targets, lane):
-    """Give a lane a point by its distances; returns the sums by which their squares tell where to start."""
-    signature = types.UniTuple(types.float64, 2)(squared, types.intp, rows, none, scale, targets, types.intp)
-
-    def generate(context, builder, signature, arguments):
-        squares, fixed, out = (Matrix(context, builder, signature.args[i], arguments[i], LANES) for i in (0, 2, 5))
-        row, lane, least, factor = arguments[1], arguments[6], *(spread(builder, arguments[i], LANES) for i in (3, 4))
-        zero = least.like(0.0)
-
-        def terms(j, sums):
-            square = squares[row, j]
-            square = (square > least).then(square, zero)
-            out.scatter(j, lane, (square * factor).single().root())
-            return [sums[c].plus_product(fixed[START + c, j], square) for c in range(2)]
-
-        sums = summed(builder, [zero] * 2, squares.width, LANES, terms)
-        return context.make_tuple(builder, signature.return_type, [vector.total() for vector in sums])
-
-    return signature, generate
+# Rows of the fixed points: positions, weights, and by what squared distances tell where to start.
+WEIGHTS, START = 2, 3
+# What a search knows: the place to try, the best one so far, its loss, Newton's step from there, the inverse of the
+# second derivatives, how far a step may go, how many places were tried, and how it stands.
+X, Y, AT_X, AT_Y, LEAST, STEP_X, STEP_Y, TO_XX, TO_XY, TO_YY, RADIUS, TRIED, STANDS = range(SEARCH)
+SEARCHING, NEAR, DOUBTFUL, LOST = 0.0, 1.0, 2.0, 3.0
+# In single precision a loss may be off by so much, relative to itself.
+ROUNDING = 1e-6
+# Where the loss bends down in some direction, the first steps leave out what bends it down, which leads to the better
+# ones of its minima; later, for speed, it is taken to bend up as much there. It bends at least so much.
+FIRST, FIRST_BEND, LEAST_BEND = 4.0, FLOOR, 0.02
+# The longest first step, relative to how far out a place is, or to the map's size.
+LONGEST = 0.5
+# A step that goes down and would have liked to be longer makes the next one so much longer at most; one that does not
+# is tried again, so much shorter. A search is lost if a tiny step does not go down, and after many places.
+LONGER, SHORTER = 2.0, 0.25
+# Newton's steps shrink to their square: a step ends a search if it is short and, as far as the step before it tells,
+# the next one would be shorter than this. A tiny one always does.
+SHORT, NEXT, TINY = 1e-4, 2e-8, 1e-6
+# Single precision tells a place up to 1e-7 of the map's size or so where the least curvature is twice the rounding
+# error of a mean of the fixed points: the root of their squared weights. That is as good as a tolerance of this needs.
+DOUBT, TOLD = 2.0, 1e-5
+# Slow points of so many may be left when the next ones are taken in, and when others move to the slow lanes.
+FEW, SOME = 6, 8
 
 
-def _advance(typing, points, targets, search, close):
-    """Judge the places that are tried, and say which ones are next; all are matrices of single precision.
+def _start(typing, fixed, squares, first, last, none, scale, targets, search):
+    """Give the lanes points, by their squared distances from row ``first`` to ``last``, and add to where they start.
 
-    ``points`` has positions and weights of the fixed points, ``targets`` the distances to them, (a, lanes).
+    Lanes that are left over have the last point, too.
     """
-    signature = types.void(points, targets, search, close)
+    signature = types.void(fixed, squares, types.intp, types.intp, none, scale, targets, search)
 
     def generate(context, builder, signature, arguments):
-        fixed, distances, known = (Matrix(context, builder, signature.args[i], arguments[i], ABREAST) for i in range(3))
-        x, y, at_x, at_y, least, slope_x, slope_y, bend, ratio, rest, part, tried, _ = (
-            known[kind, 0] for kind in range(SEARCH)
+        points, distances, known = (
+            Matrix(context, builder, signature.args[i], arguments[i], ABREAST) for i in (0, 6, 7)
         )
-        zero, one = x.like(0.0), x.like(1.0)
+        exact = Matrix(context, builder, signature.args[1], arguments[1], LANES)
+        first, last, *limits = arguments[2:6]
+        least, factor = (spread(builder, limit, LANES) for limit in limits)
+        zero, one = known.like(0.0), known.like(1.0)
+        rows = [builder.add(first, first.type(lane)) for lane in range(ABREAST)]
+        rows = [builder.select(builder.icmp_signed("<", row, last), row, last) for row in rows]
 
         def terms(j, sums):
-            loss, pulls, down_x, down_y, xx, xy = sums
-            weight, distance = fixed.everywhere(2, j), distances[j, 0]
-            gap_x, gap_y = x - fixed.everywhere(0, j), y - fixed.everywhere(1, j)
-            length = (gap_x * gap_x).plus_product(gap_y, gap_y).root()
-            inverse = (length > zero).then(one / length, zero)
-            q, residual = weight * distance * inverse, distance - length
-            pull_x, pull_y, along = q * gap_x, q * gap_y, inverse * inverse * gap_x
-            return [
-                loss.plus_product(weight * residual, residual), pulls + q, down_x + pull_x, down_y + pull_y,
-                xx.plus_product(pull_x, along), xy.plus_product(pull_y, along),
-            ]  # fmt: skip
+            squares = [exact[row, j] for row in rows]
+            squares = [(square > least).then(square * factor, least.like(0.0)).single() for square in squares]
+            for i, square in enumerate(transposed(squares)):
+                place = builder.add(j, j.type(i))
+                distances[place, 0] = square.root()
+                sums = [sums[c].plus_product(points.everywhere(START + c, place), square) for c in range(2)]
+            return sums
 
-        # weights add up to 1 and positions to 0, so the gradient is the place less the sum of q (y - p)
-        loss, pulls, down_x, down_y, xx, xy = summed(builder, [zero] * 6, fixed.width, 1, terms)
-        better = loss <= least * one.like(1.0 + ROUNDING)
-        at_x, at_y, least = better.then(x, at_x), better.then(y, at_y), better.then(loss, least)
-        slope_x, slope_y = better.then(x - down_x, slope_x), better.then(y - down_y, slope_y)
-
-        # Newton's step; where that is no way down, one that is
-        slack, yy = one - pulls, pulls - xx
-        sure = (xx + slack > zero) & ((xx + slack) * (yy + slack) > xy * xy)
-        slack = sure.then(slack, (slack > one.like(FLOOR)).then(slack, one.like(FLOOR)))
-        bend = better.then(xx + slack, bend)
-        ratio = better.then(xy / bend, ratio)
-        rest = better.then(yy + slack - ratio * xy, rest)
-        step_y = (slope_y - ratio * slope_x) / rest
-        step_x = slope_x / bend - ratio * step_y
-        close = spread(builder, arguments[3], ABREAST)
-        ends = better & sure & (step_x * step_x + step_y * step_y <= close * close)
-
-        part = better.then(one, part * part.like(0.5))
-        whole = part > part.like(GRADIENT)
-        x, y = at_x - whole.then(part * step_x, slope_x), at_y - whole.then(part * step_y, slope_y)
-        tried = tried + one
-        goes_on = (part > part.like(0.5 * GRADIENT)) & (tried.like(PLACES) > tried)
-        stands = ends.then(one.like(NEAR), goes_on.then(one.like(SEARCHING), one.like(LOST)))
-        new = (x, y, at_x, at_y, least, slope_x, slope_y, bend, ratio, rest, part, tried, stands)
-        for kind, vector in enumerate(new):
-            known[kind, 0] = vector
+        x, y = summed(builder, [known[X, 0], known[Y, 0]], points.width, LANES, terms)
+        out = one.at_least(x.magnitude()).at_least(y.magnitude())
+        new = {X: x, Y: y, AT_X: x, AT_Y: y, LEAST: one.like(math.inf), RADIUS: one.like(LONGEST) * out}
+        for kind in range(SEARCH):
+            known[kind, 0] = new.get(kind, zero)
         return context.get_dummy_value()
 
     return signature, generate
 
 
-def _slope(typing, squared, row, points, x, y, none, scale):
-    """The gradient but for the place itself: sums of q (y - p), in double precision."""
-    signature = types.UniTuple(types.float64, 2)(squared, types.intp, points, x, y, none, scale)
+def _advance(typing, fixed, targets, search, firm):
+    """Judge the places that are tried and say which ones are next; returns how many points still search.
+
+    All are matrices of single precision. ``firm`` is the least curvature where single precision tells the place.
+    """
+    signature = types.int32(fixed, targets, search, firm)
 
     def generate(context, builder, signature, arguments):
-        squares, fixed = (Matrix(context, builder, signature.args[i], arguments[i], LANES) for i in (0, 2))
+        points, distances, known = (
+            Matrix(context, builder, signature.args[i], arguments[i], ABREAST) for i in range(3)
+        )
+        old = [known[kind, 0] for kind in range(SEARCH)]
+        x, y, at_x, at_y, least, step_x, step_y, to_xx, to_xy, to_yy, radius, tried, stands = old
+        zero, one, half, tiny = (x.like(number) for number in (0.0, 1.0, 0.5, TINY**2))
+        before = (step_x * step_x).plus_product(step_y, step_y)
+
+        def terms(j, sums):
+            loss, slack, down_x, down_y, xx, xy = sums
+            weight = points.everywhere(WEIGHTS, j)
+            gap_x, gap_y = x - points.everywhere(0, j), y - points.everywhere(1, j)
+            length = (gap_x * gap_x).plus_product(gap_y, gap_y).root()
+            inverse = (length > zero).then(one / length, zero)
+            residual = length - distances[j, 0]
+            pull, u, v = weight * residual, gap_x * inverse, gap_y * inverse
+            left = pull * inverse
+            bent = (weight - left) * u
+            return [
+                loss.plus_product(pull, residual), slack + left, down_x.plus_product(pull, u),
+                down_y.plus_product(pull, v), xx.plus_product(bent, u), xy.plus_product(bent, v),
+            ]  # fmt: skip
+
+        loss, slack, down_x, down_y, xx, xy = summed(builder, [zero] * 6, points.width, 1, terms)
+        better = loss <= least * one.like(1.0 + ROUNDING)
+        at_x, at_y, least = better.then(x, at_x), better.then(y, at_y), better.then(loss, least)
+
+        # the second derivatives are (mean + apart, xy; xy, mean - apart)
+        mean, apart = half * (one + slack), half * (xx + xx + slack - one)
+        bend = (apart * apart).plus_product(xy, xy).root()
+        low, high = mean - bend, mean + bend
+        sure, is_first = low > zero, one.like(FIRST) > tried
+        without = mean - slack + slack.at_least(one.like(FIRST_BEND))
+        low_up, high_up = (part.magnitude().at_least(one.like(LEAST_BEND)) for part in (low, high))
+        share = (sure | is_first).then(one, (bend > zero).then(half * (high_up - low_up) / bend, zero))
+        mean = sure.then(mean, is_first.then(without, half * (low_up + high_up)))
+        apart, xy = share * apart, share * xy
+        area = one / ((mean + apart) * (mean - apart) - xy * xy)
+        to_xx, to_yy = better.then((mean - apart) * area, to_xx), better.then((mean + apart) * area, to_yy)
+        to_xy = better.then(zero - xy * area, to_xy)
+        step_x = better.then(to_xx * down_x + to_xy * down_y, step_x)
+        step_y = better.then(to_xy * down_x + to_yy * down_y, step_y)
+
+        limited = before > radius * radius
+        went = limited.then(radius, before.root())
+        radius = better.then(limited.then(one.like(LONGER) * radius, radius), one.like(SHORTER) * went)
+        length = (step_x * step_x).plus_product(step_y, step_y)
+        part = (length > radius * radius).then(radius / length.root(), one)
+        x, y = at_x - part * step_x, at_y - part * step_y
+        tried = tried + one
+
+        next_one = length * length * length <= before * before * one.like(NEXT**2)
+        ends = (next_one & (length <= one.like(SHORT**2))) | (length <= tiny)
+        told = (low > spread(builder, arguments[3], ABREAST)).then(one.like(NEAR), one.like(DOUBTFUL))
+        goes_on = (better | (went * went > tiny)) & (one.like(PLACES) > tried)
+        searching = stands <= zero
+        stands = (ends & better & sure).then(told, goes_on.then(zero, one.like(LOST)))
+        new = (x, y, at_x, at_y, least, step_x, step_y, to_xx, to_xy, to_yy, radius, tried, stands)
+        for kind, vector in enumerate(new):
+            known[kind, 0] = searching.then(vector, old[kind])
+        return (searching & (stands <= zero)).count()
+
+    return signature, generate
+
+
+def _slope(typing, squares, row, points, x, y, none, scale):
+    """The gradient but for the place itself: sums of q (y - p), in double precision."""
+    signature = types.UniTuple(types.float64, 2)(squares, types.intp, points, x, y, none, scale)
+
+    def generate(context, builder, signature, arguments):
+        distances, fixed = (Matrix(context, builder, signature.args[i], arguments[i], LANES) for i in (0, 2))
         row, x, y, least, factor = arguments[1], *(spread(builder, argument, LANES) for argument in arguments[3:])
         zero, half, one = x.like(0.0), x.like(0.5), x.like(1.0)
 
         def terms(j, sums):
-            square, gap_x, gap_y = squares[row, j], x - fixed[0, j], y - fixed[1, j]
+            square, gap_x, gap_y = distances[row, j], x - fixed[0, j], y - fixed[1, j]
             square = (square > least).then(square * factor, zero)
             # q is weight * square / root(square * length^2); a quotient from single precision and one step of Newton's
             product = square * (gap_x * gap_x).plus_product(gap_y, gap_y)
             guess = product.single()
             guess = (guess > guess.like(0.0)).then(guess.like(1.0) / guess.root(), guess.like(0.0)).double()
             inverse = guess.plus_product(half * guess, one - product * guess * guess)
-            q = fixed[2, j] * square * inverse
+            q = fixed[WEIGHTS, j] * square * inverse
             return [sums[0].plus_product(q, gap_x), sums[1].plus_product(q, gap_y)]
 
-        sums = summed(builder, [zero] * 2, squares.width, LANES, terms)
+        sums = summed(builder, [zero] * 2, distances.width, LANES, terms)
         return context.make_tuple(builder, signature.return_type, [vector.total() for vector in sums])
 
     return signature, generate
@@ -147,63 +192,116 @@ slope: Any = intrinsic(_slope)
 
 
 @jit_inner_dividing
-def finish(squared, row, points, search, lane, within, none, scale):
-    """The last steps of a point, in double precision: whether they bring it to rest, and where."""
-    x, y = np.float64(search[X, lane]), np.float64(search[Y, lane])
+def finish(squares, row, exact, search, lane, within, none, scale):
+    """Where a point ends that has come near, and whether it comes to rest there."""
+    x = np.float64(search[AT_X, lane]) - np.float64(search[STEP_X, lane])
+    y = np.float64(search[AT_Y, lane]) - np.float64(search[STEP_Y, lane])
+    if search[STANDS, lane] == NEAR:
+        return True, x, y
     for _ in range(LAST_STEPS):
-        g, h = slope(squared, row, points, x, y, none, scale)
+        g, h = slope(squares, row, exact, x, y, none, scale)
         g, h = x - g, y - h
-        step_y = (h - search[RATIO, lane] * g) / search[REST, lane]
-        step_x = g / search[BEND, lane] - search[RATIO, lane] * step_y
+        step_x = search[TO_XX, lane] * g + search[TO_XY, lane] * h
+        step_y = search[TO_XY, lane] * g + search[TO_YY, lane] * h
         x, y = x - step_x, y - step_y
         if step_x * step_x + step_y * step_y <= within * within:
             return True, x, y
     return False, x, y
 
 
-@jit_dividing
-def settle_near(squared, rows, coordinates, left, tolerance, points, single, targets, search, holds):
-    """Place the rows that come to rest this way; those that do not are named in ``left`` and counted.
+@jit_inner_dividing
+def conclude(search, holds, squares, first, exact, within, none, scale, frame, coordinates, left, n_left):
+    """Let go of the points that search no more, and return how many points are left.
 
-    To work in: ``points``, (3, a), ``single``, the same in single precision, as are ``targets``, (a, lanes), and
-    ``search``, (numbers of a search, lanes); and ``holds``, (lanes,).
+    The squared distances of the point in lane i are in row ``first + i``.
     """
-    n, a = squared.shape
-    centre_x, centre_y, size = total(rows, WEIGHTS, ONES, 0), total(rows, WEIGHTS, ONES, 1), 0.0
-    for j in range(a):
-        size += rows[WEIGHTS, j] * ((rows[0, j] - centre_x) ** 2 + (rows[1, j] - centre_y) ** 2)
-    size = np.sqrt(size)
-    for j in range(a):
-        points[0, j], points[1, j] = (rows[0, j] - centre_x) / size, (rows[1, j] - centre_y) / size
-        points[2, j] = rows[WEIGHTS, j]
-        single[0, j], single[1, j], single[2, j] = points[0, j], points[1, j], points[2, j]
     for lane in range(ABREAST):
+        row, stands = holds[lane], search[STANDS, lane]
+        if row < 0 or stands == SEARCHING:
+            continue
         holds[lane] = -1
-    targets[:], search[:] = 0.0, 0.0  # what stood in the memory before may be numbers that machines are slow with
-    within, none, scale = tolerance / size, (NONE * tolerance) ** 2, 1.0 / (size * size)
-    given, busy, n_left = 0, 0, 0
-    while given < n or busy > 0:
-        for lane in range(ABREAST):
-            row = holds[lane]
-            if row >= 0 and search[STANDS, lane] != SEARCHING:
-                rests, x, y = False, 0.0, 0.0
-                if search[STANDS, lane] == NEAR:
-                    rests, x, y = finish(squared, row, points, search, lane, within, none, scale)
-                if rests:
-                    coordinates[row, 0], coordinates[row, 1] = centre_x + size * x, centre_y + size * y
-                else:
-                    left[n_left] = row
-                    n_left += 1
-                row = -1
-                busy -= 1
-            if row < 0 and given < n:
-                row = given
-                x, y = start(squared, row, rows, none, scale, targets, lane)
-                search[X, lane] = (coordinates[row, 0] + x - centre_x) / size
-                search[Y, lane] = (coordinates[row, 1] + y - centre_y) / size
-                search[LEAST, lane], search[TRIED, lane] = np.inf, 0.0
-                given += 1
-                busy += 1
-            holds[lane] = row
-        advance(single, targets, search, np.float32(max(CLOSE * within, TOLD)))
+        rests, x, y = False, 0.0, 0.0
+        if stands != LOST:
+            rests, x, y = finish(squares, first + lane, exact, search, lane, within, none, scale)
+        if rests:
+            coordinates[row, 0], coordinates[row, 1] = frame[0] + frame[2] * x, frame[1] + frame[2] * y
+        else:
+            left[n_left] = row
+            n_left += 1
     return n_left
+
+
+@jit_dividing
+def settle_near(
+    rows, columns, offsets, frame, exact, fixed, tolerance, coordinates, left,
+    squares, targets, search, holds, slow_squares, slow_targets, slow_search, slow_holds,
+):  # fmt: skip
+    """Place the points that come to rest this way; those that do not are named in ``left`` and counted.
+
+    Parameters
+    ----------
+    rows, columns : (n, d) and (d, a)
+        Points, and where the fixed points are in the same space; or squared distances, (n, a), and nothing, (0, a).
+    offsets : (a,)
+        What is added to squared distances of points.
+    frame : centre of the map, and its size
+    exact, fixed : (5, a)
+        Positions and weights of the fixed points on a map of size 1 round 0, and two rows by which squared distances
+        tell where to start; in double and in single precision.
+    coordinates : (n, 2 or more)
+        Where to start but for what the squared distances tell; then the positions.
+    squares, targets, ... : to work in
+    """
+    within, none, scale, weights = tolerance / frame[2], (NONE * tolerance) ** 2, 1.0 / (frame[2] * frame[2]), 0.0
+    for j in range(exact.shape[1]):
+        weights += exact[WEIGHTS, j] ** 2
+    firm = np.float32(DOUBT * np.sqrt(weights) * (TOLD / within))
+    # what stood in the memory before may be numbers that machines are slow with
+    slow_targets[:], slow_search[:], slow_search[STANDS] = 0.0, 0.0, LOST
+    holds[:], slow_holds[:] = -1, -1
+    n, n_left, given = len(rows), 0, len(columns) == 0
+    for first in range(0, n, ABREAST):
+        count = min(ABREAST, n - first)
+        known, at = (rows, first) if given else (squares, 0)
+        if not given:
+            squared_distances(rows, first, count, columns, offsets, squares)
+        for lane in range(ABREAST):
+            row = first + min(lane, count - 1)
+            search[X, lane] = (coordinates[row, 0] - frame[0]) / frame[2]
+            search[Y, lane] = (coordinates[row, 1] - frame[1]) / frame[2]
+        start(fixed, known, at, at + count - 1, none, scale, targets, search)
+        for lane in range(ABREAST):
+            if lane < count:
+                holds[lane] = first + lane
+            else:
+                search[STANDS, lane] = LOST
+        while advance(fixed, targets, search, firm) > FEW:
+            pass
+        n_left = conclude(search, holds, known, at, exact, within, none, scale, frame, coordinates, left, n_left)
+        free = 0
+        for lane in range(ABREAST):
+            if holds[lane] < 0:
+                continue
+            while free < ABREAST and slow_holds[free] >= 0:
+                free += 1
+            if free == ABREAST:
+                while advance(fixed, slow_targets, slow_search, firm) > SOME:
+                    pass
+                n_left = conclude(
+                    slow_search, slow_holds, slow_squares, 0, exact, within, none, scale, frame, coordinates, left,
+                    n_left,
+                )  # fmt: skip
+                free = 0
+                while slow_holds[free] >= 0:
+                    free += 1
+            slow_holds[free], holds[lane] = holds[lane], -1
+            for kind in range(SEARCH):
+                slow_search[kind, free] = search[kind, lane]
+            for j in range(exact.shape[1]):
+                slow_squares[free, j] = known[at + lane, j]
+                slow_targets[j, free] = targets[j, lane]
+    while advance(fixed, slow_targets, slow_search, firm) > 0:
+        pass
+    return conclude(
+        slow_search, slow_holds, slow_squares, 0, exact, within, none, scale, frame, coordinates, left, n_left
+    )

@@ -9,25 +9,30 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from driftmap._kernels.compiler import jit
+from driftmap._kernels.compiler import jit, jit_inner
 from driftmap._kernels.lanes import LANES
 from driftmap._kernels.vectors import Matrix, summed
 
 ROWS = 4
 
 
-def _measure(typing, X, columns, offsets, out, i, j):
-    """Squared distances of rows i of X to the points from j on in ``columns``, a vector of them, and their offsets."""
-    signature = types.void(X, columns, offsets, out, types.UniTuple(types.intp, ROWS), types.intp)
+def _measure(typing, X, first, columns, offsets, out, i, j):
+    """Squared distances of rows ``first + i`` of X to a vector of points, from j on in ``columns``, with offsets.
+
+    They go to rows i of ``out``.
+    """
+    signature = types.void(X, types.intp, columns, offsets, out, types.UniTuple(types.intp, ROWS), types.intp)
 
     def generate(context, builder, signature, arguments):
-        kinds = zip(signature.args[:4], arguments[:4], strict=True)
-        rows, points, more, squared = (Matrix(context, builder, kind, value, LANES) for kind, value in kinds)
-        names, j = cgutils.unpack_tuple(builder, arguments[4], ROWS), arguments[5]
+        rows, points, more, squared = (
+            Matrix(context, builder, signature.args[i], arguments[i], LANES) for i in (0, 2, 3, 4)
+        )
+        names, j = cgutils.unpack_tuple(builder, arguments[5], ROWS), arguments[6]
+        sources = [builder.add(arguments[1], name) for name in names]
 
         def terms(c, sums):
             point = points[c, j]
-            gaps = [point - rows.everywhere(row, c) for row in names]
+            gaps = [point - rows.everywhere(row, c) for row in sources]
             return [total.plus_product(gap, gap) for total, gap in zip(sums, gaps, strict=True)]
 
         for row, total in zip(names, summed(builder, [more[0, j]] * ROWS, rows.width, 1, terms), strict=True):
@@ -40,11 +45,17 @@ def _measure(typing, X, columns, offsets, out, i, j):
 measure: Any = intrinsic(_measure)
 
 
+@jit_inner
+def squared_distances(X, first, count, columns, offsets, out):
+    """Squared distances of so many rows of X to the places in ``columns``, (d, a), with offsets; a is one of lanes."""
+    last = count - 1
+    for i in range(0, count, ROWS):
+        rows = (i, min(i + 1, last), min(i + 2, last), min(i + 3, last))
+        for j in range(0, columns.shape[1], LANES):
+            measure(X, first, columns, offsets, out, rows, j)
+
+
 @jit
 def squared_to_places(X, columns, offsets, out):
-    """Squared distances of all rows of X to the places in ``columns``, (d, a), with offsets; a is one of lanes."""
-    n = X.shape[0]
-    for first in range(0, n, ROWS):
-        rows = (first, min(first + 1, n - 1), min(first + 2, n - 1), min(first + 3, n - 1))
-        for j in range(0, columns.shape[1], LANES):
-            measure(X, columns, offsets, out, rows, j)
+    """As :func:`squared_distances` for all rows."""
+    squared_distances(X, 0, X.shape[0], columns, offsets, out)

@@ -41,6 +41,9 @@ class Vector:
     def __and__(self, other: Vector) -> Vector:
         return Vector(self.builder, self.builder.and_(self.value, other.value))
 
+    def __or__(self, other: Vector) -> Vector:
+        return Vector(self.builder, self.builder.or_(self.value, other.value))
+
     def then(self, yes: Vector, no: Vector) -> Vector:
         """Where this is true the one, else the other."""
         return Vector(self.builder, self.builder.select(self.value, yes.value, no.value))
@@ -52,6 +55,26 @@ class Vector:
     def root(self) -> Vector:
         """The square root."""
         return self._call("sqrt", self)
+
+    def magnitude(self) -> Vector:
+        """Without the sign."""
+        return self._call("fabs", self)
+
+    def at_least(self, other: Vector) -> Vector:
+        """The larger of the two; the other where this is no number."""
+        return (self > other).then(self, other)
+
+    def at_most(self, other: Vector) -> Vector:
+        """The smaller of the two; the other where this is no number."""
+        return (self <= other).then(self, other)
+
+    def count(self) -> Any:
+        """In how many lanes this is true."""
+        lanes = ir.IntType(self.value.type.count)
+        ones = cgutils.get_or_insert_function(
+            self.builder.module, ir.FunctionType(lanes, [lanes]), f"llvm.ctpop.i{lanes.width}"
+        )
+        return self.builder.zext(self.builder.call(ones, [self.builder.bitcast(self.value, lanes)]), ir.IntType(32))
 
     def single(self) -> Vector:
         """As single precision."""
@@ -88,7 +111,8 @@ class Matrix:
         assert kind.layout == "C"
         array = context.make_array(kind)(context, builder, value)
         self.builder, self.data, self.lanes = builder, array.data, lanes
-        self.width = cgutils.unpack_tuple(builder, array.shape, kind.ndim)[-1]
+        shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+        self.height, self.width = shape[0], shape[-1]
         self.vector = ir.VectorType(array.data.type.pointee, lanes)
 
     def __getitem__(self, place: tuple[Any, Any]) -> Vector:
@@ -104,12 +128,6 @@ class Matrix:
     def everywhere(self, row: Any, column: Any) -> Vector:
         """One entry, in all lanes."""
         return spread(self.builder, self.builder.load(self._entry(row, column)), self.lanes)
-
-    def scatter(self, row: Any, column: Any, vector: Vector) -> None:
-        """Write a vector downwards, one number by one: the machine's own instruction for it is slower."""
-        for i in range(vector.value.type.count):
-            number = self.builder.extract_element(vector.value, ir.IntType(32)(i))
-            self.builder.store(number, self._entry(self.builder.add(row, row.type(i)), column))
 
     def _align(self) -> int:
         return 4 if self.vector.element == SINGLE else 8
@@ -140,3 +158,27 @@ def summed(builder: Any, starts: list[Vector], n: Any, step: int, terms: Any) ->
         for part, vector in zip(parts, sums, strict=True):
             builder.store(vector.value, part)
     return [Vector(builder, builder.load(part)) for part in parts]
+
+
+def transposed(rows: list[Vector]) -> list[Vector]:
+    """Columns of a matrix from its rows: twice as many as there are lanes in each, a power of two.
+
+    Rows of both halves go side by side; then, in each half by itself, blocks of 1, 2, 4 ... change places.
+    """
+    builder, n = rows[0].builder, len(rows) // 2
+
+    def shuffled(one: Vector, other: Vector, places: list[int]) -> Vector:
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
+        return Vector(builder, builder.shuffle_vector(one.value, other.value, mask))
+
+    both = [shuffled(rows[i], rows[n + i], list(range(2 * n))) for i in range(n)]
+    size = 1
+    while size < n:
+        # of each pair, the first gets the even blocks of both, the second the odd ones
+        even = [lane + (2 * n - size if lane & size else 0) for lane in range(2 * n)]
+        odd = [place + size for place in even]
+        for i in (i for i in range(n) if not i & size):
+            pair = both[i], both[i + size]
+            both[i], both[i + size] = shuffled(*pair, even), shuffled(*pair, odd)
+        size *= 2
+    return both

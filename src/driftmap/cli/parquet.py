@@ -65,9 +65,15 @@ class ParquetTable:
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a place where an earlier reading was, ``rows`` at a time."""
         asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
-        total, first = self._file.metadata.num_rows, 0
+        metadata = self._file.metadata
+        total, first, group = metadata.num_rows, 0, 0
+        while start is not None and group < metadata.num_row_groups:
+            if first + metadata.row_group(group).num_rows > start.rows:
+                break
+            first, group = first + metadata.row_group(group).num_rows, group + 1
         # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
-        batches = self._file.iter_batches(batch_size=AT_ONCE * rows, columns=asked)
+        groups = range(group, metadata.num_row_groups)
+        batches = self._file.iter_batches(batch_size=AT_ONCE * rows, columns=asked, row_groups=groups)
         while True:
             try:
                 batch = next(batches, None)

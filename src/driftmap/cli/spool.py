@@ -1,8 +1,8 @@
 """A table that a thread reads from the moment it is opened, so that its rows are there when they are used.
 
-One that takes long to parse is parsed only once: its first rows wait in memory, all others in a file. So reading never
-waits for those who use the rows, and memory does not grow with the table. Where a second reading takes less time than
-to keep the rows, only a few wait.
+The first rows are kept in memory, and all others in a file if they take long to parse: those are parsed only once, and
+reading never waits for those who use the rows. Where it takes less time to read rows again than to keep them, only a
+few wait. Memory does not grow with the table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import struct
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from threading import Condition, Lock, Thread
 from typing import IO
@@ -34,7 +34,7 @@ HELD = 2**26
 class Spool:
     """Gives out the chunks of another table, which a thread reads ahead, as often as needed.
 
-    Where they are not to be kept (there is no folder for them), or cannot be, the other table is read again each time.
+    Those that are not to be kept (there is no folder for them), or cannot be, are read again each time.
     """
 
     def __init__(self, table: Table, folder: Path | None) -> None:
@@ -45,17 +45,23 @@ class Spool:
     def begin(self, rows: int) -> None:
         """Start to read, at most ``rows`` rows at a time."""
         self._end()
-        self._reading = Reading(self._read(rows), Shelf(self._folder, len(self.columns)))
+        self._read_on(rows, Shelf(self._folder, len(self.columns)))
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, at most ``rows`` at a time."""
-        if self._reading is None or self._reading.is_used_up():
+        if self._reading is None:
             self.begin(rows)
+        elif self._reading.is_used_up():
+            self._reading.stop()
+            self._read_on(rows, self._reading.shelf)
         assert self._reading is not None
         return self._reading.chunks()
 
-    def _read(self, rows: int) -> Generator[Chunk]:
-        yield from self._table.chunks(rows)
+    def _read_on(self, rows: int, shelf: Shelf) -> None:
+        self._reading = Reading(self._read(rows, shelf.end), shelf, self._table.position)
+
+    def _read(self, rows: int, start: Position | None) -> Generator[Chunk]:
+        yield from self._table.chunks(rows, start)
 
     def position(self) -> Position:
         """The place in the table, which is of use only to those who read it themselves."""
@@ -75,8 +81,8 @@ class Spool:
 class Reading:
     """One reading by a thread of its own: chunks go to the shelf, and to memory once that takes no more."""
 
-    def __init__(self, source: Generator[Chunk], shelf: Shelf) -> None:
-        self._source, self._shelf = source, shelf
+    def __init__(self, source: Generator[Chunk], shelf: Shelf, position: Callable[[], Position]) -> None:
+        self._source, self.shelf, self._position = source, shelf, position
         self._waiting: deque[Chunk] = deque()
         self._begun, self._lost, self._ended, self._stopped = False, False, False, False
         self._error: BaseException | None = None
@@ -98,7 +104,7 @@ class Reading:
 
     def _take(self, chunk: Chunk) -> bool:
         """Let a chunk wait for its use; false if nobody wants any more."""
-        kept = self._shelf.keep(chunk)
+        kept = self.shelf.keep(chunk, self._position)
         with self._change:
             if not kept:
                 self._waiting.append(chunk)
@@ -117,47 +123,55 @@ class Reading:
         number = 0
         while True:
             with self._change:
-                self._change.wait_for(lambda n=number: self._ended or self._waiting or n < len(self._shelf))  # type: ignore[misc]
-                on_shelf = number < len(self._shelf)
+                self._change.wait_for(lambda n=number: self._ended or self._waiting or n < len(self.shelf))  # type: ignore[misc]
+                on_shelf = number < len(self.shelf)
                 if not on_shelf and not self._waiting:
                     break
                 chunk = None if on_shelf else self._waiting.popleft()
                 self._change.notify_all()
-            yield self._shelf.get(number) if chunk is None else chunk
+            yield self.shelf.get(number) if chunk is None else chunk
             number += on_shelf
         if self._error is not None:
             raise self._error
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """End the reading, wherever it is."""
         with self._change:
             self._stopped = True
             self._change.notify_all()
         self._thread.join()
-        self._shelf.close()
+
+    def close(self) -> None:
+        """End the reading, and let go of what is kept."""
+        self.stop()
+        self.shelf.close()
 
 
 class Shelf:
-    """Chunks in the order in which they come: the first in memory, all others in a temporary file."""
+    """Chunks in the order in which they come: the first in memory, the others in a file where there may be one."""
 
     def __init__(self, folder: Path | None, width: int) -> None:
-        self._folder, self._width, self._free = folder, width, 0 if folder is None else HELD
+        self._folder, self._width, self._free = folder, width, HELD
         self._chunks: list[Chunk | int] = []
         """Each chunk, or its place in the file."""
-        self._end, self._full, self._lock = 0, folder is None, Lock()
+        self.end: Position | None = None
+        """The place in the table after the last of them."""
+        self._end, self._full, self._lock = 0, False, Lock()
         self._file: IO[bytes] | None = None
 
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def keep(self, chunk: Chunk) -> bool:
-        """Add a chunk; false where that is not possible, from then on."""
+    def keep(self, chunk: Chunk, position: Callable[[], Position]) -> bool:
+        """Add a chunk, after which the table is at this position; false where that is not possible, from then on."""
         self._free -= _size(chunk)
         if self._free >= 0:
             self._chunks.append(chunk)
         else:
             self._free = -1
-            self._full = self._full or not self._write(chunk)
+            self._full = self._full or self._folder is None or not self._write(chunk)
+        if not self._full:
+            self.end = position()
         return not self._full
 
     def _write(self, chunk: Chunk) -> bool:

@@ -94,7 +94,7 @@ def open_table(
         if spool is not None and not once and source.kind != ".npy" and (source.size or 0) >= SMALL:
             from driftmap.cli.spool import Spool
 
-            # To read Parquet again takes less time than to keep what was read.
+            # To read Parquet again takes less time than to write down what was read.
             table = reader = Spool(table, None if source.kind in PARQUET else spool)
             reader.begin(chunk_rows(table))
         with contextlib.closing(table):

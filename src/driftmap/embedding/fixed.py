@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ Array = NDArray[np.float64]
 LANES = 8
 """The kernels take fixed points by so many; those that are left over have no weight."""
 BLOCK = 512
-"""Rows whose distances are worked out at a time, so that they are still at hand when the rows are placed."""
+"""Rows whose distances are worked out at a time, where all are needed, so that they are still at hand then."""
 
 
 def padded(array: Array) -> Array:
@@ -35,6 +36,63 @@ def aligned(n: int, width: int) -> Array:
     return room[first : first + n * width].reshape(n, width)
 
 
+def laid_out(positions: Array, weights: Array, projection: Array) -> Array:
+    """Rows of fixed points as ``settle_rows`` takes them."""
+    a, k = positions.shape
+    rows = aligned(3 * k + 6, a + -a % LANES)
+    rows[:] = 0.0
+    rows[:k], rows[k : 2 * k, :a] = padded(positions.T), projection
+    rows[3 * k], rows[3 * k + 1, :a] = 1.0, weights
+    return rows
+
+
+class Squares(NamedTuple):
+    """Squared distances to the fixed points, (n, a padded), or what they are worked out from when they are needed."""
+
+    rows: Array
+    """The distances, or points, (n, d)."""
+    columns: Array
+    """Nothing, (0, a padded), or where the fixed points are in the space of these, (d, a padded)."""
+    offsets: Array
+    """What is added, (a padded,)."""
+
+    @classmethod
+    def given(cls, squared: Array) -> Self:
+        """As they are."""
+        a = squared.shape[1]
+        return cls(squared, np.empty((0, a)), np.zeros(a))
+
+    def of(self, some: slice | NDArray[np.intp]) -> Array:
+        """The distances of some rows."""
+        rows = self.rows[some]
+        if len(self.columns) == 0:
+            return rows
+        squared = aligned(len(rows), self.columns.shape[1])
+        doors.squared_to_places(rows, self.columns, self.offsets, squared)
+        return squared
+
+
+class Near(NamedTuple):
+    """Fixed points as ``settle_near`` takes them: those of a map in the plane, of size 1 round 0."""
+
+    frame: Array
+    """Centre and size of the map as it is, (3,)."""
+    exact: Array
+    """Positions, weights and projection, (5, a padded)."""
+    fixed: NDArray[np.float32]
+    """The same in single precision."""
+
+    @classmethod
+    def prepare(cls, positions: Array, weights: Array, projection: Array) -> Self:
+        """Lay out what the kernel takes."""
+        a, centre = len(positions), weights @ positions
+        places = positions - centre
+        size = np.sqrt(weights @ (places**2).sum(axis=1))
+        exact = np.zeros((5, a + -a % LANES))
+        exact[:2], exact[2, :a], exact[3:, :a] = padded(places.T) / size, weights, projection * size
+        return cls(np.array([*centre, size]), exact, exact.astype(np.float32))
+
+
 class FixedPoints(NamedTuple):
     """Positions and weights of fixed points, and where points start that are placed by them."""
 
@@ -51,47 +109,54 @@ class FixedPoints(NamedTuple):
     max_iter: int
     rows: Array
     """What the kernels take."""
+    near: Near | None
+    """What the kernel for the plane takes."""
 
     @classmethod
     def prepare(
         cls, positions: Array, weights: Array, projection: Array, shift: Array, tolerance: float, max_iter: int
     ) -> Self:
-        """Lay out the rows that the kernels take."""
-        a, k = positions.shape
-        rows = aligned(3 * k + 6, a + -a % LANES)
-        rows[:] = 0.0
-        rows[:k], rows[k : 2 * k, :a] = padded(positions.T), projection
-        rows[3 * k], rows[3 * k + 1, :a] = 1.0, weights
-        return cls(positions, weights, projection, shift, tolerance, max_iter, rows)
+        """Lay out what the kernels take."""
+        near = Near.prepare(positions, weights, projection) if len(shift) == 2 else None
+        rows = laid_out(positions, weights, projection)
+        return cls(positions, weights, projection, shift, tolerance, max_iter, rows, near)
 
     def moved(self, rotation: Array, translation: Array) -> FixedPoints:
         """The same, turned and shifted."""
         positions, shift = self.positions @ rotation + translation, self.shift @ rotation + translation
         return self.prepare(positions, self.weights, rotation.T @ self.projection, shift, self.tolerance, self.max_iter)
 
-    def settle(self, squared: Array, coordinates: Array, rows: Array) -> None:
-        """Place points by their squared distances, (n, a padded), into the first columns of zeros.
-
-        ``rows`` is a copy of those here to work in, one for each thread.
-        """
-        k = len(self.shift)
-        if k == 0:
-            return
+    def settle(self, squares: Squares, coordinates: Array) -> None:
+        """Place points by their squared distances into the first columns of zeros."""
+        k, n = len(self.shift), len(coordinates)
+        blocks = [slice(i, i + BLOCK) for i in range(0, n, BLOCK)]
+        parts: Sequence[slice | NDArray[np.intp]] = blocks
         if k == 1:
-            middle = self.weights @ self.positions[:, 0]  # less is lost to rounding near 0
-            points = self.positions[:, 0] - middle
-            order = np.argsort(points, kind="stable")
-            room = np.empty(len(order))
-            doors.place_rows_on_line(squared, points[order], self.weights[order], order, coordinates, room)
-            coordinates[:, 0] += middle
+            self._settle_on_line(squares, coordinates, blocks)
+        if k < 2:
             return
         coordinates[:, :k] = self.shift
-        if k == 2:
-            settle_abreast(squared, rows, coordinates, self.tolerance, self.max_iter)
+        if self.near is not None and self.max_iter > PLACES + LAST_STEPS:
+            left, room = np.empty(n, np.intp), _room.arrays(squares.columns.shape[1])
+            n_left = doors.settle_near(*squares, *self.near, self.tolerance, coordinates, left, *room)
+            parts = [left[i : min(i + BLOCK, n_left)] for i in range(0, n_left, BLOCK)]
+        if not parts:
             return
-        doors.settle_rows(
-            squared, rows, np.empty((2 * k + 5, k + 1)), coordinates, self.tolerance, self.max_iter, False
-        )
+        rows, small = aligned(*self.rows.shape), np.empty((2 * k + 5, k + 1))
+        rows[:] = self.rows
+        for some in parts:
+            places = coordinates[some]
+            doors.settle_rows(squares.of(some), rows, small, places, self.tolerance, self.max_iter, False)
+            coordinates[some] = places
+
+    def _settle_on_line(self, squares: Squares, coordinates: Array, blocks: Sequence[slice]) -> None:
+        middle = self.weights @ self.positions[:, 0]  # less is lost to rounding near 0
+        points = self.positions[:, 0] - middle
+        order = np.argsort(points, kind="stable")
+        room, ordered, weights = np.empty(len(order)), points[order], self.weights[order]
+        for some in blocks:
+            doors.place_rows_on_line(squares.of(some), ordered, weights, order, coordinates[some], room)
+        coordinates[:, 0] += middle
 
 
 class Room(threading.local):
@@ -103,25 +168,17 @@ class Room(threading.local):
     def arrays(self, a: int) -> tuple[NDArray[Any], ...]:
         """For so many fixed points."""
         if self.n_fixed != a:
-            singles = aligned(a + SEARCH, LANES).view(np.float32)
-            points = np.empty((3, a)), np.empty((3, a), np.float32)
-            self.n_fixed, self.parts = a, (*points, singles[:a], singles[a:], np.empty(ABREAST, np.int64))
+            squares, singles = aligned(2 * ABREAST, a), aligned(2 * (a + SEARCH), LANES).view(np.float32)
+            targets, search, slow_targets, slow_search = np.split(singles, np.cumsum([a, SEARCH, a]))
+            holds, slow_holds = np.empty((2, ABREAST), np.int64)
+            self.n_fixed = a
+            self.parts = (
+                squares[:ABREAST], targets, search, holds, squares[ABREAST:], slow_targets, slow_search, slow_holds
+            )  # fmt: skip
         return self.parts
 
 
 _room = Room()
-
-
-def settle_abreast(squared: Array, rows: Array, coordinates: Array, tolerance: float, max_iter: int) -> None:
-    """As the kernel ``settle_rows`` in two dimensions, where no row is a fixed point itself."""
-    left = np.arange(len(squared))
-    if max_iter > PLACES + LAST_STEPS:
-        room = _room.arrays(squared.shape[1])
-        left = left[: doors.settle_near(squared, rows, coordinates, left, tolerance, *room)]
-    if len(left):
-        places = coordinates[left]
-        doors.settle_rows(squared[left], rows, np.empty((9, 3)), places, tolerance, max_iter, False)
-        coordinates[left] = places
 
 
 def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_iter: int) -> tuple[Array, int]:
@@ -136,7 +193,7 @@ def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_
         order, room = np.argsort(line, kind="stable"), np.empty((3, len(line) - 1))
         sweeps = doors.arrange_on_line(targets, weights, line, tolerance, max_iter, order, *room)
         return line[:, None], sweeps
-    rows = FixedPoints.prepare(start, weights, np.zeros(start.shape).T, np.zeros(k), 0.0, 1).rows
+    rows = laid_out(start, weights, np.zeros(start.shape).T)
     squared, room = padded(targets**2), np.empty((2 * k + 5, k + 1))
     sweep, moved, coordinates = 0, np.inf, np.array(start)
     while k and sweep < max_iter and moved > tolerance * tolerance:
@@ -164,14 +221,6 @@ class StressRows(NamedTuple):
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
-        X = np.ascontiguousarray(X)
-        fixed, n = self.fixed, len(self.fixed.rows)
-        room = aligned(n + min(len(X), BLOCK), len(self.offsets))
-        rows, squared, coordinates = room[:n], room[n:], np.zeros((len(X), self.n_components))
-        rows[:] = fixed.rows
-        for i in range(0, len(X), BLOCK):
-            part = X[i : i + BLOCK]
-            block = squared[: len(part)]
-            doors.squared_to_places(part, self.columns, self.offsets, block)
-            fixed.settle(block, coordinates[i : i + BLOCK], rows)
+        coordinates = np.zeros((len(X), self.n_components))
+        self.fixed.settle(Squares(np.ascontiguousarray(X), self.columns, self.offsets), coordinates)
         return coordinates

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from driftmap import checks
 from driftmap._kernels import doors
 from driftmap.embedding.anchors import Inference, infer_distances
-from driftmap.embedding.fixed import FixedPoints, StressRows, aligned, arrange, padded
+from driftmap.embedding.fixed import FixedPoints, Squares, StressRows, aligned, arrange, padded
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
 from driftmap.metrics import euclidean, squared_euclidean
 from driftmap.parallel import one_thread
@@ -172,7 +172,7 @@ class LandmarkStress:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
         squared = self._squared(distances)
         coordinates = np.zeros((len(squared), self.n_components))
-        self._fixed.settle(squared, coordinates, self._fixed.rows.copy())
+        self._fixed.settle(Squares.given(squared), coordinates)
         return coordinates
 
     def residuals(self, distances: Array) -> Array:
