@@ -303,7 +303,8 @@ def test_a_large_text_is_parsed_once(folder, monkeypatch, held):
     monkeypatch.setattr(spool, "HELD", held)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
-    pq.write_table(pa.table({"n": np.arange(90), **dict(zip("abc", X.T, strict=True))}), "t.parquet")
+    table = pa.table({"n": np.arange(90), **dict(zip("abc", X.T, strict=True))})
+    pq.write_table(table, "t.parquet", row_group_size=25)
     for command in (["t.csv", "--label", "name"], ["t.csv", "--columns", "a,b,c"], ["t.parquet", "--label", "n"]):
         command = ["embed", *command, "--landmarks", "9", "--normalize", "zscore", "-o"]
         assert main([*command, "plain.csv"]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
@@ -65,15 +66,11 @@ class ParquetTable:
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a place where an earlier reading was, ``rows`` at a time."""
         asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
-        metadata = self._file.metadata
-        total, first, group = metadata.num_rows, 0, 0
-        while start is not None and group < metadata.num_row_groups:
-            if first + metadata.row_group(group).num_rows > start.rows:
-                break
-            first, group = first + metadata.row_group(group).num_rows, group + 1
+        sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
+        group = 0 if start is None else sum(end <= start.rows for end in itertools.accumulate(sizes))
+        total, first = sum(sizes), sum(sizes[:group])
         # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
-        groups = range(group, metadata.num_row_groups)
-        batches = self._file.iter_batches(batch_size=AT_ONCE * rows, columns=asked, row_groups=groups)
+        batches = self._file.iter_batches(AT_ONCE * rows, row_groups=range(group, len(sizes)), columns=asked)
         while True:
             try:
                 batch = next(batches, None)

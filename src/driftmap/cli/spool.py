@@ -156,7 +156,7 @@ class Shelf:
         """Each chunk, or its place in the file."""
         self.end: Position | None = None
         """The place in the table after the last of them."""
-        self._end, self._full, self._lock = 0, False, Lock()
+        self._length, self._full, self._lock = 0, False, Lock()
         self._file: IO[bytes] | None = None
 
     def __len__(self) -> int:
@@ -184,15 +184,15 @@ class Shelf:
                 if self._file is None:
                     # It has no name, so nothing is left behind however the run ends.
                     self._file = tempfile.TemporaryFile(dir=self._folder, prefix="driftmap-")  # noqa: SIM115
-                self._file.seek(self._end)
+                self._file.seek(self._length)
                 self._file.write(head)
                 self._file.write(np.ascontiguousarray(features).data)
                 self._file.write(text)
                 self._file.flush()
         except OSError:
             return False
-        self._chunks.append(self._end)
-        self._end += len(head) + features.nbytes + len(text)
+        self._chunks.append(self._length)
+        self._length += len(head) + features.nbytes + len(text)
         return True
 
     def get(self, number: int) -> Chunk:
