@@ -280,7 +280,7 @@ def test_points_abreast_go_to_minima_as_good_as_those_of_points_one_after_the_ot
     fixed, squared = FixedPoints.prepare(positions, weights, *start, 1e-5, 500), padded(D**2)
     abreast, alone = np.zeros((300, 2)), np.tile(fixed.shift, (300, 1))
     fixed.settle(Squares.given(squared), abreast)
-    settle_rows(squared, fixed.rows.copy(), np.empty((9, 3)), alone, fixed.tolerance, 500, False)
+    settle_rows(squared, fixed.rows.copy(), np.empty((11, 3)), alone, fixed.tolerance, 500, False)
     for far in (False, True):
         some = (out == 30.0) == far
         ours, theirs = (
@@ -291,8 +291,25 @@ def test_points_abreast_go_to_minima_as_good_as_those_of_points_one_after_the_ot
     # further steps lead nowhere; points that are far away take too many of them on their way round the map
     rows, there = fixed.rows.copy(), abreast.copy()
     rows[2:4] = 0.0  # from where they are
-    settle_rows(squared, rows, np.empty((9, 3)), there, 1e-12, 500, False)
+    settle_rows(squared, rows, np.empty((11, 3)), there, 1e-12, 500, False)
     np.testing.assert_allclose(abreast[out < 30.0], there[out < 30.0], atol=1e-7)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("out", [3.0, 30.0, 300.0, 3000.0])
+def test_a_point_far_outside_finds_its_way_round_the_map(out, k):
+    """Its loss is a ring, along which coordinates lead astray; it ends where Newton's step is tiny, at a minimum."""
+    rng = np.random.default_rng(0)
+    L, X = rng.standard_normal((60, 5)) * [2, 1, 0.8, 0.5, 0.5], rng.standard_normal((200, 5)) * out
+    embedding = LandmarkStress(k).fit(cdist(L, L))
+    P, D = embedding.coordinates_, cdist(X, L)
+    for y, d in zip(embedding.place(D), D, strict=True):
+        lengths = np.linalg.norm(y - P, axis=1)
+        u, q = (y - P) / lengths[:, None], d / lengths / len(P)
+        second = (u * q[:, None]).T @ u + (1 - q.sum()) * np.eye(k)
+        assert np.linalg.eigvalsh(second)[0] > 0
+        slope = np.mean((1 - d / lengths)[:, None] * (y - P), axis=0)
+        assert np.linalg.norm(np.linalg.solve(second, slope)) < 1e-6 * np.linalg.norm(y)
 
 
 @pytest.mark.parametrize("scale", [1e-145, 1e-30, 1.0, 1e30, 1e125])
@@ -311,7 +328,7 @@ def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, 
     squared = padded((D * scale) ** 2)
     abreast, one, alone = np.zeros((70, 2)), np.zeros((70, 2)), np.tile(fixed.shift, (70, 1))
     fixed.settle(Squares.given(squared), abreast)
-    settle_rows(squared, fixed.rows.copy(), np.empty((9, 3)), alone, fixed.tolerance, 500, False)
+    settle_rows(squared, fixed.rows.copy(), np.empty((11, 3)), alone, fixed.tolerance, 500, False)
     for i in range(70):
         fixed.settle(Squares.given(squared[i : i + 1]), one[i : i + 1])
     np.testing.assert_allclose(abreast[[0, *range(4, 70)]] / scale, alone[[0, *range(4, 70)]] / scale, atol=1e-7)

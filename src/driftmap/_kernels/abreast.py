@@ -2,8 +2,9 @@
 
 The loss is that of :mod:`driftmap._kernels.placing`. Roots and quotients of single precision take a third of the time,
 so the search is done in it, on a map of size 1 round 0. Where the loss bends enough, single precision also tells the
-place well enough; elsewhere double precision takes the last steps. What does not come to rest that way (a point that
-is too far away for single precision, a loss that bends too much) is left to ``settle_rows``.
+place well enough; elsewhere double precision takes the last steps. Outside the map a step changes length and direction
+of a place rather than its coordinates, since the loss of a point that is far away lies in a ring. What does not come to
+rest that way (a point that is too far away for single precision) is left to ``settle_rows``.
 
 Sums run over the fixed points in their order, in each lane by itself, so a point goes to the same place whichever lane
 it is in and whatever the others hold. Points are taken in by so many as there are lanes. When most of them have come to
@@ -20,7 +21,7 @@ from numba.extending import intrinsic
 from driftmap._kernels.compiler import jit_dividing, jit_inner_dividing
 from driftmap._kernels.lanes import LANES
 from driftmap._kernels.measure import squared_distances
-from driftmap._kernels.placing import FLOOR, NONE
+from driftmap._kernels.placing import FLOOR, LONGEST, NONE
 from driftmap._kernels.records import ABREAST, LAST_STEPS, PLACES, SEARCH
 from driftmap._kernels.vectors import Matrix, spread, summed, transposed
 
@@ -30,18 +31,17 @@ WEIGHTS, START = 2, 3
 # second derivatives, how far a step may go, how many places were tried, and how it stands.
 X, Y, AT_X, AT_Y, LEAST, STEP_X, STEP_Y, TO_XX, TO_XY, TO_YY, RADIUS, TRIED, STANDS = range(SEARCH)
 SEARCHING, NEAR, DOUBTFUL, LOST = 0.0, 1.0, 2.0, 3.0
-# In single precision a loss may be off by so much, relative to itself.
+# In single precision a loss may be off by so much, relative to itself and to how far out the place is.
 ROUNDING = 1e-6
 # Where the loss bends down in some direction, the first steps leave out what bends it down, which leads to the better
 # ones of its minima; later, for speed, it is taken to bend up as much there. It bends at least so much.
 FIRST, FIRST_BEND, LEAST_BEND = 4.0, FLOOR, 0.02
-# The longest first step, relative to how far out a place is, or to the map's size.
-LONGEST = 0.5
-# A step that goes down and would have liked to be longer makes the next one so much longer at most; one that does not
-# is tried again, so much shorter. A search is lost if a tiny step does not go down, and after many places.
+# The first step is at most LONGEST long, relative to how far out the place is or to the map's size. One that goes down
+# and would have liked to be longer makes the next so much longer at most; one that does not is tried again, so much
+# shorter. A search is lost if a tiny step does not go down, and after many places.
 LONGER, SHORTER = 2.0, 0.25
 # Newton's steps shrink to their square: a step ends a search if it is short and, as far as the step before it tells,
-# the next one would be shorter than this. A tiny one always does.
+# the next one would be shorter than this. A tiny one always does. All relative to how far out the place is.
 SHORT, NEXT, TINY = 1e-4, 2e-8, 1e-6
 # Single precision tells a place up to 1e-7 of the map's size or so where the least curvature is twice the rounding
 # error of a mean of the fixed points: the root of their squared weights. That is as good as a tolerance of this needs.
@@ -100,7 +100,7 @@ def _advance(typing, fixed, targets, search, firm):
         )
         old = [known[kind, 0] for kind in range(SEARCH)]
         x, y, at_x, at_y, least, step_x, step_y, to_xx, to_xy, to_yy, radius, tried, stands = old
-        zero, one, half, tiny = (x.like(number) for number in (0.0, 1.0, 0.5, TINY**2))
+        zero, one, half = (x.like(number) for number in (0.0, 1.0, 0.5))
         before = (step_x * step_x).plus_product(step_y, step_y)
 
         def terms(j, sums):
@@ -119,18 +119,30 @@ def _advance(typing, fixed, targets, search, firm):
             ]  # fmt: skip
 
         loss, slack, down_x, down_y, xx, xy = summed(builder, [zero] * 6, points.width, 1, terms)
-        better = loss <= least * one.like(1.0 + ROUNDING)
+        better = loss <= least.plus_product(least, one.like(ROUNDING) * one.at_least(x.magnitude() + y.magnitude()))
         at_x, at_y, least = better.then(x, at_x), better.then(y, at_y), better.then(loss, least)
 
-        # the second derivatives are (mean + apart, xy; xy, mean - apart)
-        mean, apart = half * (one + slack), half * (xx + xx + slack - one)
+        # second derivatives are (mean + apart, xy; xy, mean - apart), outside the map those of length and direction
+        out = (at_x * at_x).plus_product(at_y, at_y)
+        outside, out = out > one, one.at_least(out.root())
+        per_out = outside.then(one / out, zero)
+        along_x, along_y = at_x * per_out, at_y * per_out
+        outwards, around = along_x * down_x + along_y * down_y, along_x * down_y - along_y * down_x
+        outwards, around = half * outwards * per_out, around * per_out
+        twice_x, twice_y = along_x * along_x - along_y * along_y, (along_x + along_x) * along_y
+        mean = half * (one + slack) - outwards
+        apart = half * (xx + xx + slack - one) + outwards * twice_x - around * twice_y
+        xy = xy + outwards * twice_y + around * twice_x
         bend = (apart * apart).plus_product(xy, xy).root()
         low, high = mean - bend, mean + bend
-        sure, is_first = low > zero, one.like(FIRST) > tried
+
+        # Newton's step; where the loss bends down, another one
+        sure, leaves_out = low > zero, (one.like(FIRST) > tried) & (per_out <= zero)
         without = mean - slack + slack.at_least(one.like(FIRST_BEND))
-        low_up, high_up = (part.magnitude().at_least(one.like(LEAST_BEND)) for part in (low, high))
-        share = (sure | is_first).then(one, (bend > zero).then(half * (high_up - low_up) / bend, zero))
-        mean = sure.then(mean, is_first.then(without, half * (low_up + high_up)))
+        least_bend = one.like(LEAST_BEND) / (out * out)
+        low_up, high_up = (part.magnitude().at_least(least_bend) for part in (low, high))
+        share = (sure | leaves_out).then(one, (bend > zero).then(half * (high_up - low_up) / bend, zero))
+        mean = sure.then(mean, leaves_out.then(without, half * (low_up + high_up)))
         apart, xy = share * apart, share * xy
         area = one / ((mean + apart) * (mean - apart) - xy * xy)
         to_xx, to_yy = better.then((mean - apart) * area, to_xx), better.then((mean + apart) * area, to_yy)
@@ -143,11 +155,16 @@ def _advance(typing, fixed, targets, search, firm):
         radius = better.then(limited.then(one.like(LONGER) * radius, radius), one.like(SHORTER) * went)
         length = (step_x * step_x).plus_product(step_y, step_y)
         part = (length > radius * radius).then(radius / length.root(), one)
-        x, y = at_x - part * step_x, at_y - part * step_y
+        move_x, move_y = zero - part * step_x, zero - part * step_y
+        turn = (along_x * move_y - along_y * move_x) * per_out
+        reach = (out + along_x * move_x + along_y * move_y) / turn.like(1.0).plus_product(turn, turn).root()
+        x = outside.then(reach * (along_x - turn * along_y), at_x + move_x)
+        y = outside.then(reach * (along_y + turn * along_x), at_y + move_y)
         tried = tried + one
 
-        next_one = length * length * length <= before * before * one.like(NEXT**2)
-        ends = (next_one & (length <= one.like(SHORT**2))) | (length <= tiny)
+        unit, tiny = out * out, out * out * one.like(TINY**2)
+        next_one = length * length * length <= before * before * unit * one.like(NEXT**2)
+        ends = (next_one & (length <= unit * one.like(SHORT**2))) | (length <= tiny)
         told = (low > spread(builder, arguments[3], ABREAST)).then(one.like(NEAR), one.like(DOUBTFUL))
         goes_on = (better | (went * went > tiny)) & (one.like(PLACES) > tried)
         searching = stands <= zero

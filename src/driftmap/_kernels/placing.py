@@ -17,6 +17,8 @@ from driftmap._kernels.lanes import total
 FLOOR = 1e-3
 TRIES = 3
 """A step is tried, its half and its quarter."""
+# Outside the map, the longest step, relative to how far out a place is.
+LONGEST = 0.5
 # A step that is not Newton's own ends the search only if it is shorter than this share of the tolerance.
 SUSPICION = 1e-3
 # Newton's own steps shrink to their square: what is left after one that is at most so many tolerances long is far below
@@ -36,12 +38,16 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
     derivatives are s I plus the sum of q u u', where u is the direction of y - p and s the sum of weight - q, all of
     them halved. A point at y itself has no direction and pulls nowhere, as in SMACOF.
 
+    Outside the map a step changes the length and the direction of a place rather than its coordinates, since the loss
+    of a point that is far away lies in a ring (a shell). With n the direction of y from the map's centre, r its length
+    and g the gradient, the second derivatives are then those above plus (n g' + g n' - n'g (I + n n')) / r.
+
     Parameters
     ----------
     rows : (3 k + 6, a)
         k rows of positions, k rows by which squared distances tell where to start, k rows to work in, a row of ones,
         the weights, whose sum is 1, and four more rows to work in.
-    small : (2 k + 5, k + 1)
+    small : (2 k + 7, k + 1)
         To work in.
     coordinates : (n, k or more)
         Where to start but for what the squared distances tell; then the positions. k is at least 2.
@@ -51,8 +57,12 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
     k = small.shape[1] - 1
     start, gaps, ones = k, 2 * k, 3 * k
     weights, target, residual, slack, pull = ones + 1, ones + 2, ones + 3, ones + 4, ones + 5
-    step, sums, gradient, factor = 2, 3, 3 + k, 4 + k
-    own, none = 0.0, (NONE * tolerance) ** 2
+    step, sums, gradient, factor, centre, along = 2, 3, 3 + k, 4 + k, 5 + 2 * k, 6 + 2 * k
+    own, none, size = 0.0, (NONE * tolerance) ** 2, 0.0
+    for c in range(k):
+        small[centre, c] = total(rows, c, weights, ones)
+        for j in range(squared.shape[1]):
+            size += rows[weights, j] * (rows[c, j] - small[centre, c]) ** 2
     for i in range(squared.shape[0]):
         for j in range(squared.shape[1]):
             square = squared[i, j] if squared[i, j] > none else 0.0
@@ -66,6 +76,7 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
             own = rows[weights, i]
             rows[weights, i] = 0.0
         loss, taken, left, sure, near, moved, scale, way = np.inf, 0, 0, True, False, 0.0, 1.0, step
+        out, outside = 0.0, False
         while True:
             # --- the position `there` ---
             first, second = small[there, 0], small[there, 1]
@@ -95,6 +106,21 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                 for c in range(k + 1):
                     for b in range(c + 1):
                         small[sums + c, b] = total(rows, slack if c == k else pull, gaps + c, gaps + b)
+                # --- outside the map ---
+                out = 0.0
+                for c in range(k):
+                    out += (small[y, c] - small[centre, c]) ** 2
+                outside = out > size and not among
+                if outside:
+                    out, outwards = np.sqrt(out), 0.0
+                    for c in range(k):
+                        small[along, c] = (small[y, c] - small[centre, c]) / out
+                        outwards += small[along, c] * small[gradient, c]
+                    for c in range(k):
+                        small[sums + c, c] -= outwards / out
+                        for b in range(c + 1):
+                            both = small[along, c] * small[gradient, b] + small[along, b] * small[gradient, c]
+                            small[sums + c, b] += (both - outwards * small[along, c] * small[along, b]) / out
                 # --- L D L' of the second derivatives, and of the gradient as if it were one more row of them ---
                 shift, found = small[gradient, k], False
                 for attempt in range(2):
@@ -113,7 +139,7 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                             small[factor + c, b] = rest
                     if found:
                         break
-                    shift = max(shift, FLOOR)
+                    shift = max(shift, FLOOR * size / (out * out) if outside else FLOOR)
                 # --- Newton's step ---
                 length = 0.0
                 for c in range(k - 1, -1, -1):
@@ -123,6 +149,9 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                     small[step, c] = rest
                     length += rest * rest
                 near = found and sure and length <= (LAST * tolerance) ** 2
+                if outside and length > (LONGEST * out) ** 2:
+                    for c in range(k):
+                        small[step, c] *= LONGEST * out / np.sqrt(length)
                 taken, left, scale, way = taken + 1, TRIES if found else 0, 1.0, step
             else:
                 sure, left, scale = False, left - 1, 0.5 * scale
@@ -130,9 +159,17 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                 break
             if left == 0:
                 scale, way = 1.0, gradient
-            moved = 0.0
+            moved, longer, turn = 0.0, 0.0, 1.0
             for c in range(k):
                 small[there, c] = small[y, c] - scale * small[way, c]
+                longer -= scale * small[way, c] * small[along, c] if outside else 0.0
+            if outside:
+                for c in range(k):
+                    small[there, c] = small[along, c] - (scale * small[way, c] + longer * small[along, c]) / out
+                    turn += (small[there, c] - small[along, c]) ** 2
+                for c in range(k):
+                    small[there, c] = small[centre, c] + (out + longer) * small[there, c] / np.sqrt(turn)
+            for c in range(k):
                 # far away a short step is lost to rounding, and there is nowhere left to go
                 moved += (small[there, c] - small[y, c]) ** 2
             if near:

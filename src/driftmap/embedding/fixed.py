@@ -142,7 +142,7 @@ class FixedPoints(NamedTuple):
             parts = [left[i : min(i + BLOCK, n_left)] for i in range(0, n_left, BLOCK)]
         if not parts:
             return
-        rows, small = aligned(*self.rows.shape), np.empty((2 * k + 5, k + 1))
+        rows, small = aligned(*self.rows.shape), np.empty((2 * k + 7, k + 1))
         rows[:] = self.rows
         for some in parts:
             places = coordinates[some]
@@ -194,7 +194,7 @@ def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_
         sweeps = doors.arrange_on_line(targets, weights, line, tolerance, max_iter, order, *room)
         return line[:, None], sweeps
     rows = laid_out(start, weights, np.zeros(start.shape).T)
-    squared, room = padded(targets**2), np.empty((2 * k + 5, k + 1))
+    squared, room = padded(targets**2), np.empty((2 * k + 7, k + 1))
     sweep, moved, coordinates = 0, np.inf, np.array(start)
     while k and sweep < max_iter and moved > tolerance * tolerance:
         before = coordinates.copy()
