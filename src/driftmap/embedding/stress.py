@@ -36,8 +36,9 @@ class LandmarkStress:
     The landmarks start from mass-weighted classical MDS and move one at a time by Newton steps, until a sweep moves
     them less than ``tol`` times the map's size (root mean squares); the stress never goes up. It comes to rest where
     SMACOF does, sooner. A point starts from its place in landmark MDS and takes Newton steps until one is shorter than
-    that, each to where its loss is no larger but for rounding. In one dimension, where there are many minima, a point
-    goes to the least of all, each landmark to the least given the others, and the best of eight starts is taken.
+    that, each to where its loss is no larger but for rounding; outside the map, steps of its distance from the map's
+    centre and of its direction. In one dimension, where there are many minima, a point goes to the least of all, each
+    landmark to the least given the others, and the best of eight starts is taken.
 
     Given ``anchors`` (a sample of the stored points, from :func:`~driftmap.embedding.choose_anchors`) the map is fitted
     to these and points are placed by their distances to them, which follow from their distances to the landmarks
