@@ -5,6 +5,7 @@ import itertools
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -277,7 +278,7 @@ def test_points_abreast_go_to_minima_as_good_as_those_of_points_one_after_the_ot
     D = cdist(rng.standard_normal((300, 2)) * out[:, None], positions) + rng.random((300, 21))
     D[0, 0], D[1] = 0.0, cdist(positions[1:2], positions)
     start, weights = (rng.standard_normal((2, 21)) / 21, rng.standard_normal(2)), rng.dirichlet(np.ones(21))
-    fixed, squared = FixedPoints.prepare(positions, weights, *start, 1e-5, 500), padded(D**2)
+    fixed, squared = FixedPoints(positions, weights, *start, 1e-5, 500), padded(D**2)
     abreast, alone = np.zeros((300, 2)), np.tile(fixed.shift, (300, 1))
     fixed.settle(Squares.given(squared), abreast)
     settle_rows(squared, fixed.rows.copy(), np.empty((11, 3)), alone, fixed.tolerance, 500, False)
@@ -312,6 +313,45 @@ def test_a_point_far_outside_finds_its_way_round_the_map(out, k):
         assert np.linalg.norm(np.linalg.solve(second, slope)) < 1e-6 * np.linalg.norm(y)
 
 
+def test_a_gradient_step_goes_down_outside_the_map_too():
+    """Bent round the map it would not: here it would pass the centre, and the point would stay where it starts."""
+    positions = np.array([[0.511, 0.666], [-0.359, -0.137], [-1.183, -0.473], [0.175, 0.068]])
+    weights = np.array([0.003, 0.081, 0.098, 0.818])
+    d, start = np.array([0.249, 0.096, 135.7, 1.73]), np.array([-0.454, 0.283])
+    for max_iter in (500, 100):  # abreast, and one after the other
+        place = np.zeros((1, 2))
+        fixed = FixedPoints(positions, weights, np.zeros((2, 4)), start, 1e-5, max_iter)
+        fixed.settle(Squares.given(padded(d[None] ** 2)), place)
+        assert point_loss(place[0], positions, d, weights) < 0.9 * point_loss(start, positions, d, weights)
+
+
+def test_a_point_above_the_middle_leaves_it():
+    """All four landmarks are as far: nothing leads away from the middle, though it is the worst of all places."""
+    L = np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0]])
+    X = np.column_stack([np.zeros((40, 2)), np.linspace(0.5, 30.0, 40)])
+    embedding = LandmarkStress(2).fit(cdist(L, L))
+    for y, d in zip(embedding.place(cdist(X, L)), cdist(X, L), strict=True):
+        around = [d.mean() * np.array([np.cos(t), np.sin(t)]) for t in np.linspace(0, 2 * np.pi, 60)]
+        best = min(point_loss(at, embedding.coordinates_, d, np.ones(4)) for at in around)
+        assert point_loss(y, embedding.coordinates_, d, np.ones(4)) <= best + 1e-9
+
+
+def test_masses_and_distances_at_the_edge_of_what_numbers_can_be_give_no_warning():
+    D, _, to_landmarks = example(11)
+    for scale, heaviest in ((1.0, 1e80), (1e-160, 1.0)):
+        masses = np.ones(len(D))
+        masses[0] = heaviest
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert np.isfinite(LandmarkStress(2).fit(scale * D, masses).place(scale * to_landmarks)).all()
+
+
+def test_rows_of_single_precision_are_placed():
+    X = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
+    rows = LandmarkStress(2).fit(cdist(X[:9], X[:9])).for_rows(X[:9].astype(np.float64))
+    assert rows.place(X).tobytes() == rows.place(X.astype(np.float64)).tobytes()
+
+
 @pytest.mark.parametrize("scale", [1e-145, 1e-30, 1.0, 1e30, 1e125])
 @pytest.mark.parametrize("shift", [0.0, 1e3])
 def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, shift):
@@ -324,7 +364,7 @@ def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, 
     D[0] = cdist(positions[:1], positions)  # on a fixed point
     D[1:4] += np.array([[1e3], [1e8], [1e25]])  # far too far
     start = np.zeros((2, 40)), np.full(2, shift * scale)
-    fixed = FixedPoints.prepare((positions + shift) * scale, np.full(40, 1 / 40), *start, 1e-5 * scale, 500)
+    fixed = FixedPoints((positions + shift) * scale, np.full(40, 1 / 40), *start, 1e-5 * scale, 500)
     squared = padded((D * scale) ** 2)
     abreast, one, alone = np.zeros((70, 2)), np.zeros((70, 2)), np.tile(fixed.shift, (70, 1))
     fixed.settle(Squares.given(squared), abreast)

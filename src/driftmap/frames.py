@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, align, choose_anchors, move
 from driftmap.embedding.anchors import Inference
-from driftmap.embedding.fixed import FixedPoints, Near, StressRows
+from driftmap.embedding.fixed import FixedPoints, StressRows
 from driftmap.embedding.lmds import LinearRows
 from driftmap.landmarks.online import OnlineSelector
 from driftmap.metrics import EuclideanSpace, PrecomputedSpace, Space
@@ -102,7 +102,7 @@ class Frame(NamedTuple):
 
 
 KNOWN = (
-    Frame, LandmarkMDS, LandmarkStress, Inference, FixedPoints, Near, StressRows, LinearRows
+    Frame, LandmarkMDS, LandmarkStress, Inference, FixedPoints, StressRows, LinearRows
 )  # fmt: skip
 """What a frame is made of."""
 

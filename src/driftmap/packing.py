@@ -1,7 +1,7 @@
 """Values as JSON and arrays, which a checkpoint can hold, and back. Nothing is executed on the way back.
 
 A value is None, a number, a string, an array, a list or dict of values, or an object of a class that the caller knows:
-a named tuple, or anything whose attributes are values.
+one whose ``_asdict`` tells what it is made from (a named tuple), or anything whose attributes are values.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def rebuild(tree: Any, arrays: Mapping[str, NDArray[Any]], known: Iterable[type]
         return table
     kind = {one.__name__: one for one in known}[tree["object"]]
     parts = {key: rebuild(part, arrays, known) for key, part in tree["parts"].items()}
-    if issubclass(kind, tuple):
+    if hasattr(kind, "_asdict"):
         return kind(**parts)
-    value = object.__new__(kind)
+    value: Any = object.__new__(kind)
     vars(value).update(parts)
     return value
 

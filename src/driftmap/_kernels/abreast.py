@@ -46,6 +46,8 @@ SHORT, NEXT, TINY = 1e-4, 2e-8, 1e-6
 # Single precision tells a place up to 1e-7 of the map's size or so where the least curvature is twice the rounding
 # error of a mean of the fixed points: the root of their squared weights. That is as good as a tolerance of this needs.
 DOUBT, TOLD = 2.0, 1e-5
+# A place nearer than this, in sizes of the map, is one to go on from, where single precision did not come to rest.
+KNOWN = 1e3
 # Slow points of so many may be left when the next ones are taken in, and when others move to the slow lanes.
 FEW, SOME = 6, 8
 
@@ -111,7 +113,7 @@ def _advance(typing, fixed, targets, search, firm):
             inverse = (length > zero).then(one / length, zero)
             residual = length - distances[j, 0]
             pull, u, v = weight * residual, gap_x * inverse, gap_y * inverse
-            left = pull * inverse
+            left = (length > zero).then(pull * inverse, weight)
             bent = (weight - left) * u
             return [
                 loss.plus_product(pull, residual), slack + left, down_x.plus_product(pull, u),
@@ -135,6 +137,9 @@ def _advance(typing, fixed, targets, search, firm):
         xy = xy + outwards * twice_y + around * twice_x
         bend = (apart * apart).plus_product(xy, xy).root()
         low, high = mean - bend, mean + bend
+        aside_x, aside_y = zero - xy, apart + bend
+        aside = (aside_x * aside_x).plus_product(aside_y, aside_y).root()
+        aside_x, aside_y = (aside > zero).then(aside_x / aside, one), (aside > zero).then(aside_y / aside, zero)
 
         # Newton's step; where the loss bends down, another one
         sure, leaves_out = low > zero, (one.like(FIRST) > tried) & (per_out <= zero)
@@ -147,8 +152,12 @@ def _advance(typing, fixed, targets, search, firm):
         area = one / ((mean + apart) * (mean - apart) - xy * xy)
         to_xx, to_yy = better.then((mean - apart) * area, to_xx), better.then((mean + apart) * area, to_yy)
         to_xy = better.then(zero - xy * area, to_xy)
-        step_x = better.then(to_xx * down_x + to_xy * down_y, step_x)
-        step_y = better.then(to_xy * down_x + to_yy * down_y, step_y)
+        new_x, new_y = to_xx * down_x + to_xy * down_y, to_xy * down_x + to_yy * down_y
+        # from a place that is no minimum though next to nothing leads away from it, down the way that bends most
+        still = sure.then(one, (new_x * new_x).plus_product(new_y, new_y)) <= out * out * one.like(SHORT**2)
+        far = (zero <= down_x * aside_x + down_y * aside_y).then(radius, zero - radius)
+        new_x, new_y = still.then(far * aside_x, new_x), still.then(far * aside_y, new_y)
+        step_x, step_y = better.then(new_x, step_x), better.then(new_y, step_y)
 
         limited = before > radius * radius
         went = limited.then(radius, before.root())
@@ -157,7 +166,7 @@ def _advance(typing, fixed, targets, search, firm):
         part = (length > radius * radius).then(radius / length.root(), one)
         move_x, move_y = zero - part * step_x, zero - part * step_y
         turn = (along_x * move_y - along_y * move_x) * per_out
-        reach = (out + along_x * move_x + along_y * move_y) / turn.like(1.0).plus_product(turn, turn).root()
+        reach = (out + along_x * move_x + along_y * move_y) / one.plus_product(turn, turn).root()
         x = outside.then(reach * (along_x - turn * along_y), at_x + move_x)
         y = outside.then(reach * (along_y + turn * along_x), at_y + move_y)
         tried = tried + one
@@ -189,7 +198,8 @@ def _slope(typing, squares, row, points, x, y, none, scale):
         def terms(j, sums):
             square, gap_x, gap_y = distances[row, j], x - fixed[0, j], y - fixed[1, j]
             square = (square > least).then(square * factor, zero)
-            # q is weight * square / root(square * length^2); a quotient from single precision and one step of Newton's
+            # q is weight * square / root(square * length^2); a quotient from single precision and one step of Newton's;
+            # none where single precision has no such numbers, so that a point that far away does not come to rest
             product = square * (gap_x * gap_x).plus_product(gap_y, gap_y)
             guess = product.single()
             guess = (guess > guess.like(0.0)).then(guess.like(1.0) / guess.root(), guess.like(0.0)).double()
@@ -227,8 +237,8 @@ def finish(squares, row, exact, search, lane, within, none, scale):
 
 
 @jit_inner_dividing
-def conclude(search, holds, squares, first, exact, within, none, scale, frame, coordinates, left, n_left):
-    """Let go of the points that search no more, and return how many points are left.
+def conclude(search, holds, squares, first, exact, within, none, scale, frame, coordinates, left, on, anew):
+    """Let go of the points that search no more, and return how many points are left, to go on and to begin anew.
 
     The squared distances of the point in lane i are in row ``first + i``.
     """
@@ -237,15 +247,18 @@ def conclude(search, holds, squares, first, exact, within, none, scale, frame, c
         if row < 0 or stands == SEARCHING:
             continue
         holds[lane] = -1
-        rests, x, y = False, 0.0, 0.0
+        rests, x, y = False, np.float64(search[AT_X, lane]), np.float64(search[AT_Y, lane])
         if stands != LOST:
             rests, x, y = finish(squares, first + lane, exact, search, lane, within, none, scale)
-        if rests:
+        if rests or abs(x) + abs(y) < KNOWN:
             coordinates[row, 0], coordinates[row, 1] = frame[0] + frame[2] * x, frame[1] + frame[2] * y
+            if not rests:
+                left[on] = row
+                on += 1
         else:
-            left[n_left] = row
-            n_left += 1
-    return n_left
+            anew += 1
+            left[len(left) - anew] = row
+    return on, anew
 
 
 @jit_dividing
@@ -255,6 +268,8 @@ def settle_near(
 ):  # fmt: skip
     """Place the points that come to rest this way; those that do not are named in ``left`` and counted.
 
+    From the front, those that should go on from where they have come to; from the end, those that should begin anew.
+
     Parameters
     ----------
     rows, columns : (n, d) and (d, a)
@@ -262,6 +277,7 @@ def settle_near(
     offsets : (a,)
         What is added to squared distances of points.
     frame : centre of the map, and its size
+    tolerance : as for ``settle_rows``
     exact, fixed : (5, a)
         Positions and weights of the fixed points on a map of size 1 round 0, and two rows by which squared distances
         tell where to start; in double and in single precision.
@@ -276,7 +292,7 @@ def settle_near(
     # what stood in the memory before may be numbers that machines are slow with
     slow_targets[:], slow_search[:], slow_search[STANDS] = 0.0, 0.0, LOST
     holds[:], slow_holds[:] = -1, -1
-    n, n_left, given = len(rows), 0, len(columns) == 0
+    n, on, anew, given = len(rows), 0, 0, len(columns) == 0
     for first in range(0, n, ABREAST):
         count = min(ABREAST, n - first)
         known, at = (rows, first) if given else (squares, 0)
@@ -294,7 +310,7 @@ def settle_near(
                 search[STANDS, lane] = LOST
         while advance(fixed, targets, search, firm) > FEW:
             pass
-        n_left = conclude(search, holds, known, at, exact, within, none, scale, frame, coordinates, left, n_left)
+        on, anew = conclude(search, holds, known, at, exact, within, none, scale, frame, coordinates, left, on, anew)
         free = 0
         for lane in range(ABREAST):
             if holds[lane] < 0:
@@ -304,9 +320,9 @@ def settle_near(
             if free == ABREAST:
                 while advance(fixed, slow_targets, slow_search, firm) > SOME:
                     pass
-                n_left = conclude(
+                on, anew = conclude(
                     slow_search, slow_holds, slow_squares, 0, exact, within, none, scale, frame, coordinates, left,
-                    n_left,
+                    on, anew,
                 )  # fmt: skip
                 free = 0
                 while slow_holds[free] >= 0:
@@ -320,5 +336,5 @@ def settle_near(
     while advance(fixed, slow_targets, slow_search, firm) > 0:
         pass
     return conclude(
-        slow_search, slow_holds, slow_squares, 0, exact, within, none, scale, frame, coordinates, left, n_left
+        slow_search, slow_holds, slow_squares, 0, exact, within, none, scale, frame, coordinates, left, on, anew
     )

@@ -21,9 +21,9 @@ TRIES = 3
 LONGEST = 0.5
 # A step that is not Newton's own ends the search only if it is shorter than this share of the tolerance.
 SUSPICION = 1e-3
-# Newton's own steps shrink to their square: what is left after one that is at most so many tolerances long is far below
-# the tolerance, and nobody needs to look.
-LAST = 30.0
+# Newton's own steps shrink to their square: what is left after one that is at most so many tolerances long, and such a
+# share of the map's size, is far below the tolerance, and nobody needs to look.
+LAST, SHORT = 30.0, 3e-4
 # Distances below this share of the tolerance count as none. Those that follow from others are roots of differences, so
 # what is left of a distance of 0 is the root of a rounding error.
 NONE = 0.1
@@ -148,7 +148,7 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                         rest -= small[factor + x, c] * small[step, x]
                     small[step, c] = rest
                     length += rest * rest
-                near = found and sure and length <= (LAST * tolerance) ** 2
+                near = found and sure and length <= min((LAST * tolerance) ** 2, SHORT * SHORT * size)
                 if outside and length > (LONGEST * out) ** 2:
                     for c in range(k):
                         small[step, c] *= LONGEST * out / np.sqrt(length)
@@ -159,11 +159,12 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                 break
             if left == 0:
                 scale, way = 1.0, gradient
-            moved, longer, turn = 0.0, 0.0, 1.0
+            # only Newton's step goes round: the gradient's would no longer be sure to go down
+            moved, longer, turn, goes_round = 0.0, 0.0, 1.0, outside and left > 0
             for c in range(k):
                 small[there, c] = small[y, c] - scale * small[way, c]
-                longer -= scale * small[way, c] * small[along, c] if outside else 0.0
-            if outside:
+                longer -= scale * small[way, c] * small[along, c] if goes_round else 0.0
+            if goes_round:
                 for c in range(k):
                     small[there, c] = small[along, c] - (scale * small[way, c] + longer * small[along, c]) / out
                     turn += (small[there, c] - small[along, c]) ** 2

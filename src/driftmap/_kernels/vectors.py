@@ -64,10 +64,6 @@ class Vector:
         """The larger of the two; the other where this is no number."""
         return (self > other).then(self, other)
 
-    def at_most(self, other: Vector) -> Vector:
-        """The smaller of the two; the other where this is no number."""
-        return (self <= other).then(self, other)
-
     def count(self) -> Any:
         """In how many lanes this is true."""
         lanes = ir.IntType(self.value.type.count)
@@ -111,8 +107,7 @@ class Matrix:
         assert kind.layout == "C"
         array = context.make_array(kind)(context, builder, value)
         self.builder, self.data, self.lanes = builder, array.data, lanes
-        shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
-        self.height, self.width = shape[0], shape[-1]
+        self.width = cgutils.unpack_tuple(builder, array.shape, kind.ndim)[-1]
         self.vector = ir.VectorType(array.data.type.pointee, lanes)
 
     def __getitem__(self, place: tuple[Any, Any]) -> Vector:

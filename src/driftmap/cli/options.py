@@ -24,8 +24,9 @@ FILE is CSV, TSV, JSON lines (each plain or .gz), Parquet or NPY; "-" is standar
 read in pieces. The first line of CSV is a header if any of its cells is not a number; columns without names are called
 1, 2, 3, ...
 
-The numbers of a large text (8 bytes each) wait in a temporary file for the second pass: in the folder of -o, or else in
-that for temporary files. Where there is no room, with --checkpoint, and in other formats, the file is read twice.
+The numbers of a large text (8 bytes each) wait for the second pass: the first 64 MB in memory, the others in a
+temporary file, in the folder of -o or else in that for temporary files. Where there is no room for it, and in Parquet,
+the others are read again; NPY, and everything with --checkpoint, is read twice.
 
 All rows are learnt first; then every row is mapped in the final frame. With --online, each row is mapped as it arrives,
 in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.

@@ -49,6 +49,7 @@ class Spool:
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, at most ``rows`` at a time."""
+        assert start is None, "those who begin elsewhere read the table themselves"
         if self._reading is None:
             self.begin(rows)
         elif self._reading.is_used_up():

@@ -83,67 +83,81 @@ class Near(NamedTuple):
     """The same in single precision."""
 
     @classmethod
-    def prepare(cls, positions: Array, weights: Array, projection: Array) -> Self:
-        """Lay out what the kernel takes."""
+    def prepare(cls, positions: Array, weights: Array, projection: Array) -> Self | None:
+        """Lay out what the kernel takes; None where single precision has no such numbers."""
         a, centre = len(positions), weights @ positions
         places = positions - centre
         size = np.sqrt(weights @ (places**2).sum(axis=1))
         exact = np.zeros((5, a + -a % LANES))
-        exact[:2], exact[2, :a], exact[3:, :a] = padded(places.T) / size, weights, projection * size
-        return cls(np.array([*centre, size]), exact, exact.astype(np.float32))
+        with np.errstate(all="ignore"):
+            exact[:2], exact[2, :a], exact[3:, :a] = padded(places.T) / size, weights, projection * size
+            fixed = exact.astype(np.float32)
+        return cls(np.array([*centre, size]), exact, fixed) if np.isfinite(fixed).all() else None
 
 
-class FixedPoints(NamedTuple):
-    """Positions and weights of fixed points, and where points start that are placed by them."""
+class FixedPoints:
+    """Positions and weights of fixed points, and where points start that are placed by them.
 
-    positions: Array
-    """(a, k)"""
-    weights: Array
-    """(a,); their sum is 1."""
-    projection: Array
-    """(k, a): a point starts from ``projection @ squared distances + shift``."""
-    shift: Array
-    """(k,)"""
-    tolerance: float
-    """Steps shorter than this are the last ones."""
-    max_iter: int
-    rows: Array
-    """What the kernels take."""
-    near: Near | None
-    """What the kernel for the plane takes."""
+    Parameters
+    ----------
+    positions : (a, k)
+    weights : (a,)
+        Their sum is 1.
+    projection, shift : (k, a) and (k,)
+        A point starts from ``projection @ squared distances + shift``.
+    tolerance : float
+        Steps shorter than this are the last ones.
+    max_iter : int
+    """
 
-    @classmethod
-    def prepare(
-        cls, positions: Array, weights: Array, projection: Array, shift: Array, tolerance: float, max_iter: int
-    ) -> Self:
-        """Lay out what the kernels take."""
-        near = Near.prepare(positions, weights, projection) if len(shift) == 2 else None
-        rows = laid_out(positions, weights, projection)
-        return cls(positions, weights, projection, shift, tolerance, max_iter, rows, near)
+    def __init__(
+        self, positions: Array, weights: Array, projection: Array, shift: Array, tolerance: float, max_iter: int
+    ) -> None:
+        self.positions, self.weights, self.projection, self.shift = positions, weights, projection, shift
+        self.tolerance, self.max_iter = tolerance, max_iter
+        # what the kernels take
+        self.rows = laid_out(positions, weights, projection)
+        self.near = Near.prepare(positions, weights, projection) if len(shift) == 2 else None
+
+    def _asdict(self) -> dict[str, Any]:
+        """What a checkpoint holds: all that the rest follows from."""
+        names = "positions", "weights", "projection", "shift", "tolerance", "max_iter"
+        return {name: getattr(self, name) for name in names}
 
     def moved(self, rotation: Array, translation: Array) -> FixedPoints:
         """The same, turned and shifted."""
         positions, shift = self.positions @ rotation + translation, self.shift @ rotation + translation
-        return self.prepare(positions, self.weights, rotation.T @ self.projection, shift, self.tolerance, self.max_iter)
+        return FixedPoints(positions, self.weights, rotation.T @ self.projection, shift, self.tolerance, self.max_iter)
 
     def settle(self, squares: Squares, coordinates: Array) -> None:
         """Place points by their squared distances into the first columns of zeros."""
         k, n = len(self.shift), len(coordinates)
         blocks = [slice(i, i + BLOCK) for i in range(0, n, BLOCK)]
-        parts: Sequence[slice | NDArray[np.intp]] = blocks
         if k == 1:
             self._settle_on_line(squares, coordinates, blocks)
         if k < 2:
             return
         coordinates[:, :k] = self.shift
-        if self.near is not None and self.max_iter > PLACES + LAST_STEPS:
-            left, room = np.empty(n, np.intp), _room.arrays(squares.columns.shape[1])
-            n_left = doors.settle_near(*squares, *self.near, self.tolerance, coordinates, left, *room)
-            parts = [left[i : min(i + BLOCK, n_left)] for i in range(0, n_left, BLOCK)]
+        if self.near is None or self.max_iter <= PLACES + LAST_STEPS:
+            self._settle_rows(squares, coordinates, blocks, anew=True)
+            return
+        left, room = np.empty(n, np.intp), _room.arrays(squares.columns.shape[1])
+        on, anew = doors.settle_near(*squares, *self.near, self.tolerance, coordinates, left, *room)
+        for some, is_new in ((left[:on], False), (left[n - anew :], True)):
+            parts = [some[i : i + BLOCK] for i in range(0, len(some), BLOCK)]
+            self._settle_rows(squares, coordinates, parts, anew=is_new)
+
+    def _settle_rows(
+        self, squares: Squares, coordinates: Array, parts: Sequence[slice | NDArray[np.intp]], *, anew: bool
+    ) -> None:
+        """Place points one after the other, as their distances tell (anew) or from where they are."""
         if not parts:
             return
+        k = len(self.shift)
         rows, small = aligned(*self.rows.shape), np.empty((2 * k + 7, k + 1))
         rows[:] = self.rows
+        if not anew:
+            rows[k : 2 * k] = 0.0
         for some in parts:
             places = coordinates[some]
             doors.settle_rows(squares.of(some), rows, small, places, self.tolerance, self.max_iter, False)
@@ -222,5 +236,5 @@ class StressRows(NamedTuple):
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
         coordinates = np.zeros((len(X), self.n_components))
-        self.fixed.settle(Squares(np.ascontiguousarray(X), self.columns, self.offsets), coordinates)
+        self.fixed.settle(Squares(np.ascontiguousarray(X, dtype=np.float64), self.columns, self.offsets), coordinates)
         return coordinates

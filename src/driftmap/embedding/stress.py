@@ -160,7 +160,7 @@ class LandmarkStress:
         self.anchor_coordinates_, self.stress_, self.n_iter_ = result
         positions = self.anchor_coordinates_[:, :real]
         start_from = start_map(mds, positions, weights)
-        self._fixed = FixedPoints.prepare(positions, weights, *start_from, tolerance, self.max_iter)
+        self._fixed = FixedPoints(positions, weights, *start_from, tolerance, self.max_iter)
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
         """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
