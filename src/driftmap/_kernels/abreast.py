@@ -219,6 +219,13 @@ slope: Any = intrinsic(_slope)
 
 
 @jit_inner_dividing
+def go_on(fixed, targets, search, firm, few):
+    """Let points search until no more than a few still do."""
+    while advance(fixed, targets, search, firm) > few:
+        pass
+
+
+@jit_inner_dividing
 def finish(squares, row, exact, search, lane, within, none, scale):
     """Where a point ends that has come near, and whether it comes to rest there."""
     x = np.float64(search[AT_X, lane]) - np.float64(search[STEP_X, lane])
@@ -289,52 +296,51 @@ def settle_near(
     for j in range(exact.shape[1]):
         weights += exact[WEIGHTS, j] ** 2
     firm = np.float32(DOUBT * np.sqrt(weights) * (TOLD / within))
-    # what stood in the memory before may be numbers that machines are slow with
-    slow_targets[:], slow_search[:], slow_search[STANDS] = 0.0, 0.0, LOST
-    holds[:], slow_holds[:] = -1, -1
-    n, on, anew, given = len(rows), 0, 0, len(columns) == 0
-    for first in range(0, n, ABREAST):
-        count = min(ABREAST, n - first)
-        known, at = (rows, first) if given else (squares, 0)
-        if not given:
-            squared_distances(rows, first, count, columns, offsets, squares)
-        for lane in range(ABREAST):
-            row = first + min(lane, count - 1)
-            search[X, lane] = (coordinates[row, 0] - frame[0]) / frame[2]
-            search[Y, lane] = (coordinates[row, 1] - frame[1]) / frame[2]
-        start(fixed, known, at, at + count - 1, none, scale, targets, search)
-        for lane in range(ABREAST):
-            if lane < count:
-                holds[lane] = first + lane
-            else:
+    for lane in range(ABREAST):
+        slow_holds[lane] = -1
+        # what stood in the memory before may be numbers that machines are slow with
+        for kind in range(SEARCH):
+            slow_search[kind, lane] = LOST if kind == STANDS else 0.0
+        for j in range(exact.shape[1]):
+            slow_targets[j, lane] = 0.0
+    n, first, busy, on, anew, given = len(rows), 0, 0, 0, 0, len(columns) == 0
+    while first < n or busy > 0:
+        # the slow ones, where they must make room or nothing else is left to do, or else the next ones
+        slow, at, count = first >= n or busy > ABREAST - FEW, 0, min(ABREAST, n - first)
+        known = slow_squares if slow else rows if given else squares
+        known_targets, known_search = (slow_targets, slow_search) if slow else (targets, search)
+        known_holds = slow_holds if slow else holds
+        if not slow:
+            at = first if given else 0
+            if not given:
+                squared_distances(rows, first, count, columns, offsets, squares)
+            for lane in range(ABREAST):
+                row = first + min(lane, count - 1)
+                holds[lane] = row if lane < count else -1
+                search[X, lane] = (coordinates[row, 0] - frame[0]) / frame[2]
+                search[Y, lane] = (coordinates[row, 1] - frame[1]) / frame[2]
+            start(fixed, known, at, at + count - 1, none, scale, targets, search)
+            for lane in range(count, ABREAST):
                 search[STANDS, lane] = LOST
-        while advance(fixed, targets, search, firm) > FEW:
-            pass
-        on, anew = conclude(search, holds, known, at, exact, within, none, scale, frame, coordinates, left, on, anew)
-        free = 0
+        go_on(fixed, known_targets, known_search, firm, FEW if not slow else SOME if first < n else 0)
+        on, anew = conclude(
+            known_search, known_holds, known, at, exact, within, none, scale, frame, coordinates, left, on, anew
+        )
+        busy, free = 0, 0
+        for lane in range(ABREAST):
+            busy += slow_holds[lane] >= 0
+        if slow:
+            continue
+        first += ABREAST
         for lane in range(ABREAST):
             if holds[lane] < 0:
                 continue
-            while free < ABREAST and slow_holds[free] >= 0:
+            while slow_holds[free] >= 0:
                 free += 1
-            if free == ABREAST:
-                while advance(fixed, slow_targets, slow_search, firm) > SOME:
-                    pass
-                on, anew = conclude(
-                    slow_search, slow_holds, slow_squares, 0, exact, within, none, scale, frame, coordinates, left,
-                    on, anew,
-                )  # fmt: skip
-                free = 0
-                while slow_holds[free] >= 0:
-                    free += 1
-            slow_holds[free], holds[lane] = holds[lane], -1
+            slow_holds[free], busy = holds[lane], busy + 1
             for kind in range(SEARCH):
                 slow_search[kind, free] = search[kind, lane]
             for j in range(exact.shape[1]):
                 slow_squares[free, j] = known[at + lane, j]
                 slow_targets[j, free] = targets[j, lane]
-    while advance(fixed, slow_targets, slow_search, firm) > 0:
-        pass
-    return conclude(
-        slow_search, slow_holds, slow_squares, 0, exact, within, none, scale, frame, coordinates, left, on, anew
-    )
+    return on, anew
