@@ -281,7 +281,7 @@ def test_points_abreast_go_to_minima_as_good_as_those_of_points_one_after_the_ot
     fixed, squared = FixedPoints(positions, weights, *start, 1e-5, 500), padded(D**2)
     abreast, alone = np.zeros((300, 2)), np.tile(fixed.shift, (300, 1))
     fixed.settle(Squares.given(squared), abreast)
-    settle_rows(squared, fixed.rows.copy(), np.empty((11, 3)), alone, fixed.tolerance, 500, False)
+    settle_rows(squared, fixed.rows.copy(), fixed.frame, np.empty((10, 3)), alone, fixed.tolerance, 500, False)
     for far in (False, True):
         some = (out == 30.0) == far
         ours, theirs = (
@@ -292,7 +292,7 @@ def test_points_abreast_go_to_minima_as_good_as_those_of_points_one_after_the_ot
     # further steps lead nowhere; points that are far away take too many of them on their way round the map
     rows, there = fixed.rows.copy(), abreast.copy()
     rows[2:4] = 0.0  # from where they are
-    settle_rows(squared, rows, np.empty((11, 3)), there, 1e-12, 500, False)
+    settle_rows(squared, rows, fixed.frame, np.empty((10, 3)), there, 1e-12, 500, False)
     np.testing.assert_allclose(abreast[out < 30.0], there[out < 30.0], atol=1e-7)
 
 
@@ -368,7 +368,7 @@ def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, 
     squared = padded((D * scale) ** 2)
     abreast, one, alone = np.zeros((70, 2)), np.zeros((70, 2)), np.tile(fixed.shift, (70, 1))
     fixed.settle(Squares.given(squared), abreast)
-    settle_rows(squared, fixed.rows.copy(), np.empty((11, 3)), alone, fixed.tolerance, 500, False)
+    settle_rows(squared, fixed.rows.copy(), fixed.frame, np.empty((10, 3)), alone, fixed.tolerance, 500, False)
     for i in range(70):
         fixed.settle(Squares.given(squared[i : i + 1]), one[i : i + 1])
     np.testing.assert_allclose(abreast[[0, *range(4, 70)]] / scale, alone[[0, *range(4, 70)]] / scale, atol=1e-7)

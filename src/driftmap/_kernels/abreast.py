@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from driftmap._kernels.compiler import jit_dividing, jit_inner_dividing
+from driftmap._kernels.compiler import jit_dividing, jit_once
 from driftmap._kernels.lanes import LANES
 from driftmap._kernels.measure import squared_distances
 from driftmap._kernels.placing import FLOOR, LONGEST, NONE
@@ -218,14 +218,14 @@ advance: Any = intrinsic(_advance)
 slope: Any = intrinsic(_slope)
 
 
-@jit_inner_dividing
+@jit_once
 def go_on(fixed, targets, search, firm, few):
     """Let points search until no more than a few still do."""
     while advance(fixed, targets, search, firm) > few:
         pass
 
 
-@jit_inner_dividing
+@jit_once
 def finish(squares, row, exact, search, lane, within, none, scale):
     """Where a point ends that has come near, and whether it comes to rest there."""
     x = np.float64(search[AT_X, lane]) - np.float64(search[STEP_X, lane])
@@ -243,7 +243,7 @@ def finish(squares, row, exact, search, lane, within, none, scale):
     return False, x, y
 
 
-@jit_inner_dividing
+@jit_once
 def conclude(search, holds, squares, first, exact, within, none, scale, frame, coordinates, left, on, anew):
     """Let go of the points that search no more, and return how many points are left, to go on and to begin anew.
 

@@ -8,6 +8,7 @@ strides. The door writes this down, and it is compared with what numba has made.
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,10 +37,15 @@ def assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequen
     """The code of a kernel for such arguments, and the code of its door."""
     if _pointers_have_types():  # then those of functions cannot be compared, and all would be compiled in vain
         raise Unsuitable
+    collecting = gc.isenabled()
+    gc.disable()  # a compiler makes many objects that stay, and the collector would look at them again and again
     try:
         return _assemble(dispatcher, name, kinds, arguments)
     except (AttributeError, KeyError, RuntimeError) as error:  # another numba, in which all this is different
         raise Unsuitable from error
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @functools.cache

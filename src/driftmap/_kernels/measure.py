@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from driftmap._kernels.compiler import jit, jit_inner
+from driftmap._kernels.compiler import jit, jit_once
 from driftmap._kernels.lanes import LANES
 from driftmap._kernels.vectors import Matrix, summed
 
@@ -45,7 +45,7 @@ def _measure(typing, X, first, columns, offsets, out, i, j):
 measure: Any = intrinsic(_measure)
 
 
-@jit_inner
+@jit_once
 def squared_distances(X, first, count, columns, offsets, out):
     """Squared distances of so many rows of X to the places in ``columns``, (d, a), with offsets; a is one of lanes."""
     last = count - 1

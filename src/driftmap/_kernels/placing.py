@@ -30,7 +30,7 @@ NONE = 0.1
 
 
 @jit_dividing
-def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
+def settle_rows(squared, rows, frame, small, coordinates, tolerance, max_iter, among):
     """Place points by their squared distances to the fixed points, (n, a); one row after the other.
 
     A step is Newton's, shortened where it does not go down; then SMACOF's (the gradient), which never goes up but for
@@ -47,7 +47,9 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
     rows : (3 k + 6, a)
         k rows of positions, k rows by which squared distances tell where to start, k rows to work in, a row of ones,
         the weights, whose sum is 1, and four more rows to work in.
-    small : (2 k + 7, k + 1)
+    frame : (k + 1,)
+        Centre of the map, and its size; what is farther away is outside.
+    small : (2 k + 6, k + 1)
         To work in.
     coordinates : (n, k or more)
         Where to start but for what the squared distances tell; then the positions. k is at least 2.
@@ -57,12 +59,8 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
     k = small.shape[1] - 1
     start, gaps, ones = k, 2 * k, 3 * k
     weights, target, residual, slack, pull = ones + 1, ones + 2, ones + 3, ones + 4, ones + 5
-    step, sums, gradient, factor, centre, along = 2, 3, 3 + k, 4 + k, 5 + 2 * k, 6 + 2 * k
-    own, none, size = 0.0, (NONE * tolerance) ** 2, 0.0
-    for c in range(k):
-        small[centre, c] = total(rows, c, weights, ones)
-        for j in range(squared.shape[1]):
-            size += rows[weights, j] * (rows[c, j] - small[centre, c]) ** 2
+    step, sums, gradient, factor, along = 2, 3, 3 + k, 4 + k, 5 + 2 * k
+    own, none, size = 0.0, (NONE * tolerance) ** 2, frame[k] * frame[k]
     for i in range(squared.shape[0]):
         for j in range(squared.shape[1]):
             square = squared[i, j] if squared[i, j] > none else 0.0
@@ -109,12 +107,12 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                 # --- outside the map ---
                 out = 0.0
                 for c in range(k):
-                    out += (small[y, c] - small[centre, c]) ** 2
-                outside = out > size and not among
+                    out += (small[y, c] - frame[c]) ** 2
+                outside = out > size
                 if outside:
                     out, outwards = np.sqrt(out), 0.0
                     for c in range(k):
-                        small[along, c] = (small[y, c] - small[centre, c]) / out
+                        small[along, c] = (small[y, c] - frame[c]) / out
                         outwards += small[along, c] * small[gradient, c]
                     for c in range(k):
                         small[sums + c, c] -= outwards / out
@@ -169,7 +167,7 @@ def settle_rows(squared, rows, small, coordinates, tolerance, max_iter, among):
                     small[there, c] = small[along, c] - (scale * small[way, c] + longer * small[along, c]) / out
                     turn += (small[there, c] - small[along, c]) ** 2
                 for c in range(k):
-                    small[there, c] = small[centre, c] + (out + longer) * small[there, c] / np.sqrt(turn)
+                    small[there, c] = frame[c] + (out + longer) * small[there, c] / np.sqrt(turn)
             for c in range(k):
                 # far away a short step is lost to rounding, and there is nowhere left to go
                 moved += (small[there, c] - small[y, c]) ** 2

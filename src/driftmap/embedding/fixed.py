@@ -75,24 +75,20 @@ class Squares(NamedTuple):
 class Near(NamedTuple):
     """Fixed points as ``settle_near`` takes them: those of a map in the plane, of size 1 round 0."""
 
-    frame: Array
-    """Centre and size of the map as it is, (3,)."""
     exact: Array
     """Positions, weights and projection, (5, a padded)."""
     fixed: NDArray[np.float32]
     """The same in single precision."""
 
     @classmethod
-    def prepare(cls, positions: Array, weights: Array, projection: Array) -> Self | None:
+    def prepare(cls, positions: Array, weights: Array, projection: Array, frame: Array) -> Self | None:
         """Lay out what the kernel takes; None where single precision has no such numbers."""
-        a, centre = len(positions), weights @ positions
-        places = positions - centre
-        size = np.sqrt(weights @ (places**2).sum(axis=1))
-        exact = np.zeros((5, a + -a % LANES))
+        a, exact = len(positions), np.zeros((5, len(positions) + -len(positions) % LANES))
         with np.errstate(all="ignore"):
-            exact[:2], exact[2, :a], exact[3:, :a] = padded(places.T) / size, weights, projection * size
+            exact[:2], exact[2, :a] = padded((positions - frame[:2]).T) / frame[2], weights
+            exact[3:, :a] = projection * frame[2]
             fixed = exact.astype(np.float32)
-        return cls(np.array([*centre, size]), exact, fixed) if np.isfinite(fixed).all() else None
+        return cls(exact, fixed) if np.isfinite(fixed).all() else None
 
 
 class FixedPoints:
@@ -116,8 +112,10 @@ class FixedPoints:
         self.positions, self.weights, self.projection, self.shift = positions, weights, projection, shift
         self.tolerance, self.max_iter = tolerance, max_iter
         # what the kernels take
+        centre = weights @ positions
+        self.frame = np.array([*centre, np.sqrt(weights @ ((positions - centre) ** 2).sum(axis=1))])
         self.rows = laid_out(positions, weights, projection)
-        self.near = Near.prepare(positions, weights, projection) if len(shift) == 2 else None
+        self.near = Near.prepare(positions, weights, projection, self.frame) if len(shift) == 2 else None
 
     def _asdict(self) -> dict[str, Any]:
         """What a checkpoint holds: all that the rest follows from."""
@@ -142,7 +140,7 @@ class FixedPoints:
             self._settle_rows(squares, coordinates, blocks, anew=True)
             return
         left, room = np.empty(n, np.intp), _room.arrays(squares.columns.shape[1])
-        on, anew = doors.settle_near(*squares, *self.near, self.tolerance, coordinates, left, *room)
+        on, anew = doors.settle_near(*squares, self.frame, *self.near, self.tolerance, coordinates, left, *room)
         for some, is_new in ((left[:on], False), (left[n - anew :], True)):
             parts = [some[i : i + BLOCK] for i in range(0, len(some), BLOCK)]
             self._settle_rows(squares, coordinates, parts, anew=is_new)
@@ -154,13 +152,13 @@ class FixedPoints:
         if not parts:
             return
         k = len(self.shift)
-        rows, small = aligned(*self.rows.shape), np.empty((2 * k + 7, k + 1))
+        rows, small, limits = aligned(*self.rows.shape), np.empty((2 * k + 6, k + 1)), (self.tolerance, self.max_iter)
         rows[:] = self.rows
         if not anew:
             rows[k : 2 * k] = 0.0
         for some in parts:
             places = coordinates[some]
-            doors.settle_rows(squares.of(some), rows, small, places, self.tolerance, self.max_iter, False)
+            doors.settle_rows(squares.of(some), rows, self.frame, small, places, *limits, False)
             coordinates[some] = places
 
     def _settle_on_line(self, squares: Squares, coordinates: Array, blocks: Sequence[slice]) -> None:
@@ -208,11 +206,11 @@ def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_
         sweeps = doors.arrange_on_line(targets, weights, line, tolerance, max_iter, order, *room)
         return line[:, None], sweeps
     rows = laid_out(start, weights, np.zeros(start.shape).T)
-    squared, room = padded(targets**2), np.empty((2 * k + 7, k + 1))
+    squared, room, nowhere_outside = padded(targets**2), np.empty((2 * k + 6, k + 1)), np.full(k + 1, np.inf)
     sweep, moved, coordinates = 0, np.inf, np.array(start)
     while k and sweep < max_iter and moved > tolerance * tolerance:
         before = coordinates.copy()
-        doors.settle_rows(squared, rows, room, coordinates, 0.0, 1, True)
+        doors.settle_rows(squared, rows, nowhere_outside, room, coordinates, 0.0, 1, True)
         moved = weights @ ((coordinates - before) ** 2).sum(axis=1)
         sweep += 1
     return coordinates, sweep

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import gc
 import os
 import signal
 import subprocess
@@ -39,8 +38,6 @@ def compiled_beside(dtype: str, n_landmarks: int, d: int) -> Iterator[None]:
     wanted = f"main({dtype!r}, {n_landmarks}, {d})"
     command = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; {wanted}"
     other = _python("-c", command) if _possible() else None
-    collecting = gc.isenabled()
-    gc.disable()  # a compiler makes many objects that stay, and the collector would look at them again and again
     try:
         yield
         if not doors.is_kept_by_now(doors.advance):  # nothing can be kept: what the other process compiles is lost
@@ -53,9 +50,6 @@ def compiled_beside(dtype: str, n_landmarks: int, d: int) -> Iterator[None]:
     except BaseException:
         _end()
         raise
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def is_busy() -> bool:
@@ -103,7 +97,6 @@ def main(dtype: str, n_landmarks: int, d: int) -> None:
     from driftmap.landmarks.euclidean import compile_scan
     from driftmap.state import StreamState
 
-    gc.disable()
     X, state = np.zeros((1, 1), dtype), StreamState(1, 1.0, weighted=True)
     state.reserve(1)
     state.cells["landmark"][0] = 0
