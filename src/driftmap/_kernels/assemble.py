@@ -8,7 +8,6 @@ strides. The door writes this down, and it is compared with what numba has made.
 from __future__ import annotations
 
 import functools
-import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from llvmlite import binding as llvm  # type: ignore[import-untyped]
 from llvmlite import ir
 from numba import types
 
-from driftmap._kernels.compiler import WITHOUT_DOOR
+from driftmap._kernels.compiler import WITHOUT_DOOR, without_collecting
 from driftmap._kernels.machine import BASE, FAILED, FIELDS, KNOWN, PLAIN, REFUSED, Unsuitable, symbol, target_machine
 
 BYTE, INT, LONG, DOUBLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
@@ -37,15 +36,11 @@ def assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequen
     """The code of a kernel for such arguments, and the code of its door."""
     if _pointers_have_types():  # then those of functions cannot be compared, and all would be compiled in vain
         raise Unsuitable
-    collecting = gc.isenabled()
-    gc.disable()  # a compiler makes many objects that stay, and the collector would look at them again and again
     try:
-        return _assemble(dispatcher, name, kinds, arguments)
+        with without_collecting():
+            return _assemble(dispatcher, name, kinds, arguments)
     except (AttributeError, KeyError, RuntimeError) as error:  # another numba, in which all this is different
         raise Unsuitable from error
-    finally:
-        if collecting:
-            gc.enable()
 
 
 @functools.cache

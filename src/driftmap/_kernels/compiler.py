@@ -1,11 +1,26 @@
 """How the loops are compiled."""
 
+import contextlib
+import gc
+from collections.abc import Iterator
 from typing import Any
 
 import numba
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     raise RuntimeError("NUMBA_DISABLE_JIT is set, but Driftmap's kernels must be compiled: unset it")
+
+
+@contextlib.contextmanager
+def without_collecting() -> Iterator[None]:
+    """Compile here: a compiler makes many objects that stay, and the collector would look at them again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def cached(**options: Any) -> Any:

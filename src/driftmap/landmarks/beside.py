@@ -38,8 +38,11 @@ def compiled_beside(dtype: str, n_landmarks: int, d: int) -> Iterator[None]:
     wanted = f"main({dtype!r}, {n_landmarks}, {d})"
     command = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; {wanted}"
     other = _python("-c", command) if _possible() else None
+    from driftmap._kernels.compiler import without_collecting  # which takes long to import
+
     try:
-        yield
+        with without_collecting():
+            yield
         if not doors.is_kept_by_now(doors.advance):  # nothing can be kept: what the other process compiles is lost
             _end()
         end = time.monotonic() + LONGEST
