@@ -43,12 +43,12 @@ LONGER, SHORTER = 2.0, 0.25
 # Newton's steps shrink to their square: a step ends a search if it is short and, as far as the step before it tells,
 # the next one would be shorter than this. A tiny one always does. All relative to how far out the place is.
 SHORT, NEXT, TINY = 1e-4, 2e-8, 1e-6
-# Single precision tells a place up to 1e-7 of the map's size or so where the least curvature is twice the rounding
-# error of a mean of the fixed points: the root of their squared weights. That is as good as a tolerance of this needs.
+# Single precision tells a place up to 1e-7 of the map's size or so where the least curvature is this many times the
+# root of the sum of squared weights, by which rounding errors average out; that is enough for such a tolerance.
 DOUBT, TOLD = 2.0, 1e-5
 # A place nearer than this, in sizes of the map, is one to go on from, where single precision did not come to rest.
 KNOWN = 1e3
-# Slow points of so many may be left when the next ones are taken in, and when others move to the slow lanes.
+# Points that may still search when the next ones are taken in, and when slow ones have made room for others.
 FEW, SOME = 6, 8
 
 
