@@ -1,5 +1,6 @@
 """Kernels from files of our own do what numba's functions do, and whatever is wrong with a file costs only time."""
 
+import ctypes
 import os
 import pickle
 import subprocess
@@ -8,12 +9,14 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 from driftmap._kernels import compiler, doors, kept, machine
 from driftmap._kernels.cells import add_records, cheapest
 from driftmap._kernels.distances import cross_squared
+from driftmap._kernels.link import linked
 from driftmap._kernels.records import FOUND
 from driftmap.state import StreamState
 
@@ -47,7 +50,7 @@ def test_a_stream_gives_the_same_with_and_without_numba():
 
 def test_what_has_been_compiled_needs_no_numba():
     """No kernel is left to it."""
-    code = RUN + "import sys; sys.exit('numba' in sys.modules)"
+    code = RUN + "import sys; sys.exit('numba' in sys.modules or 'llvmlite' in sys.modules)"
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -78,7 +81,7 @@ import numpy as np
 from driftmap._kernels import doors
 X, out = np.arange(6.0).reshape(2, 3), np.empty((2, 1))
 doors.cross_squared(X, np.zeros((3, 1)), out)
-print(out.ravel().tolist(), "numba" in sys.modules)
+print(out.ravel().tolist(), "llvmlite" in sys.modules)
 """
 
 
@@ -134,8 +137,16 @@ def test_where_numba_finds_no_place_for_its_cache_it_compiles_without(monkeypatc
 
 def test_nothing_is_left_of_a_file_that_cannot_be_written(folder, monkeypatch):
     monkeypatch.setattr(kept.Path, "replace", lambda *paths: (_ for _ in ()).throw(OSError("full")))
-    kept.keep("a.b.c.d.code", b"kernel", b"door")
+    kept.keep("a.b.c.d.code", kept.Image(b"code", 0, [], {}))
     assert list(folder.iterdir()) == []
+
+
+def test_where_the_processor_is_not_known_nothing_is_kept(kernel, folder, monkeypatch):
+    kept.host.cache_clear()
+    monkeypatch.setattr(kept, "PROCESSOR", {*kept.PROCESSOR, b"colour"})
+    assert distances(kernel) == distances(cross_squared)
+    assert not (folder.exists() or kernel.is_kept())
+    kept.host.cache_clear()
 
 
 def test_it_works_from_an_archive(tmp_path):
@@ -200,6 +211,82 @@ def test_an_error_in_a_kernel_is_an_error(folder):
     for function in (add_records, machine.Kernel("add_records", "driftmap._kernels.cells")):
         with pytest.raises(RuntimeError):
             function(state.records, state.chain, state.cells, np.zeros(1, np.int64), found)
+
+
+@pytest.mark.parametrize("change", [{"code": b""}, {"others": {"no_such_function": [0]}}])
+def test_what_cannot_be_loaded_is_left_to_numba(kernel, folder, change, monkeypatch):
+    distances(kernel)
+    (file,) = folder.iterdir()
+    kept.keep(file.name, kept.read(file)._replace(**change))
+    monkeypatch.setattr(machine, "_loaded", {})
+    again = machine.Kernel("cross_squared", "driftmap._kernels.distances")
+    assert distances(again) == distances(cross_squared)
+    assert list(again.doors.values()) == [None]
+
+
+def test_where_no_code_may_be_made_it_is_left_to_numba(kernel, folder, monkeypatch):
+    class Process(ctypes.CDLL):
+        def mprotect(self, *arguments):
+            return -1
+
+    monkeypatch.setattr(machine.ctypes, "CDLL", Process)
+    monkeypatch.setattr(machine, "_loaded", {})
+    assert distances(kernel) == distances(cross_squared)
+    assert list(kernel.doors.values()) == [None]
+
+
+def compiled(text, **options):
+    """An object of machine code."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(**options).emit_object(llvm.parse_assembly(text))
+
+
+TWICE = """
+@constant = private constant [2 x i64] [i64 7, i64 35]
+declare i64 @other(i64)
+define i64 @twice(i64 %i) {
+    %place = getelementptr [2 x i64], ptr @constant, i64 0, i64 %i
+    %x = load i64, ptr %place
+    %y = call i64 @other(i64 %x)
+    ret i64 %y
+}
+"""
+OTHER = """
+declare i64 @labs(i64)
+define i64 @other(i64 %x) {
+    %y = call i64 @labs(i64 %x)
+    %z = add i64 %y, %y
+    ret i64 %z
+}
+"""
+WRITTEN = "@state = global i64 3 define void @twice() { store i64 1, ptr @state ret void }"
+
+
+def test_objects_that_call_each_other_become_one_piece():
+    parts = [compiled(text, codemodel="large") for text in (TWICE, OTHER)]
+    image = linked(parts, "twice")
+    assert set(image.others) == {"labs"}
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(machine._put(image) + image.start)
+    assert [function(0), function(1)] == [14, 70]
+    alone = linked(parts[:1], "twice")
+    assert set(alone.others) == {"other"}
+    with pytest.raises(machine.Unsuitable):
+        machine._put(alone)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (lambda: compiled(TWICE, codemodel="small"), "whole"),
+        (lambda: compiled(WRITTEN, codemodel="large"), "written"),
+        (lambda: compiled(TWICE, codemodel="large").replace(b"\x7fELF", b"file"), "object"),
+    ],
+)
+def test_objects_of_another_kind_are_refused(content, reason):
+    with pytest.raises(ValueError, match=reason):
+        linked([content()], "twice")
 
 
 def test_threads_may_call_a_kernel_for_the_first_time_and_for_several_types(kernel, folder):

@@ -18,28 +18,33 @@ from llvmlite import ir
 from numba import types
 
 from driftmap._kernels.compiler import WITHOUT_DOOR, without_collecting
-from driftmap._kernels.machine import BASE, FAILED, FIELDS, KNOWN, PLAIN, REFUSED, Unsuitable, symbol, target_machine
+from driftmap._kernels.kept import Image
+from driftmap._kernels.link import linked
+from driftmap._kernels.machine import BASE, FAILED, FIELDS, KNOWN, PLAIN, REFUSED, Unsuitable
 
 BYTE, INT, LONG, DOUBLE = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.DoubleType()
 POINTER = BYTE.as_pointer()
 NUMBERS = {"i": LONG, "f": DOUBLE, "b": BYTE}
 KINDS = {types.int64: "i", types.float64: "f", types.boolean: "b"}
-AT_HAND = {"NRT_MemInfo_call_dtor", "ceil", "exp", "fabs", "floor", "log", "memcpy", "memmove", "memset", "pow", "sqrt"}
-"""Functions that code may call: those of the C library, and what :mod:`driftmap._kernels.machine` has."""
+DOOR = "door"
+UNUSED = "NRT_MemInfo_call_dtor"
+"""What code refers to that would let go of arrays, though none has an owner; a function that does nothing stands in."""
+AT_HAND = {UNUSED, "ceil", "exp", "fabs", "floor", "log", "memcpy", "memmove", "memset", "pow", "sqrt"}
+"""Functions that code may call: that one, and those of the C library."""
 DONE = (0, -2)
 """What numba's functions return if nothing went wrong: there is a result, or None."""
 FIRST_ITEM = tuple.__basicsize__
 """Where the items of a tuple begin; their number stands before them."""
 
 
-def assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequence[Any]) -> tuple[bytes, bytes]:
-    """The code of a kernel for such arguments, and the code of its door."""
+def assemble(dispatcher: Any, kinds: Sequence[str], arguments: Sequence[Any]) -> Image:
+    """The code of a kernel for such arguments, and of its door, where it begins."""
     if _pointers_have_types():  # then those of functions cannot be compared, and all would be compiled in vain
         raise Unsuitable
     try:
         with without_collecting():
-            return _assemble(dispatcher, name, kinds, arguments)
-    except (AttributeError, KeyError, RuntimeError) as error:  # another numba, in which all this is different
+            return _assemble(dispatcher, kinds, arguments)
+    except (AttributeError, KeyError, RuntimeError, ValueError) as error:  # another numba, in which this is different
         raise Unsuitable from error
 
 
@@ -51,7 +56,7 @@ def _pointers_have_types() -> bool:
     return "ptr" not in str(llvm.parse_assembly(str(module)))
 
 
-def _assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Sequence[Any]) -> tuple[bytes, bytes]:
+def _assemble(dispatcher: Any, kinds: Sequence[str], arguments: Sequence[Any]) -> Image:
     bare = numba.jit(**{**dispatcher.targetoptions, **WITHOUT_DOOR})(dispatcher.py_func)
     signature = tuple(map(_type_of, arguments))
     bare.compile(signature)
@@ -61,11 +66,20 @@ def _assemble(dispatcher: Any, name: str, kinds: Sequence[str], arguments: Seque
     for other in function.module.functions:
         if other.is_declaration and not other.name.startswith("llvm.") and other.name not in AT_HAND:
             raise Unsuitable
-    door = Door(symbol(name), called, kinds, arguments, _returned(compiled.signature.return_type))
+    door = Door(called, kinds, arguments, _returned(compiled.signature.return_type))
     module = llvm.parse_assembly(str(door.module))
     if str(module.get_function(called).global_value_type) != str(function.global_value_type):
         raise Unsuitable
-    return library._get_compiled_object(), target_machine().emit_object(module)
+    return linked([library._get_compiled_object(), _target_machine().emit_object(module)], DOOR)
+
+
+def _target_machine() -> Any:
+    """The machine that code is made for."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    features = llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, jit=True, codemodel="large")
 
 
 def _type_of(argument: Any) -> Any:
@@ -89,12 +103,12 @@ class Door:
     Its second argument is a table: what :data:`driftmap._kernels.machine.KNOWN` lists, then the type of every array.
     """
 
-    def __init__(
-        self, name: str, called: str, kinds: Sequence[str], arguments: Sequence[Any], returned: tuple[str, bool]
-    ) -> None:
+    def __init__(self, called: str, kinds: Sequence[str], arguments: Sequence[Any], returned: tuple[str, bool]) -> None:
         self.module = ir.Module()
         self.module.triple = llvm.get_process_triple()
-        door = ir.Function(self.module, ir.FunctionType(POINTER, [POINTER, POINTER]), name)
+        unused = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [POINTER]), UNUSED)
+        ir.IRBuilder(unused.append_basic_block()).ret_void()
+        door = ir.Function(self.module, ir.FunctionType(POINTER, [POINTER, POINTER]), DOOR)
         self.builder = build = ir.IRBuilder(door.append_basic_block())
         given, self.table = door.args
         self._expect(self._at(given, BASE, LONG), LONG(len(kinds)))

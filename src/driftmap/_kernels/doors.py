@@ -1,13 +1,14 @@
 """The kernels that Python calls, by their names.
 
 They are those of :mod:`driftmap._kernels.machine`, which are there sooner than numba's functions and called more
-quickly; elsewhere than on Linux, where nobody has tried that, numba's functions themselves.
+quickly; elsewhere than with CPython on Linux and x86-64, numba's functions themselves.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import platform
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -32,7 +33,9 @@ KERNELS = {
 """In which files they are."""
 MODULES = {name: f"{__package__}.{module}" for module, names in KERNELS.items() for name in names}
 
-WITHOUT_NUMBA = sys.platform == "linux" and sys.implementation.name == "cpython" and "DRIFTMAP_NUMBA" not in os.environ
+WITHOUT_NUMBA = (sys.platform, sys.implementation.name, platform.machine()) == ("linux", "cpython", "x86_64") and (
+    "DRIFTMAP_NUMBA" not in os.environ
+)
 """Whether kernels load without numba once they have been compiled."""
 
 

@@ -10,42 +10,61 @@ import contextlib
 import functools
 import hashlib
 import importlib.util
+import json
 import os
 import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-
-import llvmlite  # type: ignore[import-untyped]
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
+from typing import NamedTuple
 
 HEAD = struct.Struct("<8sq32s")
-"""Of a file: what it is, the bytes of the kernel, after which comes the door, and a digest of both."""
+"""Of a file: what it is, the bytes of JSON that tell all but the code, after which that comes, and a digest of both."""
 MAGIC = b"driftmap"
+WORD = struct.Struct("<Q")
+"""An address in code."""
+PROCESSOR = {b"vendor_id", b"cpu family", b"model", b"model name", b"stepping", b"flags"}
+"""What is told of a processor that its code may depend on."""
 
 
-def read(path: Path) -> tuple[bytes, bytes]:
-    """The code of a kernel and of its door."""
+class Image(NamedTuple):
+    """Machine code that is ready but for the addresses in it, which are words."""
+
+    code: bytes
+    start: int
+    """Where the function begins that others call."""
+    own: list[int]
+    """Where something is referred to by its place in the code."""
+    others: dict[str, list[int]]
+    """Where a function of the process is referred to, by its name."""
+
+
+NOTHING = Image(b"", 0, [], {})
+"""Instead of code that cannot be kept."""
+
+
+def read(path: Path) -> Image:
+    """The code in a file."""
     content = path.read_bytes()
     try:
-        magic, first, expected = HEAD.unpack_from(content)
+        magic, length, expected = HEAD.unpack_from(content)
     except struct.error as error:
         raise ValueError(f"{path} is cut off") from error
-    kernel, door = content[HEAD.size :][:first], content[HEAD.size :][first:]
-    if magic != MAGIC or _digest_of(kernel, door) != expected:
+    if magic != MAGIC or hashlib.sha256(content[HEAD.size :]).digest() != expected:
         raise ValueError(f"{path} is damaged")
-    return kernel, door
+    return Image(content[HEAD.size + length :], *json.loads(content[HEAD.size :][:length]))
 
 
-def keep(name: str, kernel: bytes, door: bytes) -> None:
+def keep(name: str, image: Image) -> None:
     """Write a file, where that is possible; files of the same kernel as it was before are removed."""
-    head = HEAD.pack(MAGIC, len(kernel), _digest_of(kernel, door))
+    about = json.dumps(image[1:]).encode()
+    head = HEAD.pack(MAGIC, len(about), hashlib.sha256(about + image.code).digest())
     for folder in folders():
         new = folder / f".{name}.{os.getpid()}"
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             try:
-                new.write_bytes(head + kernel + door)
+                new.write_bytes(head + about + image.code)
                 new.replace(folder / name)
             except OSError:
                 new.unlink(missing_ok=True)
@@ -79,25 +98,31 @@ def sources() -> str:
 
 @functools.cache
 def host() -> str:
-    """A digest of what else their code depends on: the processor, Python, numba, and what is asked of it."""
-    numba, version = importlib.util.find_spec("numba"), b""
-    with contextlib.suppress(OSError):
-        version = (Path((numba and numba.origin) or "").parent / "_version.py").read_bytes()
+    """A digest of what else their code depends on: the processor, Python, numba, and what is asked of it.
+
+    Nothing where the processor is not known.
+    """
+    processor = _processor()
     asked = sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
-    features = llvm.get_host_cpu_features().flatten()
-    return digest(
-        version,
-        llvmlite.__version__,
-        llvm.get_host_cpu_name(),
-        features,
-        sys.version,
-        str(object.__basicsize__),
-        *asked,
-    )
+    versions = map(_version, ("numba", "llvmlite"))
+    return digest(*versions, processor, sys.version, str(object.__basicsize__), *asked) if processor else ""
 
 
-def _digest_of(kernel: bytes, door: bytes) -> bytes:
-    return hashlib.sha256(len(kernel).to_bytes(8, "little") + kernel + door).digest()
+def _version(package: str) -> bytes:
+    """What a package says of its version; it takes long to import."""
+    found = importlib.util.find_spec(package)
+    with contextlib.suppress(OSError):
+        return (Path((found and found.origin) or "").parent / "_version.py").read_bytes()
+    return b""
+
+
+def _processor() -> bytes:
+    """What Linux tells of the first processor."""
+    with contextlib.suppress(OSError), Path("/proc/cpuinfo").open("rb") as file:
+        lines = file.read(2**13).partition(b"\n\n")[0].splitlines()
+        told = [line for line in lines if line.partition(b":")[0].strip() in PROCESSOR]
+        return b"\n".join(told) if len(told) == len(PROCESSOR) else b""
+    return b""
 
 
 def digest(*parts: str | bytes) -> str:

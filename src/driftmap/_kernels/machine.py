@@ -2,9 +2,9 @@
 
 To import numba, and all it needs to load what it compiled before, takes longer than all else that many a command does.
 So here a kernel is kept as machine code, together with its *door*: a function that takes Python's objects, looks
-whether they are such as the kernel was compiled for, and hands on where the numbers of arrays are. llvmlite alone loads
-both. Where there is no such file, numba compiles the kernel (:mod:`driftmap._kernels.assemble`) and the file is
-written; what cannot be kept this way is left to numba.
+whether they are such as the kernel was compiled for, and hands on where the numbers of arrays are. Where there is no
+such file, numba compiles the kernel (:mod:`driftmap._kernels.assemble`) and the file is written; what cannot be kept
+this way is left to numba.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import mmap
 import os
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
 
 from driftmap._kernels import kept
+from driftmap._kernels.kept import NOTHING, WORD, Image
 
 BASE = object.__basicsize__
 FIELDS = {"data": 0, "nd": 8, "shape": 16, "strides": 24, "dtype": 40, "flags": 48}
@@ -33,10 +34,6 @@ REFUSED, FAILED = object(), object()
 KNOWN = (REFUSED, FAILED, None, True, bool, int, float, np.ndarray)
 """Objects that doors have to know."""
 DOOR = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)
-NOTHING = b"", b""
-"""Instead of code that cannot be kept."""
-# What numba's code may refer to, though it has no array of its own to give back.
-SUPPORT = "define void @NRT_MemInfo_call_dtor(i64 %nothing) { ret void }"
 
 _loading = threading.RLock()
 """Held by the thread that compiles or loads something, so that nothing is loaded twice."""
@@ -87,7 +84,7 @@ class Kernel:
 
     def is_kept(self) -> bool:
         """Whether there is a file of it."""
-        if not kept.sources():
+        if not (kept.sources() and kept.host()):
             return False
         pattern = f"{self.name}.{kept.sources()}.{kept.host()}.*"
         return any(True for folder in kept.folders() for _ in folder.glob(pattern))
@@ -121,20 +118,20 @@ class Kernel:
         return self.doors[kinds]
 
     def _load(self, kinds: Sequence[str], arguments: Sequence[Any]) -> Any:
-        if not kept.sources():
+        if not (kept.sources() and kept.host()):
             raise Unsuitable
         name = f"{self.name}.{kept.sources()}.{kept.host()}.{kept.digest(*kinds)}"
         for folder in kept.folders():
             with contextlib.suppress(OSError, ValueError):
-                return load(name, *kept.read(folder / f"{name}.code"))
+                return load(name, kept.read(folder / f"{name}.code"))
         from driftmap._kernels.assemble import assemble
 
         try:
-            parts = assemble(self.dispatcher, name, kinds, arguments)
+            image = assemble(self.dispatcher, kinds, arguments)
         except Unsuitable:
-            parts = NOTHING  # which is kept as well, so that nobody tries again
-        kept.keep(f"{name}.code", *parts)
-        return load(name, *parts)
+            image = NOTHING  # which is kept as well, so that nobody tries again
+        kept.keep(f"{name}.code", image)
+        return load(name, image)
 
 
 def _named(name: str) -> Any:
@@ -166,37 +163,34 @@ def kind_of(argument: Any) -> str:
     raise Unsuitable
 
 
-def load(name: str, kernel: bytes, door: bytes) -> Any:
+def load(name: str, image: Image) -> Any:
     """Make code ready to be called."""
-    if not (kernel and _layout_holds()):
+    if not (image.code and _layout_holds()):
         raise Unsuitable
     if name not in _loaded:
-        engine = _engine()
-        for part in (kernel, door):
-            engine.add_object_file(llvm.ObjectFileRef.from_data(part))
-        engine.finalize_object()
-        _loaded[name] = DOOR(engine.get_function_address(symbol(name)))
+        _loaded[name] = DOOR(_put(image) + image.start)
     return _loaded[name]
 
 
-def symbol(name: str) -> str:
-    """The name of a door in its code."""
-    return f"door_{name.replace('.', '_')}"
-
-
-@functools.cache
-def _engine() -> Any:
-    """What loads code and keeps it in memory. Functions of one name, which several kernels may have, are the same."""
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(SUPPORT), target_machine())
-
-
-def target_machine() -> Any:
-    """The machine that code is made for and loaded on."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, jit=True)
+def _put(image: Image) -> int:
+    """Put code into memory from which it can be run, and return where."""
+    memory = mmap.mmap(-1, len(image.code), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory[:] = image.code
+    here = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for place in image.own:
+        WORD.pack_into(memory, place, WORD.unpack_from(memory, place)[0] + here)
+    process = ctypes.CDLL(None)
+    for name, places in image.others.items():
+        try:
+            there = ctypes.cast(process[name], ctypes.c_void_p).value
+        except AttributeError as error:
+            raise Unsuitable from error
+        for place in places:
+            WORD.pack_into(memory, place, there)
+    if process.mprotect(ctypes.c_void_p(here), ctypes.c_size_t(len(memory)), mmap.PROT_READ | mmap.PROT_EXEC):
+        raise Unsuitable  # where no process may run what it has written
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # it stays to the very end: other threads may be running it
+    return here
 
 
 @functools.cache
