@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap import room
 from driftmap.cli.errors import UserError, one_line
 from driftmap.cli.sources import Source
 from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, select
@@ -126,7 +127,7 @@ class ParquetTable:
 
 def _side_by_side(columns: Sequence[Array]) -> Array:
     """The columns of a matrix together, some rows at a time, which are then still at hand for the next column."""
-    matrix = np.empty((len(columns[0]), len(columns)))
+    matrix = room.empty((len(columns[0]), len(columns)))
     some = max(1, TOGETHER // len(columns))
     for a in range(0, len(matrix), some):
         for j, column in enumerate(columns):

@@ -106,6 +106,8 @@ def place(
         return mapper.transform(features), mapper.trust(features) if with_trust else None
 
     first = job.rows_before("mapping")
+    with refused_by_library(), _dimensions_told_later():
+        _ = mapper.frame_  # made here, and not by several threads that need it
     with Progress("mapping", done=first) as progress:
         chunks = job.chunks("mapping", table, chunk_rows(table))
         # A run that can be interrupted counts a piece as done when it asks for the next, so it has one at a time.

@@ -27,7 +27,7 @@ HEAD = struct.Struct("<qqqd")
 NO_LABELS, TEXTS, NUMBERS = range(3)
 FEW = 8
 """Chunks that may wait in memory, where they are not kept."""
-HELD = 2**26
+HELD = 2**27
 """Bytes of the first chunks, which are kept in memory as they are."""
 
 
@@ -219,7 +219,7 @@ class Shelf:
 
 
 def _size(chunk: Chunk) -> int:
-    """The bytes that a chunk needs, or some more."""
+    """The bytes that a chunk needs."""
     features, labels, _ = chunk
     texts = sum(map(sys.getsizeof, labels)) if isinstance(labels, list) else 0
-    return features.nbytes + 8 * len(features) + texts
+    return features.nbytes + (0 if labels is None else 8 * len(labels)) + texts

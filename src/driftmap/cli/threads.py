@@ -16,18 +16,12 @@ MOST = 4
 
 
 def in_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[tuple[Item, Result]]:
-    """Each item with what the work makes of it, in order; some are worked on at once.
-
-    The first is done alone: what is made when it is needed first is then there for all.
-    """
+    """Each item with what the work makes of it, in order; some are worked on at once."""
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     threads = min(MOST, os.cpu_count() or 1)
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for number, item in enumerate(items):
-                if number == 0:
-                    yield item, work(item)
-                    continue
+            for item in items:
                 waiting.append((item, pool.submit(work, item)))
                 if len(waiting) > threads:
                     first, future = waiting.popleft()
