@@ -2,11 +2,11 @@
 
 A slowly drifting stream of 16 numbers per row is written as CSV, Parquet and JSON lines. For each, ``driftmap embed``
 is compared with a process that only reads the file piece by piece with the fastest common reader and writes two columns
-in the same format: pyarrow for CSV and Parquet, orjson for JSON lines. Both run in turn, the best of several times
-counts; CPU time (all threads) is told too, since it depends less on what else the machine does. Peak memory is that of
-the process, also for half the rows: it must not grow with the file. What starting, learning and mapping take is told by
-the same command from NPY to NPY, where nothing is parsed or formatted. A small file shows how long the command takes
-to start, with and without compiled code in the cache.
+in the same format: pyarrow for CSV and Parquet, orjson for JSON lines. Both run in turn and write a new file, the best
+of several times counts; CPU time (all threads) is told too, since it depends less on what else the machine does. Peak
+memory is that of the process, also for half the rows: it must not grow with the file. What starting, learning and
+mapping take is told by the same command from NPY to NPY, where nothing is parsed or formatted. A small file shows how
+long the command takes to start, with and without compiled code in the cache.
 """
 
 from __future__ import annotations
@@ -146,8 +146,12 @@ def files(folder: Path, rows: int, times: int, embedding: str) -> None:
         source, half, out = (str(folder / f"{name}.{kind}") for name in ("all", "half", "out"))
         alone, ours = [], []
         for _ in range(times):
-            alone.append(run("-m", "benchmarks.files", "--reference", source, out))
-            ours.append(run("-m", "driftmap", "embed", source, "-o", out, *options))
+            for runs, command in (
+                (alone, ["benchmarks.files", "--reference", source, out]),
+                (ours, ["driftmap", "embed", source, "-o", out, *options]),
+            ):
+                Path(out).unlink(missing_ok=True)
+                runs.append(run("-m", *command))
         few = run("-m", "driftmap", "embed", half, "-o", out, *options)
         a, b = best(alone), best(ours)
         told = TICK[b.seconds / a.seconds <= GOAL]
@@ -180,7 +184,7 @@ def main() -> None:
     """Print everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10**6)
-    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--embedding", default="stress")
     parser.add_argument("--reference", nargs=2, metavar=("IN", "OUT"), help="only read and write, in this process")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="only write the files")

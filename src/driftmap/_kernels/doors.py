@@ -18,6 +18,7 @@ KERNELS = {
     "abreast": ("settle_near",),
     "boxes": ("look_ahead", "remember_all"),
     "cells": ("add_records", "cheapest", "close_pairs_at_least", "drop_landmark", "insert_into_cell", "set_seconds"),
+    "columns": ("side_by_side",),
     "distances": ("cross_squared",),
     "forget": ("expired", "farthest", "learn_forgetting", "sweep_every", "take_out"),
     "learn": ("advance",),

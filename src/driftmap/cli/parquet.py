@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import room
+from driftmap._kernels import doors
 from driftmap.cli.errors import UserError, one_line
 from driftmap.cli.sources import Source
 from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, select
@@ -19,8 +20,6 @@ GROUP = 2**16
 """Rows that are written as one group."""
 AT_ONCE = 2
 """Chunks that are read at a time."""
-TOGETHER = 2**16
-"""Numbers of a matrix that are put together at a time."""
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -126,12 +125,9 @@ class ParquetTable:
 
 
 def _side_by_side(columns: Sequence[Array]) -> Array:
-    """The columns of a matrix together, some rows at a time, which are then still at hand for the next column."""
-    matrix = room.empty((len(columns[0]), len(columns)))
-    some = max(1, TOGETHER // len(columns))
-    for a in range(0, len(matrix), some):
-        for j, column in enumerate(columns):
-            matrix[a : a + some, j] = column[a : a + some]
+    """The columns as a matrix, by a kernel: NumPy would hold up other threads once for each piece of a column."""
+    matrix: Array = room.empty((len(columns[0]), len(columns)))
+    doors.side_by_side(np.array([column.ctypes.data for column in columns]), matrix)
     return matrix
 
 

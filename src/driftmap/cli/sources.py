@@ -7,15 +7,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from driftmap.cli.errors import UserError
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """An input and what to call it in messages; ``stream`` is set where it can be read only once."""
 
     name: str

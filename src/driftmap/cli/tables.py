@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -151,6 +150,8 @@ def _position(name: str, names: Sequence[str], place: str) -> int:
         return found[0]
     if found:
         raise UserError(f"{place} has {len(found)} columns named {name!r}")
+    import difflib  # for those who made a mistake
+
     close = difflib.get_close_matches(name, names, n=1)
     listed = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
     hint = f"did you mean {close[0]!r}?" if close else f"it has: {listed}"
