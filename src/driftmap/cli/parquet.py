@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
@@ -18,8 +19,10 @@ from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, se
 
 GROUP = 2**16
 """Rows that are written as one group."""
-AT_ONCE = 2
+AT_ONCE = 4
 """Chunks that are read at a time."""
+CORES = 2
+"""What reading and learning need: where there are more, several threads decode."""
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -70,7 +73,12 @@ class ParquetTable:
         group = 0 if start is None else sum(end <= start.rows for end in itertools.accumulate(sizes))
         total, first = sum(sizes), sum(sizes[:group])
         # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
-        batches = self._file.iter_batches(AT_ONCE * rows, row_groups=range(group, len(sizes)), columns=asked)
+        batches = self._file.iter_batches(
+            AT_ONCE * rows,
+            row_groups=range(group, len(sizes)),
+            columns=asked,
+            use_threads=(os.cpu_count() or 1) > CORES,
+        )
         while True:
             try:
                 batch = next(batches, None)
