@@ -80,28 +80,35 @@ class OnlineSelector(Selector):
         self._make_learner(memory)
 
     def _make_learner(self, memory: MemoryPlan | None) -> None:
-        # compiled code is loaded with the first point
-        from driftmap.landmarks import rules
-        from driftmap.landmarks.bounded import BoundedCover
-        from driftmap.landmarks.cover import Cover
-        from driftmap.landmarks.detection import DetectingLearner
-        from driftmap.landmarks.euclidean import EuclideanLearner
-        from driftmap.landmarks.forgetting import ForgettingLearner
-        from driftmap.landmarks.memory import Memory
+        # each is imported where it is needed: compiled code is loaded with the first point
+        space, state, m = self._space, self._state, self.n_landmarks
+        self._memory = None
+        if memory is not None:
+            from driftmap.landmarks.memory import Memory
 
-        space, state, m, rule = self._space, self._state, self.n_landmarks, getattr(rules, self.rule)
-        self._memory = None if memory is None else Memory(space, state, *memory)
+            self._memory = Memory(space, state, *memory)
         self._learner: Learner
-        if isinstance(space, EuclideanSpace):
-            if self._memory is not None and self._memory.forgets:
-                self._learner = ForgettingLearner(space, state, m, self._memory)
-            else:
-                self._learner = EuclideanLearner(space, state, m, self.rule, self._memory, n_threads(self.n_jobs))
-        elif self._memory is None:
-            self._learner = Cover(space, state, m, rule)
+        if isinstance(space, EuclideanSpace) and self._memory is not None and self._memory.forgets:
+            from driftmap.landmarks.forgetting import ForgettingLearner
+
+            self._learner = ForgettingLearner(space, state, m, self._memory)
+        elif isinstance(space, EuclideanSpace):
+            from driftmap.landmarks.euclidean import EuclideanLearner
+
+            self._learner = EuclideanLearner(space, state, m, self.rule, self._memory, n_threads(self.n_jobs))
         else:
-            self._learner = BoundedCover(space, state, m, rule, self._memory)
+            from driftmap.landmarks import rules
+            from driftmap.landmarks.bounded import BoundedCover
+            from driftmap.landmarks.cover import Cover
+
+            rule = getattr(rules, self.rule)
+            if self._memory is None:
+                self._learner = Cover(space, state, m, rule)
+            else:
+                self._learner = BoundedCover(space, state, m, rule, self._memory)
         if not isinstance(self.replace_on, str):
+            from driftmap.landmarks.detection import DetectingLearner
+
             self._learner = DetectingLearner(self._learner, copy.deepcopy(self.replace_on))
 
     def partial_fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
