@@ -4,9 +4,9 @@ A slowly drifting stream of 16 numbers per row is written as CSV, Parquet and JS
 is compared with a process that only reads the file piece by piece with the fastest common reader and writes two columns
 in the same format: pyarrow for CSV and Parquet, orjson for JSON lines. Both run in turn and write a new file, the best
 of several times counts; CPU time (all threads) is told too, since it depends less on what else the machine does. Peak
-memory is that of the process, also for twice the rows: it must be bounded, however large the file is. What starting, learning and
-mapping take is told by the same command from NPY to NPY, where nothing is parsed or formatted. A small file shows how
-long the command takes to start, with and without compiled code in the cache.
+memory is that of the process, also for twice the rows: it must be bounded, however large the file is. What starting,
+learning and mapping take is told by the same command from NPY to NPY, where nothing is parsed or formatted. A small
+file shows how long the command takes to start, with and without compiled code in the cache.
 """
 
 from __future__ import annotations

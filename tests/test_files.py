@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from driftmap import frames
 from driftmap.cli import blocks, main, numbers, parquet, spool, tables, threads
 from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError
@@ -393,6 +394,20 @@ def test_work_in_parallel_keeps_the_order_and_tells_the_first_error():
     assert [next(results)[0] for _ in range(20)] == list(range(20))
     with pytest.raises(ZeroDivisionError):
         next(results)
+
+
+def test_the_frame_is_made_before_threads_map(folder, monkeypatch):
+    makers, make = [], frames.Frames._refresh
+
+    def noted(*what):
+        makers.append(threading.current_thread())
+        return make(*what)
+
+    monkeypatch.setattr(frames.Frames, "_refresh", noted)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
+    np.save("t.npy", X)
+    assert main(["embed", "t.npy", "-o", "o.csv", "--landmarks", "10"]) == 0
+    assert makers == [threading.main_thread()]
 
 
 def test_parquet_files_do_not_depend_on_how_rows_come(folder, monkeypatch):

@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from driftmap._kernels import compiler, doors, kept, machine
+from driftmap._kernels import assemble, compiler, doors, kept, machine
 from driftmap._kernels.cells import add_records, cheapest
 from driftmap._kernels.distances import cross_squared
 from driftmap._kernels.link import linked
@@ -107,14 +107,26 @@ def test_what_is_asked_for_again_is_loaded(kernel, folder, monkeypatch):
 @pytest.mark.parametrize(
     "damage", [lambda b: b[:10], lambda b: b[:-1], lambda b: b[:500] + b"x" + b[501:], lambda b: b""]
 )
-def test_a_damaged_file_is_made_anew(kernel, folder, damage):
+def test_a_damaged_file_is_made_anew(kernel, folder, damage, monkeypatch):
     distances(kernel)
     (file,) = folder.iterdir()
     content = file.read_bytes()
     file.write_bytes(damage(content))
+    monkeypatch.setattr(machine, "_loaded", {})
     again = machine.Kernel("cross_squared", "driftmap._kernels.distances")
     assert distances(again) == distances(cross_squared)
-    kept.read(file)
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["_processor", "_version"])
+def test_files_of_other_machines_and_compilers_have_other_names(name, monkeypatch):
+    here = kept.host()
+    kept.host.cache_clear()
+    assert kept.host() == here
+    monkeypatch.setattr(kept, name, lambda *arguments: b"another")
+    kept.host.cache_clear()
+    assert kept.host() != here
+    kept.host.cache_clear()
 
 
 def test_where_nothing_can_be_written_kernels_work_nevertheless(kernel, tmp_path, monkeypatch):
@@ -236,6 +248,13 @@ def test_where_no_code_may_be_made_it_is_left_to_numba(kernel, folder, monkeypat
     assert list(kernel.doors.values()) == [None]
 
 
+def test_where_there_is_no_memory_for_code_it_is_left_to_numba(kernel, folder, monkeypatch):
+    monkeypatch.setattr(machine.mmap, "mmap", lambda *size, **how: (_ for _ in ()).throw(OSError("no memory")))
+    monkeypatch.setattr(machine, "_loaded", {})
+    assert distances(kernel) == distances(cross_squared)
+    assert list(kernel.doors.values()) == [None]
+
+
 def compiled(text, **options):
     """An object of machine code."""
     llvm.initialize_native_target()
@@ -245,34 +264,73 @@ def compiled(text, **options):
 
 
 TWICE = """
-@constant = private constant [2 x i64] [i64 7, i64 35]
+@small = private constant [3 x i8] c"abc"
+@constant = private constant [2 x i64] [i64 7, i64 35], align 64
 declare i64 @other(i64)
+define internal i64 @change(i64 %x) noinline {
+    %y = load i8, ptr @small
+    %z = zext i8 %y to i64
+    %sum = add i64 %x, %z
+    ret i64 %sum
+}
 define i64 @twice(i64 %i) {
     %place = getelementptr [2 x i64], ptr @constant, i64 0, i64 %i
     %x = load i64, ptr %place
     %y = call i64 @other(i64 %x)
-    ret i64 %y
+    %z = call i64 @change(i64 %y)
+    ret i64 %z
+}
+define i64 @where(i64 %i) {
+    %place = ptrtoint ptr @constant to i64
+    ret i64 %place
 }
 """
 OTHER = """
 declare i64 @labs(i64)
+define internal i64 @change(i64 %x) noinline {
+    %y = mul i64 %x, 2
+    ret i64 %y
+}
 define i64 @other(i64 %x) {
     %y = call i64 @labs(i64 %x)
-    %z = add i64 %y, %y
+    %z = call i64 @change(i64 %y)
     ret i64 %z
 }
 """
+CALLER = """
+declare i64 @change(i64)
+define i64 @caller(i64 %x) {
+    %y = call i64 @change(i64 %x)
+    ret i64 %y
+}
+"""
+BEYOND = """
+@there = external global [2 x i64]
+@second = constant ptr getelementptr ([2 x i64], ptr @there, i64 0, i64 1)
+define ptr @twice() {
+    %place = load ptr, ptr @second
+    ret ptr %place
+}
+"""
 WRITTEN = "@state = global i64 3 define void @twice() { store i64 1, ptr @state ret void }"
+
+
+def function(image):
+    """The function at the start of code, of one number."""
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(machine._put(image) + image.start)
 
 
 def test_objects_that_call_each_other_become_one_piece():
     parts = [compiled(text, codemodel="large") for text in (TWICE, OTHER)]
     image = linked(parts, "twice")
     assert set(image.others) == {"labs"}
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(machine._put(image) + image.start)
-    assert [function(0), function(1)] == [14, 70]
+    twice, where = (function(linked(parts, name)) for name in ("twice", "where"))
+    assert [twice(0), twice(1)] == [14 + ord("a"), 70 + ord("a")]
+    assert where(0) % 64 == 0
     alone = linked(parts[:1], "twice")
     assert set(alone.others) == {"other"}
+    caller = compiled(CALLER, codemodel="large")
+    assert "change" in linked([caller, parts[1]], "caller").others  # what an object has for itself is not for others
     with pytest.raises(machine.Unsuitable):
         machine._put(alone)
 
@@ -282,6 +340,7 @@ def test_objects_that_call_each_other_become_one_piece():
     [
         (lambda: compiled(TWICE, codemodel="small"), "whole"),
         (lambda: compiled(WRITTEN, codemodel="large"), "written"),
+        (lambda: compiled(BEYOND, codemodel="large", reloc="static"), "neither"),
         (lambda: compiled(TWICE, codemodel="large").replace(b"\x7fELF", b"file"), "object"),
     ],
 )
@@ -290,12 +349,16 @@ def test_objects_of_another_kind_are_refused(content, reason):
         linked([content()], "twice")
 
 
-def test_threads_may_call_a_kernel_for_the_first_time_and_for_several_types(kernel, folder):
+def test_threads_may_call_a_kernel_for_the_first_time_and_for_several_types(kernel, folder, monkeypatch):
     expected = [distances(cross_squared, dtype) for dtype in (np.float64, np.float32)]
+    monkeypatch.setattr(machine, "_loaded", {})
+    made, make = [], assemble.assemble
+    monkeypatch.setattr(assemble, "assemble", lambda *what: made.append(make(*what)) or made[-1])
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda i: distances(kernel, (np.float64, np.float32)[i % 2]), range(400)))
     assert found == expected * 200
     assert len(kernel.doors) == 2
+    assert len(made) == 2
 
 
 COPY = """

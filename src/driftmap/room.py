@@ -1,7 +1,8 @@
-"""Room for arrays that grow.
+"""Room for large arrays, and for those that grow.
 
-Each time they do, the old array is let go. What comes from the heap may stay there as a hole between other things, and
-a stream that stores every point would take half as much memory again; what the system gave, it takes back as a whole.
+Each time one grows, the old array is let go. What comes from the heap may stay there as a hole between other things,
+and a stream that stores every point would take half as much memory again; what the system gave, it takes back as a
+whole.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HEAD = struct.Struct("<8sq32s")
-"""Of a file: what it is, the bytes of JSON that tell all but the code, after which that comes, and a digest of both."""
+"""Of a file: what it is, the bytes of JSON that tell all but the code, and a digest of all this and the code."""
 MAGIC = b"driftmap"
 WORD = struct.Struct("<Q")
 """An address in code."""
@@ -50,15 +50,16 @@ def read(path: Path) -> Image:
         magic, length, expected = HEAD.unpack_from(content)
     except struct.error as error:
         raise ValueError(f"{path} is cut off") from error
-    if magic != MAGIC or hashlib.sha256(content[HEAD.size :]).digest() != expected:
+    about, code = content[HEAD.size :][:length], content[HEAD.size + length :]
+    if magic != MAGIC or _digest_of(about, code) != expected:
         raise ValueError(f"{path} is damaged")
-    return Image(content[HEAD.size + length :], *json.loads(content[HEAD.size :][:length]))
+    return Image(code, *json.loads(about))
 
 
 def keep(name: str, image: Image) -> None:
     """Write a file, where that is possible; files of the same kernel as it was before are removed."""
     about = json.dumps(image[1:]).encode()
-    head = HEAD.pack(MAGIC, len(about), hashlib.sha256(about + image.code).digest())
+    head = HEAD.pack(MAGIC, len(about), _digest_of(about, image.code))
     for folder in folders():
         new = folder / f".{name}.{os.getpid()}"
         with contextlib.suppress(OSError):
@@ -123,6 +124,10 @@ def _processor() -> bytes:
         told = [line for line in lines if line.partition(b":")[0].strip() in PROCESSOR]
         return b"\n".join(told) if len(told) == len(PROCESSOR) else b""
     return b""
+
+
+def _digest_of(about: bytes, code: bytes) -> bytes:
+    return hashlib.sha256(len(about).to_bytes(8, "little") + about + code).digest()
 
 
 def digest(*parts: str | bytes) -> str:

@@ -28,7 +28,7 @@ NOWHERE = 0
 LOCAL = 0
 WHOLE_ADDRESS = 1
 UNWINDING = ".eh_frame"
-"""Of use only to exceptions of C++, of which there are none."""
+"""Of use to exceptions of C++ that pass through, of which there are none."""
 
 
 class Section(NamedTuple):

@@ -174,7 +174,10 @@ def load(name: str, image: Image) -> Any:
 
 def _put(image: Image) -> int:
     """Put code into memory from which it can be run, and return where."""
-    memory = mmap.mmap(-1, len(image.code), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        memory = mmap.mmap(-1, len(image.code), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise Unsuitable from error
     memory[:] = image.code
     here = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for place in image.own:

@@ -24,7 +24,7 @@ FILE is CSV, TSV, JSON lines (each plain or .gz), Parquet or NPY; "-" is standar
 read in pieces. The first line of CSV is a header if any of its cells is not a number; columns without names are called
 1, 2, 3, ...
 
-The numbers of a large text (8 bytes each) wait for the second pass: the first 64 MB in memory, the others in a
+The numbers of a large text (8 bytes each) wait for the second pass: the first 128 MB in memory, the others in a
 temporary file, in the folder of -o or else in that for temporary files. Where there is no room for it, and in Parquet,
 the others are read again; NPY, and everything with --checkpoint, is read twice.
 
