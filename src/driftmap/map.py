@@ -49,7 +49,7 @@ class StreamMap:
         n_landmarks: int = 100,
         rule: str = "tight",
         embedding: str | Embedding = "stress",
-        n_anchors: int | None = 200,
+        n_anchors: int | None = 128,
         align: bool = True,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
