@@ -1,6 +1,6 @@
 """The paper's three data sets, each mapped in three ways: python examples/gallery.py [FOLDER]
 
-Side by side: the paper's map (its rule, landmark MDS), ours (the tight rule, stress with 200 anchors), and batch SMACOF
+Side by side: the paper's map (its rule, landmark MDS), ours (the tight rule, stress with 128 anchors), and batch SMACOF
 from one start, classical MDS, which sees all points and all their distances. Sigma, the normalised stress over all
 pairs of the points drawn, is in the titles; where those are a sample, sigma over all points is printed too, as is that
 of our map without anchors. The recorded data come from DRIFTMAP_DATA, or are downloaded.
@@ -24,7 +24,7 @@ from driftmap.quality import stress
 Array = NDArray[np.float64]
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
-ANCHORS = 200
+ANCHORS = 128
 """Stored points to which our map is fitted besides the landmarks; a point is placed by its landmark distances alone."""
 
 

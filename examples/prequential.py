@@ -1,7 +1,7 @@
 """How true the map is while the stream arrives: python examples/prequential.py [FIGURE]
 
 At 20 moments of each of the paper's streams, sigma of all points seen so far: our map (the tight rule, stress), fitted
-to its landmarks only and with 200 anchors, against the paper's (its rule, landmark MDS). The recorded data come from
+to its landmarks only and with 128 anchors, against the paper's (its rule, landmark MDS). The recorded data come from
 DRIFTMAP_DATA, or are downloaded.
 """
 
