@@ -28,7 +28,7 @@ from driftmap.quality import landmark_stress, stress
 
 X = np.cumsum(np.random.default_rng(3).standard_normal((150, 4)), axis=0)
 NAMES = ["a", "b", "c", "d"]
-DATES = [str(np.datetime64("2020-01-01") + i) for i in range(len(X))]
+DATES = [str(np.datetime64("2020-01-01") + np.timedelta64(i, "D")) for i in range(len(X))]
 M = "12"  # landmarks in most runs: few, so that they change often
 
 

@@ -354,7 +354,7 @@ def test_durations_count_time_and_dates_count_seconds():
     for moments in same:
         assert comparable(OnlineLandmarks(5, window=10).fit(X, times=moments)) == comparable(by_time)
     with pytest.raises(ValueError, match=r"times\[3\] is nan: times must be finite"):
-        OnlineLandmarks(5, window=10).fit(X, times=[*dates[:3], np.datetime64("NaT"), *dates[4:]])
+        OnlineLandmarks(5, window=10).fit(X, times=[*dates[:3], np.datetime64("NaT", "s"), *dates[4:]])
     after_a_pause = by_time.partial_fit(X[:1], times=[1000.0])
     assert after_a_pause.landmark_indices_.tolist() == [100]
     assert after_a_pause.landmark_mass_.tolist() == [1]

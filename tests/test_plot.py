@@ -87,7 +87,7 @@ def test_all_values_missing_or_equal_can_be_drawn():
 
 
 def test_dates_get_a_colour_bar_with_years():
-    days = np.datetime64("2013-01-01") + 60 * np.arange(60)
+    days = np.datetime64("2013-01-01") + (60 * np.arange(60)).astype("timedelta64[D]")
     figures = [
         map_figure(POINTS[:, :2], color=days),
         map_figure(

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 LARGE = 2**20
 """Bytes from which on memory comes from the system."""
-PRIVATE: dict[str, int] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+PRIVATE: dict[str, Any] = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 """A forked process gets a copy; elsewhere than on Unix there are none."""
 
 

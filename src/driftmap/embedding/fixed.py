@@ -211,7 +211,7 @@ def arrange(targets: Array, weights: Array, start: Array, tolerance: float, max_
     while k and sweep < max_iter and moved > tolerance * tolerance:
         before = coordinates.copy()
         doors.settle_rows(squared, rows, nowhere_outside, room, coordinates, 0.0, 1, True)
-        moved = weights @ ((coordinates - before) ** 2).sum(axis=1)
+        moved = float(weights @ ((coordinates - before) ** 2).sum(axis=1))
         sweep += 1
     return coordinates, sweep
 

@@ -54,12 +54,12 @@ def classical_mds(distances: Array, n_components: int, masses: Array | None = No
     if masses is None:
         roots = np.ones(m)
         mean_squared = squared.mean(axis=1)
-        mean = mean_squared.mean()
+        mean = float(mean_squared.mean())
     else:
         shares = masses / masses.sum()
         roots = np.sqrt(m * shares)  # 1 for equal masses, so that eigenvalues mean the same with and without
         mean_squared = squared @ shares
-        mean = mean_squared @ shares
+        mean = float(mean_squared @ shares)
     gram = -0.5 * (squared - mean_squared[:, None] - mean_squared[None, :] + mean)
     gram = roots[:, None] * ((gram + gram.T) / 2) * roots
     eigenvalues, eigenvectors = np.linalg.eigh(gram)
