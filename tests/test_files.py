@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -394,6 +395,15 @@ def test_work_in_parallel_keeps_the_order_and_tells_the_first_error():
     assert [next(results)[0] for _ in range(20)] == list(range(20))
     with pytest.raises(ZeroDivisionError):
         next(results)
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity"), reason="this system does not tell which processors may be used"
+)
+def test_only_processors_that_may_be_used_count(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
+    seen = {ident for _, ident in threads.in_parallel(lambda i: (time.sleep(0.01), threading.get_ident())[1], range(9))}
+    assert len(seen) == 1
 
 
 def test_the_frame_is_made_before_threads_map(folder, monkeypatch):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 from contextlib import AbstractContextManager
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+
+def n_cores() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -25,6 +29,8 @@ def one_thread() -> AbstractContextManager[Any]:
 
 
 @functools.cache
-def _controller() -> ThreadpoolController:
+def _controller() -> Any:
     """What tells libraries how many threads to use; to find these takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
@@ -16,6 +15,7 @@ from driftmap._kernels import doors
 from driftmap.cli.errors import UserError, one_line
 from driftmap.cli.sources import Source
 from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, select
+from driftmap.parallel import n_cores
 
 GROUP = 2**16
 """Rows that are written as one group."""
@@ -77,7 +77,7 @@ class ParquetTable:
             AT_ONCE * rows,
             row_groups=range(group, len(sizes)),
             columns=asked,
-            use_threads=(os.cpu_count() or 1) > CORES,
+            use_threads=n_cores() > CORES,
         )
         while True:
             try:

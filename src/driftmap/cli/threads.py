@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
+
+from driftmap.parallel import n_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -18,7 +19,7 @@ MOST = 4
 def in_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[tuple[Item, Result]]:
     """Each item with what the work makes of it, in order; some are worked on at once."""
     waiting: deque[tuple[Item, Future[Result]]] = deque()
-    threads = min(MOST, os.cpu_count() or 1)
+    threads = min(MOST, n_cores())
     with ThreadPoolExecutor(threads) as pool:
         try:
             for item in items:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import os
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from driftmap._kernels import doors
+from driftmap.parallel import n_cores
 
 LONGEST = 60.0
 """Seconds after which nobody waits for the other process any more."""
@@ -64,8 +64,7 @@ def is_busy() -> bool:
 def _possible() -> bool:
     """Whether there is a second core, and this is Python and not a program with Python in it."""
     name = Path(sys.executable or "").name.lower()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores > 1 and name.startswith("python") and not getattr(sys, "frozen", False)
+    return n_cores() > 1 and name.startswith("python") and not getattr(sys, "frozen", False)
 
 
 def _python(*arguments: str) -> subprocess.Popen[bytes] | None:

@@ -22,17 +22,17 @@ from driftmap.paper.stresses import Progress, nested_stress, no_progress
 
 Array = NDArray[np.float64]
 
+ANCHORS = 128
 METHODS = {
     "published": "the paper's online embedding",
     "all": "classical MDS on all points",
     "lmds": "LMDS, tight rule",
     "weighted": "weighted LMDS",
     "stress": "stress, landmarks only",
-    "anchors": "stress, 128 anchors",
+    "anchors": f"stress, {ANCHORS} anchors",
     "floor": "batch stress on all points (floor)",
 }
 """How maps are made, from the paper's to the best there is."""
-ANCHORS = 128
 SEEDS = 20
 FLOOR_POINTS, QUICK_POINTS = 2600, 600
 """Batch stress needs all distances at once; longer streams are represented by so many points, evenly spread."""

@@ -8,7 +8,6 @@ computed once, used for every map while it is in the processor's cache, and neve
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from driftmap.parallel import one_thread
+from driftmap.parallel import n_cores, one_thread
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -43,7 +42,7 @@ def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_
     columns = np.ascontiguousarray(np.stack(maps).transpose(0, 2, 1), dtype=np.float64)
     corners = [(a, b) for a in range(0, len(points), TILE) for b in range(a, len(points), TILE)]
     # Tiles release the interpreter's lock nearly all the time; BLAS threads would only get in their way.
-    with one_thread(), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with one_thread(), ThreadPoolExecutor(n_cores()) as pool:
         tiles = []
         for tile in pool.map(lambda corner: _tile(points, columns, *corner), corners):
             tiles.append(tile)
