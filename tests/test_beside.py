@@ -40,24 +40,33 @@ def processes(monkeypatch):
     return started
 
 
-def test_the_other_process_ends_with_this_one(processes, monkeypatch):
+@pytest.fixture
+def busy(processes, monkeypatch):
+    """The processes that are started; they are at work for a minute."""
     monkeypatch.setattr(beside, "_possible", lambda: True)
+    start = subprocess.Popen
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    monkeypatch.setattr(beside.subprocess, "Popen", lambda *args, **how: start(command, **how))
+    return processes
+
+
+def test_the_other_process_ends_with_this_one(busy):
     with pytest.raises(KeyboardInterrupt), beside.compiled_beside("float64", 100, 3):
         assert not gc.isenabled()
         raise KeyboardInterrupt
     assert gc.isenabled()
-    assert processes[0].wait(10) != 0
+    assert busy[0].wait(10) == -signal.SIGKILL
 
 
-def test_what_has_to_be_there_is_waited_for(processes, monkeypatch):
-    monkeypatch.setattr(beside, "_possible", lambda: True)
+def test_what_has_to_be_there_is_waited_for(busy, monkeypatch):
     found = iter([False, False, True])
     monkeypatch.setattr(beside.doors, "is_kept_by_now", lambda kernel: kernel is beside.doors.advance or next(found))
     with beside.compiled_beside("float64", 100, 3):
         pass
     assert next(found, None) is None
     assert beside.is_busy()  # with what nobody waits for
-    assert processes[0].wait(60) == 0
+    busy[0].kill()
+    busy[0].wait()
     assert not beside.is_busy()
 
 
@@ -69,12 +78,11 @@ def test_a_process_that_ends_early_is_not_waited_for(processes, monkeypatch):
     assert processes[0].returncode == 1
 
 
-def test_where_nothing_can_be_kept_nobody_waits(processes, monkeypatch):
-    monkeypatch.setattr(beside, "_possible", lambda: True)
+def test_where_nothing_can_be_kept_nobody_waits(busy, monkeypatch):
     monkeypatch.setattr(beside.doors, "is_kept_by_now", lambda kernel: False)
     with beside.compiled_beside("float64", 100, 3):
         pass
-    assert processes[0].returncode == -signal.SIGKILL
+    assert busy[0].returncode == -signal.SIGKILL
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of the end of another")
