@@ -1,0 +1,132 @@
+// The state of a stream: the landmarks, the Voronoi cell of each, and what the stored points represent.
+//
+// It is a plain value: a copy of it undoes a batch. The points themselves are in the space.
+#pragma once
+
+#include <deque>
+
+#include "space.h"
+
+namespace driftmap {
+
+// The sum of two distances, rounded up so far that it bounds a third side of their triangle to the last bit.
+inline double sum_above(double x, double y) { return y == 0.0 ? x : (x + y) * (1 + 1e-12); }
+
+// How a stored point lies to the landmarks. The second-nearest landmark is looked up only when it is needed: once the
+// landmark named by `second` has left, `second_distance` is a lower bound.
+struct Record {
+    double distance;         // to the landmark of its cell
+    double second_distance;  // to the second-nearest landmark, or a lower bound
+    std::uint32_t second;    // id of that landmark; 0: unknown
+    std::int32_t row;
+};
+
+// The stored points nearest to one landmark.
+struct Cell {
+    double reach = 0.0;           // the largest distance
+    double cost = 0.0;            // the largest second distance: the radius that losing the landmark would need
+    std::uint64_t exact_at = 0;   // the number of departures up to which the cost is exact, not a lower bound
+    std::vector<Record> records;  // in no particular order
+
+    void add(const Record& record) {
+        records.push_back(record);
+        measure(record);
+    }
+    void measure(const Record& record) {
+        if (record.distance > reach) reach = record.distance;
+        if (record.second_distance > cost) cost = record.second_distance;
+    }
+    void measure_all() {
+        reach = cost = 0.0;
+        for (const Record& record : records) measure(record);
+    }
+};
+
+// What a stored point stands for, where memory is bounded or points expire.
+struct Representative {
+    std::int64_t arrival;
+    double weight;      // number of points; with a half-life, as of `time`; 0: forgotten
+    double spread;      // all of them lie within this distance
+    double time;        // when it arrived; with a half-life, when its weight was last changed
+    std::int32_t slot;  // whose cell its record is in
+};
+
+struct Event {
+    std::int64_t arrival, came, left;  // -1: none
+    double radius_before, radius_after;
+};
+
+struct Parameters {
+    int n_landmarks = 1;
+    bool paper = false;            // Algorithm 2 as printed instead of the tight rule
+    double least_radius = 0.0;     // the initial radius, reduced
+    double slack = 0.0;
+    std::int64_t memory = -1;      // the most points stored; negative: all
+    double window = kInfinity;     // how long points are remembered
+    double half_life = kInfinity;  // the time in which weights halve
+
+    bool bounded() const { return memory >= 0; }
+    bool expires() const { return window < kInfinity || half_life < kInfinity; }
+    bool weighted() const { return bounded() || expires(); }
+};
+
+struct State {
+    explicit State(const Parameters& parameters_)
+        : parameters(parameters_), radius(parameters_.least_radius), base(radius), cells(parameters_.n_landmarks + 1) {
+        landmarks.row.assign(cells.size(), -1);
+        landmarks.id.assign(cells.size(), 0);
+        for (std::size_t slot = 0; slot < cells.size(); ++slot) landmarks.id[slot] = std::uint32_t(slot);
+    }
+
+    Parameters parameters;
+    std::int64_t seen = 0;
+    std::int32_t n = 0;     // stored points, forgotten ones among them
+    std::int32_t live = 0;  // stored points that are not forgotten
+    double radius;          // reduced
+    double base;            // the covering radius after the last replacement, reduced
+    Landmarks landmarks;
+    std::vector<Cell> cells;                      // by slot; one more than landmarks, while none has left yet
+    std::vector<Representative> representatives;  // by row; empty where every point is stored and stands for itself
+    double resolution = -1.0;                     // points within this distance may merge; negative: none has yet
+    std::int32_t oldest = 0;                      // all rows before this one are forgotten
+    double now = -kInfinity;                      // when the last point arrived
+    int held = 0;                                 // uncovered arrivals since the last signal of the gate
+    std::uint64_t departures = 0;                 // of landmarks
+    std::uint64_t version = 0;                    // of landmarks and row numbers
+    std::int64_t n_replacements = 0;
+    std::deque<Event> events;
+
+    std::int32_t n_slots() const { return std::int32_t(cells.size()); }
+    std::int32_t n_landmarks() const { return std::int32_t(landmarks.order.size()); }
+    std::int32_t slot_of(std::uint32_t id) const { return std::int32_t(id % cells.size()); }
+    bool is_landmark(std::uint32_t id) const {
+        const std::int32_t slot = slot_of(id);
+        return landmarks.id[slot] == id && landmarks.row[slot] >= 0;
+    }
+    std::int64_t arrival(std::int32_t row) const { return representatives.empty() ? row : representatives[row].arrival; }
+    double spread(std::int32_t row) const { return representatives.empty() ? 0.0 : representatives[row].spread; }
+    double limit() const {  // up to here an arrival is covered
+        const double factor = 1.0 + parameters.slack;
+        return parameters.slack > 0.0 && !parameters.paper ? base * (squared ? factor * factor : factor) : radius;
+    }
+    bool squared = false;  // whether reduced distances are squares
+
+    void add(std::int32_t slot, const Record& record) {
+        cells[slot].add(record);
+        if (!representatives.empty()) representatives[record.row].slot = slot;
+    }
+    double covering_radius() const {
+        double reach = 0.0;
+        for (const Cell& cell : cells)
+            if (cell.reach > reach) reach = cell.reach;
+        return reach;
+    }
+    void note(std::int64_t arrival, std::int32_t came, std::int32_t left, double before) {
+        const std::int64_t in = came < 0 ? -1 : this->arrival(came), out = left < 0 ? -1 : this->arrival(left);
+        if (in >= 0 && out >= 0 && in != out) ++n_replacements;
+        events.push_back({arrival, in, out, before, radius});
+        if (events.size() > 10000) events.pop_front();
+    }
+};
+
+}  // namespace driftmap
