@@ -71,16 +71,15 @@ void enter(State& state, Space& space, std::int32_t row) {
     space.between(rows.data(), int(rows.size()), row, to_landmarks.data());
     for (std::size_t j = 0; j < others.size(); ++j) from_newcomer[others[j]] = to_landmarks[j];
 
-    if (landmarks.id[newcomer] > ~std::uint32_t(0) - std::uint32_t(state.cells.size())) {  // ids are used up: begin again
+    if (landmarks.id[newcomer] > ~std::uint32_t(0) - state.id_step) {  // ids are used up: begin again
         for (Cell& cell : state.cells) {
             cell.exact_at = 0;
             for (Record& record : cell.records) record.second = 0;
         }
-        for (std::size_t slot = 0; slot < state.cells.size(); ++slot)
-            landmarks.id[slot] = std::uint32_t(slot + state.cells.size());
+        for (std::size_t slot = 0; slot < state.cells.size(); ++slot) landmarks.id[slot] = std::uint32_t(slot) + state.id_step;
         ++state.departures;
     }
-    landmarks.id[newcomer] += std::uint32_t(state.cells.size());
+    landmarks.id[newcomer] += state.id_step;
     landmarks.row[newcomer] = row;
     const auto after = std::find_if(landmarks.order.begin(), landmarks.order.end(),
                                     [&](std::int32_t slot) { return landmarks.row[slot] > row; });

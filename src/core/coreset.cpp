@@ -9,15 +9,20 @@ constexpr double kFinest = 0.25;         // the least resolution, relative to th
 constexpr double kSearch = 1.0 / 3.0;    // up to this resolution, relative to the radius, arrivals search their cell
 constexpr int kSample = 256;             // stored points by which a resolution is chosen
 constexpr int kCandidates = 8;           // distances measured at a time
+constexpr int kMostCandidates = 256;     // distances measured before an arrival joins its landmark instead
 constexpr double kRounding = 1 + 1e-9;   // of tests by the triangle inequality
 
 
-// A reduced distance no larger than that of a distance, rounding included.
-double at_least(const Space& space, double distance) {
-    if (!(distance < kInfinity)) return 0.0;
-    const double low = distance > 0 ? space.reduced(distance) * (1 - 1e-8) : 0.0;
-    return low > 1e-270 ? low : 0.0;
-}
+// Reduced distances between which a distance lies, rounding included.
+struct Range {
+    Range(const State& state, double least, double most) {
+        if (state.squared) least = least > 0 ? least * least : 0.0, most *= most;
+        low = least > 1e-270 && least < kInfinity ? least * (1 - 1e-8) : 0.0;
+        high = std::max(most * (1 + 1e-8), 1e-270);
+    }
+    bool holds(double reduced) const { return reduced >= low && reduced <= high; }
+    double low, high;
+};
 
 void gain(const State& state, Representative& one, const Arrival& arrival, double distance) {
     if (state.parameters.half_life < kInfinity) {
@@ -26,6 +31,43 @@ void gain(const State& state, Representative& one, const Arrival& arrival, doubl
     }
     one.weight += arrival.weight;
     one.spread = std::max(one.spread, sum_above(distance, arrival.spread));
+}
+
+// Let an arrival join a representative of its cell within a distance, of the same eighth. Returns -1 if it did, else how
+// many were measured.
+int join_nearby(State& state, Space& space, const Arrival& arrival, const Nearest& near, double within, double group) {
+    within -= arrival.spread;
+    if (within < 0) return 0;
+    // By the triangle inequality, the distances of such a representative to both landmarks differ from those of the
+    // arrival by no more than that.
+    const double apart = within * kRounding, distance = space.expanded(near.distance);
+    const double second = space.expanded(near.second_distance);
+    const Range ring(state, distance - apart, distance + apart), second_ring(state, second - apart, second + apart);
+    std::vector<Record>& records = state.cells[state.slot_of(near.landmark)].records;
+    std::size_t places[kCandidates];
+    std::int32_t rows[kCandidates];
+    int count = 0, measured = 0;
+    for (std::size_t i = 0; i <= records.size() && measured < kMostCandidates; ++i) {
+        if (i < records.size()) {
+            const Record& record = records[i];
+            if (ring.holds(record.distance) && record.second_distance <= second_ring.high &&
+                (record.second_distance >= second_ring.low || !state.is_landmark(record.second)) &&
+                eighth(state, state.representatives[record.row].time) == group)
+                places[count] = i, rows[count++] = record.row;
+        }
+        if (count == kCandidates || (i == records.size() && count > 0)) {
+            double t;
+            const int hit = space.first_within(arrival.i, rows, count, within, &t);
+            if (hit >= 0) {
+                gain(state, state.representatives[rows[hit]], arrival, t);
+                std::swap(records[places[hit]], records.front());  // the next arrivals are likely near, too
+                return -1;
+            }
+            measured += count;
+            count = 0;
+        }
+    }
+    return measured;
 }
 
 // A stored point on its way into another one.
@@ -134,69 +176,46 @@ double present_weight(const State& state, const Representative& one) {
     return one.weight * std::exp2((one.time - state.now) / state.parameters.half_life);
 }
 
+bool is_too_fine(const State& state, const Space& space) {
+    return state.resolution >= 0 && state.resolution < 0.5 * kFinest * space.expanded(state.radius);
+}
+
 bool join(State& state, Space& space, const Arrival& arrival, const Nearest& near) {
     if (state.resolution < 0) return false;
+    const double radius = space.expanded(state.radius), group = eighth(state, arrival.time);
+    if (state.resolution <= kSearch * radius || state.parameters.window < kInfinity) {
+        const int searched = join_nearby(state, space, arrival, near, std::min(state.resolution, radius), group);
+        if (searched < 0) return true;
+        if (searched < kMostCandidates) return false;
+    }
     const std::int32_t slot = state.slot_of(near.landmark);
-    const Cell& cell = state.cells[slot];
-    const double distance = space.expanded(near.distance), radius = space.expanded(state.radius);
-    const double group = eighth(state, arrival.time);
-    if (state.resolution > kSearch * radius && near.distance <= state.limit()) {
-        Representative& one = state.representatives[state.landmarks.row[slot]];
-        if (near.distance <= cell.reach && near.second_distance <= cell.cost && one.weight > 0 &&
-            sum_above(distance, arrival.spread) <= radius && eighth(state, one.time) == group) {
-            gain(state, one, arrival, distance);
-            return true;
-        }
-        if (!(state.parameters.window < kInfinity)) return false;
-    }
-    // By the triangle inequality, the distances of a representative to both landmarks differ from these by no more than
-    // the resolution.
-    const double within = std::min(state.resolution, radius) - arrival.spread;
-    if (within < 0) return false;
-    const double second = space.expanded(near.second_distance), apart = within * kRounding;
-    const double low = at_least(space, distance - apart), low_second = at_least(space, second - apart);
-    const double high = space.scaled(space.reduced(distance + apart), 1.0);
-    const double high_second = second < kInfinity ? space.scaled(space.reduced(second + apart), 1.0) : kInfinity;
-    std::int32_t rows[kCandidates], best = -1;
-    double distances[kCandidates], least = space.reduced(within);
-    int count = 0;
-    for (std::size_t i = 0; i <= cell.records.size(); ++i) {
-        if (i < cell.records.size()) {
-            const Record& record = cell.records[i];
-            if (record.distance >= low && record.distance <= high && record.second_distance <= high_second &&
-                (record.second_distance >= low_second || !state.is_landmark(record.second)) &&
-                eighth(state, state.representatives[record.row].time) == group)
-                rows[count++] = record.row;
-        }
-        if (count == kCandidates || (i == cell.records.size() && count > 0)) {
-            space.to_stored(arrival.i, rows, count, distances);
-            for (int k = 0; k < count; ++k)
-                if (distances[k] < least || (distances[k] == least && (best < 0 || rows[k] < best)))
-                    best = rows[k], least = distances[k];
-            count = 0;
-        }
-    }
-    if (best < 0) return false;
-    gain(state, state.representatives[best], arrival, space.expanded(least));
+    const double distance = space.expanded(near.distance);
+    Representative& one = state.representatives[state.landmarks.row[slot]];
+    if (near.distance > state.cells[slot].reach || near.second_distance > state.cells[slot].cost || one.weight == 0.0 ||
+        sum_above(distance, arrival.spread) > radius || eighth(state, one.time) != group)
+        return false;
+    gain(state, one, arrival, distance);
     return true;
 }
 
-void thin(State& state, Space& space) {
-    const std::int64_t enough = state.parameters.memory - state.parameters.memory / 8;
+void coarsen(State& state, Space& space, double resolution) {
     if (state.parameters.half_life < kInfinity)  // weights are added as of the same time
         for (Representative& one : state.representatives)
             if (one.weight > 0) one.weight = std::max(present_weight(state, one), 0x1p-1022), one.time = state.now;
-    while (state.live > enough) {
+    state.resolution = std::max({resolution, state.resolution, kFinest * space.expanded(state.radius)});
+    std::vector<char> gone(state.n, 0);
+    for (const std::vector<Entry>& entries : sorted_cells(state, space)) merge(state, space, entries, gone);
+    for (std::int32_t row = 0; row < state.n; ++row)
+        if (state.representatives[row].weight == 0.0) gone[row] = 1;
+    for (const std::int32_t slot : state.landmarks.order) gone[state.landmarks.row[slot]] = 0;
+    retain(state, space, gone);
+}
+
+void thin(State& state, Space& space) {
+    while (state.live > state.parameters.memory - state.parameters.memory / 8) {
         const std::int32_t before = state.live;
-        const std::vector<std::vector<Entry>> cells = sorted_cells(state, space);
-        state.resolution = std::max({state.resolution, median_cost(state, space, cells), kFinest * space.expanded(state.radius)});
-        std::vector<char> gone(state.n, 0);
-        for (const std::vector<Entry>& entries : cells) merge(state, space, entries, gone);
-        for (std::int32_t row = 0; row < state.n; ++row)
-            if (state.representatives[row].weight == 0.0) gone[row] = 1;
-        for (const std::int32_t slot : state.landmarks.order) gone[state.landmarks.row[slot]] = 0;
-        retain(state, space, gone);
-        if (state.live == before) state.resolution = std::max(2 * state.resolution, 1e-300);  // distances so small that they have lost their digits
+        coarsen(state, space, median_cost(state, space, sorted_cells(state, space)));
+        if (state.live == before) state.resolution = std::max(2 * state.resolution, 1e-300);  // no merge was cheap enough
     }
 }
 

@@ -20,8 +20,14 @@ struct Arrival {
 // Let an arrival join a stored point, if one represents it; `near` are its nearest landmarks.
 bool join(State& state, Space& space, const Arrival& arrival, const Nearest& near);
 
-// Merge stored points until an eighth of the memory is free.
+// Raise the resolution and merge stored points until an eighth of the memory is free.
 void thin(State& state, Space& space);
+
+// Raise the resolution to at least this and merge the stored points within it.
+void coarsen(State& state, Space& space, double resolution);
+
+// Whether the radius has grown so far since points last merged that a coarser resolution serves as well.
+bool is_too_fine(const State& state, const Space& space);
 
 // The eighth of the window that a time belongs to: only points of the same one merge.
 double eighth(const State& state, double time);

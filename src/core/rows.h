@@ -109,6 +109,14 @@ class NativeSpace : public RowSpace {
     void to_stored(int i, const std::int32_t* rows, int n, double* out) override {
         for (int j = 0; j < n; ++j) out[j] = measured(rows_[i], points[rows[j]]);
     }
+    int first_within(int i, const std::int32_t* rows, int n, double within, double* distance) override {
+        const double about = scaled(squared ? within * within : within, 1.0);
+        for (int j = 0; j < n; ++j) {
+            const double t = measured(rows_[i], points[rows[j]]);
+            if (t <= about && (*distance = expanded(t)) <= within) return j;
+        }
+        return -1;
+    }
     void between(const std::int32_t* rows, int n, std::int32_t point, double* out) override {
         for (int j = 0; j < n; ++j) out[j] = rows[j] == point ? 0.0 : measured(points[point], points[rows[j]]);
     }

@@ -12,7 +12,9 @@ namespace driftmap {
 class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
    public:
     EuclideanSpace(int width_, int slots)
-        : NativeSpace(width_, SquaredEuclidean{}), exact_(std::size_t(slots) * width_), coarse_(std::size_t(slots) * width_), norms_(slots), centre_(width_) {}
+        : NativeSpace(width_, SquaredEuclidean{}), exact_(std::size_t(slots) * width_), coarse_(std::size_t(slots) * width_), norms_(slots), centre_(width_) {
+        squared = true;
+    }
 
     // The largest square whose root is at most the distance.
     double reduced(double distance) const override {

@@ -47,6 +47,7 @@ class Space {
    public:
     virtual ~Space() = default;
 
+    bool squared = false;   // whether reduced distances are squares
     bool triangle = true;   // whether the triangle inequality is known to hold
     bool fallible = false;  // whether measuring can fail, so that a batch may have to be undone
 
@@ -59,6 +60,8 @@ class Space {
     virtual void open(std::int64_t first, int count) = 0;
     // Distances of row i of the block to stored points.
     virtual void to_stored(int i, const std::int32_t* rows, int n, double* out) = 0;
+    // The first of some stored points within a true distance of row i of the block, and how far it is; -1: there is none.
+    virtual int first_within(int i, const std::int32_t* rows, int n, double within, double* distance) = 0;
     // Distances of stored points to one of them; that to itself is 0.
     virtual void between(const std::int32_t* rows, int n, std::int32_t point, double* out) = 0;
     // The two nearest landmarks of rows of the block.

@@ -3,7 +3,9 @@
 // It is a plain value: a copy of it undoes a batch. The points themselves are in the space.
 #pragma once
 
+#include <bit>
 #include <deque>
+#include <numeric>
 
 #include "space.h"
 
@@ -26,7 +28,7 @@ struct Cell {
     double reach = 0.0;           // the largest distance
     double cost = 0.0;            // the largest second distance: the radius that losing the landmark would need
     std::uint64_t exact_at = 0;   // the number of departures up to which the cost is exact, not a lower bound
-    std::vector<Record> records;  // in no particular order
+    std::vector<Record> records;  // those that arrivals joined last come first
 
     void add(const Record& record) {
         records.push_back(record);
@@ -74,8 +76,9 @@ struct State {
     explicit State(const Parameters& parameters_)
         : parameters(parameters_), radius(parameters_.least_radius), base(radius), cells(parameters_.n_landmarks + 1) {
         landmarks.row.assign(cells.size(), -1);
-        landmarks.id.assign(cells.size(), 0);
-        for (std::size_t slot = 0; slot < cells.size(); ++slot) landmarks.id[slot] = std::uint32_t(slot);
+        landmarks.id.resize(cells.size());
+        std::iota(landmarks.id.begin(), landmarks.id.end(), 0u);
+        id_step = std::bit_ceil(std::uint32_t(cells.size()));
     }
 
     Parameters parameters;
@@ -98,7 +101,7 @@ struct State {
 
     std::int32_t n_slots() const { return std::int32_t(cells.size()); }
     std::int32_t n_landmarks() const { return std::int32_t(landmarks.order.size()); }
-    std::int32_t slot_of(std::uint32_t id) const { return std::int32_t(id % cells.size()); }
+    std::int32_t slot_of(std::uint32_t id) const { return std::int32_t(id & (id_step - 1)); }
     bool is_landmark(std::uint32_t id) const {
         const std::int32_t slot = slot_of(id);
         return landmarks.id[slot] == id && landmarks.row[slot] >= 0;
@@ -109,7 +112,8 @@ struct State {
         const double factor = 1.0 + parameters.slack;
         return parameters.slack > 0.0 && !parameters.paper ? base * (squared ? factor * factor : factor) : radius;
     }
-    bool squared = false;  // whether reduced distances are squares
+    bool squared = false;   // whether reduced distances are squares
+    std::uint32_t id_step;  // ids of a slot differ by multiples of this power of two
 
     void add(std::int32_t slot, const Record& record) {
         cells[slot].add(record);

@@ -13,7 +13,7 @@ constexpr double kLargestRatio = 10;  // shown to the gate: before the first rep
 }  // namespace
 
 Stream::Stream(std::unique_ptr<Space> space_, const Parameters& parameters) : state(parameters), space(std::move(space_)) {
-    state.squared = space->reduced(2.0) > 3.0;
+    state.squared = space->squared;
 }
 
 void Stream::learn(std::int64_t rows, const Attributes& attributes, const Gate& gate, const Prior& prior, const Interrupt& interrupt) {
@@ -134,6 +134,10 @@ void Stream::arrive(const Arrival& arrival, const Gate& gate) {
         if (newcomer >= 0) exchange(state, *space, newcomer);
     }
     if (newcomer >= 0) patch(arrival.i + 1, newcomer);
+    if (state.parameters.bounded() && is_too_fine(state, *space)) {
+        save();
+        coarsen(state, *space, 0.0);
+    }
 }
 
 void Stream::assign_cells() {

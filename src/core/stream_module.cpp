@@ -53,6 +53,13 @@ class PythonSpace : public Space {
     void to_stored(int i, const std::int32_t* rows, int n, double* out) override {
         ask("cross", {first_ + i}, {rows, rows + n}, out);
     }
+    int first_within(int i, const std::int32_t* rows, int n, double within, double* distance) override {
+        std::vector<double> distances(n);
+        to_stored(i, rows, n, distances.data());
+        for (int j = 0; j < n; ++j)
+            if ((*distance = distances[j]) <= within) return j;
+        return -1;
+    }
     void between(const std::int32_t* rows, int n, std::int32_t point, double* out) override {
         ask("pairs", {rows, rows + n}, {point}, out);
     }
@@ -383,7 +390,7 @@ void PyStream::restore(const nb::dict& from) {
     for (std::size_t j = 0; j < marks.shape(0); ++j) {
         require(marks.data()[j] >= 0 && marks.data()[j] < s.n && (j == 0 || marks.data()[j] > marks.data()[j - 1]), "its landmarks are not among its points");
         s.landmarks.row[j] = std::int32_t(marks.data()[j]);
-        s.landmarks.id[j] += std::uint32_t(s.cells.size());
+        s.landmarks.id[j] += s.id_step;
         s.landmarks.order.push_back(std::int32_t(j));
         fitted().space->on_landmark(int(j), s.landmarks.row[j]);
     }
