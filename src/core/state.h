@@ -83,6 +83,7 @@ struct State {
 
     Parameters parameters;
     std::int64_t seen = 0;
+    double total = 0.0;     // weight of all arrivals
     std::int32_t n = 0;     // stored points, forgotten ones among them
     std::int32_t live = 0;  // stored points that are not forgotten
     double radius;          // reduced

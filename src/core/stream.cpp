@@ -125,6 +125,7 @@ void Stream::arrive(const Arrival& arrival, const Gate& gate) {
     }
     const std::int32_t row = joined ? -1 : store(arrival, near);
     ++state.seen;
+    state.total += arrival.weight;
     std::int32_t newcomer = -1;
     if (!covered && !gated) {
         newcomer = admit(state, *space, row);
@@ -140,10 +141,7 @@ void Stream::arrive(const Arrival& arrival, const Gate& gate) {
     }
 }
 
-void Stream::assign_cells() {
-    std::vector<std::int32_t> rows;
-    for (std::int32_t row = 0; row < state.n; ++row)
-        if (state.representatives.empty() || state.representatives[row].weight > 0) rows.push_back(row);
+void Stream::assign_cells(const std::vector<std::int32_t>& rows) {
     std::vector<Nearest> found(rows.size());
     space->nearest_of_stored(rows.data(), int(rows.size()), state.landmarks, found.data());
     for (std::size_t i = 0; i < rows.size(); ++i)

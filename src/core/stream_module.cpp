@@ -317,15 +317,28 @@ nb::dict PyStream::dump() {
     }
     out["event_numbers"] = to_numpy(std::move(numbers), {s.events.size(), 3});
     out["event_radii"] = to_numpy(std::move(radii), {s.events.size(), 2});
+    std::vector<std::int64_t> order, cells, seconds;
+    std::vector<double> distances, second_distances;
+    for (std::size_t j = 0; j < s.landmarks.order.size(); ++j)
+        for (const Record& record : s.cells[s.landmarks.order[j]].records) {
+            const auto second = std::find(s.landmarks.order.begin(), s.landmarks.order.end(), s.slot_of(record.second));
+            order.push_back(record.row), cells.push_back(std::int64_t(j));
+            distances.push_back(record.distance), second_distances.push_back(record.second_distance);
+            seconds.push_back(s.is_landmark(record.second) ? second - s.landmarks.order.begin() : -1);
+        }
+    out["order"] = to_numpy(std::move(order));
+    if (metric_.empty()) {  // distances that are dear
+        out["cells"] = to_numpy(std::move(cells)), out["seconds"] = to_numpy(std::move(seconds));
+        out["distances"] = to_numpy(std::move(distances)), out["second_distances"] = to_numpy(std::move(second_distances));
+    }
     if (!s.representatives.empty()) {
+        out["total"] = s.total;
         out["arrivals"] = arrivals();
         out["spreads"] = spreads();
         out["weights"] = per_row<double>([](const State& t, std::int32_t row) { return t.representatives[row].weight; });
         out["times"] = per_row<double>([](const State& t, std::int32_t row) { return t.representatives[row].time; });
     }
     if (!metric_.empty()) {
-        std::vector<std::int64_t> all(s.n);
-        for (std::int32_t row = 0; row < s.n; ++row) all[row] = row;
         std::vector<double> values;
         for (std::int32_t row = 0; row < s.n; ++row) values.insert(values.end(), rows().points[row], rows().points[row] + rows().width);
         out["points"] = to_numpy(std::move(values), {std::size_t(s.n), std::size_t(rows().width)});
@@ -383,6 +396,10 @@ void PyStream::restore(const nb::dict& from) {
             s.representatives.push_back(one);
         }
         require(!parameters_.bounded() || s.live <= parameters_.memory, "it holds more points than its memory");
+        double sum = 0.0;
+        for (const Representative& one : s.representatives) sum += one.weight;
+        s.total = nb::cast<double>(from["total"]);
+        require(parameters_.expires() ? sum <= s.total : sum == s.total, "its weights do not add up");
     } else {
         require(s.seen == std::int64_t(n), "it does not hold all points");
     }
@@ -396,7 +413,33 @@ void PyStream::restore(const nb::dict& from) {
     }
     for (std::size_t row = 0; row < s.representatives.size(); ++row)
         require(s.representatives[row].weight > 0 || std::find(s.landmarks.row.begin(), s.landmarks.row.end(), std::int32_t(row)) != s.landmarks.row.end(), "it holds forgotten points");
-    fitted().assign_cells();
+    const auto order = nb::cast<Rows>(from["order"]);
+    require(order.shape(0) == std::size_t(s.live), "its arrays have different lengths");
+    std::vector<char> found(n, 0);
+    std::vector<std::int32_t> ordered;
+    for (std::size_t i = 0; i < order.shape(0); ++i) {
+        const std::int64_t row = order.data()[i];
+        require(row >= 0 && row < s.n && !found[row] && (s.representatives.empty() || s.representatives[row].weight > 0), "its order is none");
+        found[row] = 1;
+        ordered.push_back(std::int32_t(row));
+    }
+    if (metric_.empty()) {
+        const auto cells = nb::cast<Rows>(from["cells"]), seconds = nb::cast<Rows>(from["seconds"]);
+        const auto nearest = column("distances", ordered.size()), second = column("second_distances", ordered.size());
+        require(cells.shape(0) == ordered.size() && seconds.shape(0) == ordered.size(), "its arrays have different lengths");
+        const std::int64_t m = s.n_landmarks();
+        for (std::size_t i = 0; i < ordered.size(); ++i) {
+            const std::int64_t cell = cells.data()[i], other = seconds.data()[i];
+            const double t = nearest.data()[i], u = second.data()[i];
+            require(cell >= 0 && cell < m && other >= -1 && other < m && other != cell, "its cells are none");
+            require(t >= 0 && t <= u && t < kInfinity && (u < kInfinity || (m == 1 && other < 0)), "its distances are none");
+            require(m == 1 || s.landmarks.row[cell] != ordered[i] || t == 0, "its landmarks are not in their cells");
+            s.add(std::int32_t(cell), {t, u, other < 0 ? 0 : s.landmarks.id[other], ordered[i]});
+        }
+        ++s.departures;  // costs may be lower bounds
+    } else {
+        fitted().assign_cells(ordered);
+    }
     require(s.held > 0 || s.covering_radius() <= s.radius, "its radius does not cover its points");
     const auto numbers = nb::cast<nb::ndarray<const std::int64_t, nb::shape<-1, 3>, nb::c_contig>>(from["event_numbers"]);
     const auto radii = nb::cast<nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig>>(from["event_radii"]);
