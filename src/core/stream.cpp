@@ -141,13 +141,6 @@ void Stream::arrive(const Arrival& arrival, const Gate& gate) {
     }
 }
 
-void Stream::assign_cells(const std::vector<std::int32_t>& rows) {
-    std::vector<Nearest> found(rows.size());
-    space->nearest_of_stored(rows.data(), int(rows.size()), state.landmarks, found.data());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-        state.add(state.slot_of(found[i].landmark), {found[i].distance, found[i].second_distance, found[i].second, rows[i]});
-}
-
 double Stream::coverage_bound() const {
     double bound = 0.0;
     for (const Cell& cell : state.cells)

@@ -40,8 +40,6 @@ class Stream {
     double resolution() const;
     std::vector<double> masses() const;
     std::vector<double> landmark_masses() const;
-    // Fill the cells, given the rows in the order in which they are to be searched.
-    void assign_cells(const std::vector<std::int32_t>& rows);
 
     State state;
     std::unique_ptr<Space> space;

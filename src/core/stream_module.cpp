@@ -326,11 +326,9 @@ nb::dict PyStream::dump() {
             distances.push_back(record.distance), second_distances.push_back(record.second_distance);
             seconds.push_back(s.is_landmark(record.second) ? second - s.landmarks.order.begin() : -1);
         }
-    out["order"] = to_numpy(std::move(order));
-    if (metric_.empty()) {  // distances that are dear
-        out["cells"] = to_numpy(std::move(cells)), out["seconds"] = to_numpy(std::move(seconds));
-        out["distances"] = to_numpy(std::move(distances)), out["second_distances"] = to_numpy(std::move(second_distances));
-    }
+    out["order"] = to_numpy(std::move(order)), out["cells"] = to_numpy(std::move(cells));
+    out["seconds"] = to_numpy(std::move(seconds)), out["second_distances"] = to_numpy(std::move(second_distances));
+    out["distances"] = to_numpy(std::move(distances));
     if (!s.representatives.empty()) {
         out["total"] = s.total;
         out["arrivals"] = arrivals();
@@ -423,23 +421,27 @@ void PyStream::restore(const nb::dict& from) {
         found[row] = 1;
         ordered.push_back(std::int32_t(row));
     }
-    if (metric_.empty()) {
-        const auto cells = nb::cast<Rows>(from["cells"]), seconds = nb::cast<Rows>(from["seconds"]);
-        const auto nearest = column("distances", ordered.size()), second = column("second_distances", ordered.size());
-        require(cells.shape(0) == ordered.size() && seconds.shape(0) == ordered.size(), "its arrays have different lengths");
-        const std::int64_t m = s.n_landmarks();
-        for (std::size_t i = 0; i < ordered.size(); ++i) {
-            const std::int64_t cell = cells.data()[i], other = seconds.data()[i];
-            const double t = nearest.data()[i], u = second.data()[i];
-            require(cell >= 0 && cell < m && other >= -1 && other < m && other != cell, "its cells are none");
-            require(t >= 0 && t <= u && t < kInfinity && (u < kInfinity || (m == 1 && other < 0)), "its distances are none");
-            require(m == 1 || s.landmarks.row[cell] != ordered[i] || t == 0, "its landmarks are not in their cells");
-            s.add(std::int32_t(cell), {t, u, other < 0 ? 0 : s.landmarks.id[other], ordered[i]});
+    const auto cells = nb::cast<Rows>(from["cells"]), seconds = nb::cast<Rows>(from["seconds"]);
+    const auto nearest = column("distances", ordered.size()), second = column("second_distances", ordered.size());
+    require(cells.shape(0) == ordered.size() && seconds.shape(0) == ordered.size(), "its arrays have different lengths");
+    std::vector<Nearest> measured(metric_.empty() ? 0 : ordered.size());  // again, unless that is dear
+    fitted().space->nearest_of_stored(ordered.data(), int(measured.size()), s.landmarks, measured.data());
+    const std::int64_t m = s.n_landmarks();
+    for (std::size_t i = 0; i < ordered.size(); ++i) {
+        const std::int64_t cell = cells.data()[i], other = seconds.data()[i];
+        const double t = nearest.data()[i], u = second.data()[i];
+        require(cell >= 0 && cell < m && other >= -1 && other < m && other != cell, "its cells are none");
+        require(t >= 0 && t <= u && t < kInfinity && (u < kInfinity || (m == 1 && other < 0)), "its distances are none");
+        require(s.landmarks.row[cell] != ordered[i] || t == 0, "its landmarks are not in their cells");
+        const Record record{t, u, other < 0 ? 0 : s.landmarks.id[other], ordered[i]};
+        if (!measured.empty()) {
+            const bool same = t == measured[i].distance && s.landmarks.id[cell] == measured[i].landmark;
+            const bool known = u == measured[i].second_distance && record.second == measured[i].second;
+            require(same && (known || (other < 0 && u <= measured[i].second_distance)), "its distances are not those of its points");
         }
-        ++s.departures;  // costs may be lower bounds
-    } else {
-        fitted().assign_cells(ordered);
+        s.add(std::int32_t(cell), record);
     }
+    ++s.departures;  // costs may be lower bounds
     require(s.held > 0 || s.covering_radius() <= s.radius, "its radius does not cover its points");
     const auto numbers = nb::cast<nb::ndarray<const std::int64_t, nb::shape<-1, 3>, nb::c_contig>>(from["event_numbers"]);
     const auto radii = nb::cast<nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig>>(from["event_radii"]);
