@@ -8,7 +8,8 @@ namespace {
 constexpr double kFinest = 0.25;         // the least resolution, relative to the radius: cells stay quick to search
 constexpr double kSearch = 1.0 / 3.0;    // up to this resolution, relative to the radius, arrivals search their cell
 constexpr int kSample = 256;             // stored points by which a resolution is chosen
-constexpr int kCandidates = 8;           // distances measured at a time
+constexpr int kCandidates = 8;           // distances measured at a time while points merge
+constexpr int kSearched = 64;            // records looked through at a time
 constexpr int kMostCandidates = 256;     // distances measured before an arrival joins its landmark instead
 constexpr double kRounding = 1 + 1e-9;   // of tests by the triangle inequality
 
@@ -20,7 +21,7 @@ struct Range {
         low = least > 1e-270 && least < kInfinity ? least * (1 - 1e-8) : 0.0;
         high = std::max(most * (1 + 1e-8), 1e-270);
     }
-    bool holds(double reduced) const { return reduced >= low && reduced <= high; }
+    bool holds(double reduced) const { return (reduced >= low) & (reduced <= high); }
     double low, high;
 };
 
@@ -44,28 +45,28 @@ int join_nearby(State& state, Space& space, const Arrival& arrival, const Neares
     const double second = space.expanded(near.second_distance);
     const Range ring(state, distance - apart, distance + apart), second_ring(state, second - apart, second + apart);
     std::vector<Record>& records = state.cells[state.slot_of(near.landmark)].records;
-    std::size_t places[kCandidates];
-    std::int32_t rows[kCandidates];
-    int count = 0, measured = 0;
-    for (std::size_t i = 0; i <= records.size() && measured < kMostCandidates; ++i) {
-        if (i < records.size()) {
+    const bool windowed = state.parameters.window < kInfinity;
+    std::size_t places[kSearched];
+    std::int32_t rows[kSearched];
+    int measured = 0;
+    for (std::size_t first = 0, last = 4; first < records.size() && measured < kMostCandidates; first = last, last += kSearched) {
+        int count = 0;
+        for (std::size_t i = first; i < std::min(last, records.size()); ++i) {  // without a branch: they would be guesses
             const Record& record = records[i];
-            if (ring.holds(record.distance) && record.second_distance <= second_ring.high &&
-                (record.second_distance >= second_ring.low || !state.is_landmark(record.second)) &&
-                eighth(state, state.representatives[record.row].time) == group)
-                places[count] = i, rows[count++] = record.row;
+            const bool known = state.is_landmark(record.second);
+            places[count] = i, rows[count] = record.row;
+            count += ring.holds(record.distance) & (record.second_distance <= second_ring.high) &
+                     ((record.second_distance >= second_ring.low) | !known) &
+                     (!windowed || eighth(state, state.representatives[record.row].time) == group);
         }
-        if (count == kCandidates || (i == records.size() && count > 0)) {
-            double t;
-            const int hit = space.first_within(arrival.i, rows, count, within, &t);
-            if (hit >= 0) {
-                gain(state, state.representatives[rows[hit]], arrival, t);
-                std::swap(records[places[hit]], records.front());  // the next arrivals are likely near, too
-                return -1;
-            }
-            measured += count;
-            count = 0;
+        double t;
+        const int hit = space.first_within(arrival.i, rows, count, within, &t);
+        if (hit >= 0) {
+            gain(state, state.representatives[rows[hit]], arrival, t);
+            std::swap(records[places[hit]], records.front());  // the next arrivals are likely near, too
+            return -1;
         }
+        measured += count;
     }
     return measured;
 }

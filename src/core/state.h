@@ -105,7 +105,7 @@ struct State {
     std::int32_t slot_of(std::uint32_t id) const { return std::int32_t(id & (id_step - 1)); }
     bool is_landmark(std::uint32_t id) const {
         const std::int32_t slot = slot_of(id);
-        return landmarks.id[slot] == id && landmarks.row[slot] >= 0;
+        return (landmarks.id[slot] == id) & (landmarks.row[slot] >= 0);
     }
     std::int64_t arrival(std::int32_t row) const { return representatives.empty() ? row : representatives[row].arrival; }
     double spread(std::int32_t row) const { return representatives.empty() ? 0.0 : representatives[row].spread; }
