@@ -77,7 +77,6 @@ def run(quick: bool) -> list[Limit]:
     limits, each = [], []
     with threadpool_limits(1):
         for name, memory in MEMORIES.items():
-            OnlineLandmarks(M, memory=memory).partial_fit(spiral(2 * M))  # compiles
             landmarks, ours, passes = storm(memory, 5 if quick else 30)
             n, stored = landmarks.n_samples_seen_, len(landmarks.stored_indices_)
             uncovered = landmarks.n_replacements_ / (n - M)

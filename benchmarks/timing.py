@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 TICK = {True: "ok", False: "MISSED"}
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "driftmap")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "driftmap")
 
 
 def best(run: Callable[[], object], times: int) -> float:
