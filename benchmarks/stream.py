@@ -199,8 +199,12 @@ def start_up() -> None:
         return best(lambda: subprocess.run([sys.executable, "-c", code], check=True), 3)
 
     library, ours = seconds("import sklearn.base"), seconds("from driftmap import DriftMap")
-    first = seconds("import numpy as np; from driftmap import DriftMap; DriftMap().fit_transform(np.random.rand(2000, 5))")
-    print(f"\nimport driftmap: {ours:.2f} s, scikit-learn alone {library:.2f} s; with a first fit_transform {first:.2f} s")
+    first = seconds(
+        "import numpy as np; from driftmap import DriftMap; DriftMap().fit_transform(np.random.rand(2000, 5))"
+    )
+    print(
+        f"\nimport driftmap: {ours:.2f} s, scikit-learn alone {library:.2f} s; with a first fit_transform {first:.2f} s"
+    )
 
 
 def main() -> None:

@@ -46,9 +46,8 @@ void compete(State& state, std::int32_t slot, std::int32_t newcomer, const Conte
                 continue;
             }
             // also where the second is unknown: it is no nearer than its lower bound
-            if (t < record.second_distance ||
-                (t == record.second_distance && state.is_landmark(record.second) &&
-                 landmarks.row[newcomer] < landmarks.row[state.slot_of(record.second)])) {
+            if (t < record.second_distance || (t == record.second_distance && state.is_landmark(record.second) &&
+                                               landmarks.row[newcomer] < landmarks.row[state.slot_of(record.second)])) {
                 record.second_distance = t, record.second = landmarks.id[newcomer];
             }
         }
@@ -76,7 +75,8 @@ void enter(State& state, Space& space, std::int32_t row) {
             cell.exact_at = 0;
             for (Record& record : cell.records) record.second = 0;
         }
-        for (std::size_t slot = 0; slot < state.cells.size(); ++slot) landmarks.id[slot] = std::uint32_t(slot) + state.id_step;
+        for (std::size_t slot = 0; slot < state.cells.size(); ++slot)
+            landmarks.id[slot] = std::uint32_t(slot) + state.id_step;
         ++state.departures;
     }
     landmarks.id[newcomer] += state.id_step;

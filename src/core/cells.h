@@ -1,7 +1,7 @@
 // Voronoi cells: which stored points are nearest to which landmark, while landmarks come and go.
 //
-// Two numbers per stored point, its distances to the nearest and second-nearest landmark, take the place of the edges of
-// the paper's graph (as in FastPAM for k-medoids): a landmark z is redundant from the radius rho*(z) on, the largest
+// Two numbers per stored point, its distances to the nearest and second-nearest landmark, take the place of the edges
+// of the paper's graph (as in FastPAM for k-medoids): a landmark z is redundant from the radius rho*(z) on, the largest
 // second distance in its cell.
 #pragma once
 

@@ -5,14 +5,13 @@
 namespace driftmap {
 namespace {
 
-constexpr double kFinest = 0.25;         // the least resolution, relative to the radius: cells stay quick to search
-constexpr double kSearch = 1.0 / 3.0;    // up to this resolution, relative to the radius, arrivals search their cell
-constexpr int kSample = 256;             // stored points by which a resolution is chosen
-constexpr int kCandidates = 8;           // distances measured at a time while points merge
-constexpr int kSearched = 64;            // records looked through at a time
-constexpr int kMostCandidates = 256;     // distances measured before an arrival joins its landmark instead
-constexpr double kRounding = 1 + 1e-9;   // of tests by the triangle inequality
-
+constexpr double kFinest = 0.25;        // the least resolution, relative to the radius: cells stay quick to search
+constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
+constexpr int kSample = 256;            // stored points by which a resolution is chosen
+constexpr int kCandidates = 8;          // distances measured at a time while points merge
+constexpr int kSearched = 64;           // records looked through at a time
+constexpr int kMostCandidates = 256;    // distances measured before an arrival joins its landmark instead
+constexpr double kRounding = 1 + 1e-9;  // of tests by the triangle inequality
 
 // Reduced distances between which a distance lies, rounding included.
 struct Range {
@@ -34,8 +33,8 @@ void gain(const State& state, Representative& one, const Arrival& arrival, doubl
     one.spread = std::max(one.spread, sum_above(distance, arrival.spread));
 }
 
-// Let an arrival join a representative of its cell within a distance, of the same eighth. Returns -1 if it did, else how
-// many were measured.
+// Let an arrival join a representative of its cell within a distance, of the same eighth. Returns -1 if it did, else
+// how many were measured.
 int join_nearby(State& state, Space& space, const Arrival& arrival, const Nearest& near, double within, double group) {
     within -= arrival.spread;
     if (within < 0) return 0;
@@ -49,9 +48,11 @@ int join_nearby(State& state, Space& space, const Arrival& arrival, const Neares
     std::size_t places[kSearched];
     std::int32_t rows[kSearched];
     int measured = 0;
-    for (std::size_t first = 0, last = 4; first < records.size() && measured < kMostCandidates; first = last, last += kSearched) {
+    for (std::size_t first = 0, last = 4; first < records.size() && measured < kMostCandidates;
+         first = last, last += kSearched) {
         int count = 0;
-        for (std::size_t i = first; i < std::min(last, records.size()); ++i) {  // without a branch: they would be guesses
+        for (std::size_t i = first; i < std::min(last, records.size());
+             ++i) {  // without a branch: they would be guesses
             const Record& record = records[i];
             const bool known = state.is_landmark(record.second);
             places[count] = i, rows[count] = record.row;
@@ -151,7 +152,8 @@ void merge(State& state, Space& space, const std::vector<Entry>& entries, std::v
         double spread = 0.0;
         if (one.spread <= state.resolution)
             walk_back(entries, kept, j, state.resolution - one.spread, space, [&](int i, double t) {
-                if (into < 0 && sum_above(t, one.spread) <= state.resolution) into = i, spread = sum_above(t, one.spread);
+                if (into < 0 && sum_above(t, one.spread) <= state.resolution)
+                    into = i, spread = sum_above(t, one.spread);
                 return into < 0 ? state.resolution - one.spread : -1.0;
             });
         if (into < 0) {
@@ -216,7 +218,8 @@ void thin(State& state, Space& space) {
     while (state.live > state.parameters.memory - state.parameters.memory / 8) {
         const std::int32_t before = state.live;
         coarsen(state, space, median_cost(state, space, sorted_cells(state, space)));
-        if (state.live == before) state.resolution = std::max(2 * state.resolution, 1e-300);  // no merge was cheap enough
+        if (state.live == before)
+            state.resolution = std::max(2 * state.resolution, 1e-300);  // no merge was cheap enough
     }
 }
 

@@ -1,4 +1,5 @@
-// Bounded memory: the stored points are a core-set, in which each represents the points that joined it or merged into it.
+// Bounded memory: the stored points are a core-set, in which each represents the points that joined it or merged into
+// it.
 //
 // Nothing merges before the memory is full. Then the resolution is raised until an eighth of the memory is free, and
 // stored points within the resolution of each other merge inside their Voronoi cells. From then on a covered arrival

@@ -52,12 +52,12 @@ inline Doubles where_positive(Doubles x, Doubles value) { return x > 0.0 ? value
 inline double differ(double x, double y) { return x != y ? 1.0 : 0.0; }
 inline Doubles differ(Doubles x, Doubles y) { return x != y ? Doubles{} + 1.0 : Doubles{}; }
 
-// A metric adds the terms of coordinates to kSums partial sums and turns the sums into a distance. `add` and `fold` take
-// numbers and vectors alike.
+// A metric adds the terms of coordinates to kSums partial sums and turns the sums into a distance. `add` and `fold`
+// take numbers and vectors alike.
 struct SquaredEuclidean {
     static constexpr int kSums = 1;
-    static constexpr int kExtra = 0;            // numbers stored behind the padded row
-    static void prepare(double*, int) {}        // sets them, given the padded row
+    static constexpr int kExtra = 0;      // numbers stored behind the padded row
+    static void prepare(double*, int) {}  // sets them, given the padded row
     template <class V>
     void add(V x, V y, V* sums) const {
         const V gap = x - y;
@@ -159,7 +159,8 @@ double measure(const Metric& metric, const double* x, const double* y, int width
             metric.add(load<Doubles>(x + k + v * kDoubles), load<Doubles>(y + k + v * kDoubles), sums[v]);
     for (int s = 0; s < kSums; ++s) {
         double parts[8];
-        for (int v = 0; v < kVectors / 2; ++v) store(parts + v * kDoubles, Metric::fold(sums[v][s], sums[v + kVectors / 2][s]));
+        for (int v = 0; v < kVectors / 2; ++v)
+            store(parts + v * kDoubles, Metric::fold(sums[v][s], sums[v + kVectors / 2][s]));
         for (int i = 0; i < 4; ++i) parts[i] = Metric::fold(parts[i], parts[i + 4]);
         for (int i = 0; i < 2; ++i) parts[i] = Metric::fold(parts[i], parts[i + 2]);
         totals[s] = Metric::fold(parts[0], parts[1]);
@@ -167,8 +168,8 @@ double measure(const Metric& metric, const double* x, const double* y, int width
     return metric.finish(totals);
 }
 
-// The cosine distance of rows minus their means. The mean is stored behind the row and stands in its padding, too, where
-// it adds nothing.
+// The cosine distance of rows minus their means. The mean is stored behind the row and stands in its padding, too,
+// where it adds nothing.
 struct Correlation : Cosine {
     static constexpr int kExtra = 1;
     double mean_x = 0.0, mean_y = 0.0;

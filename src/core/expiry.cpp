@@ -21,7 +21,8 @@ bool is_due(const State& state, const Representative& one, double now) {
 void forget(State& state, std::int32_t row) {
     Representative& one = state.representatives[row];
     Cell& cell = state.cells[one.slot];
-    const auto record = std::find_if(cell.records.begin(), cell.records.end(), [&](const Record& r) { return r.row == row; });
+    const auto record =
+        std::find_if(cell.records.begin(), cell.records.end(), [&](const Record& r) { return r.row == row; });
     const bool extreme = record->distance == cell.reach || record->second_distance == cell.cost;
     *record = cell.records.back();
     cell.records.pop_back();
@@ -37,9 +38,11 @@ bool expire(State& state, Space& space, double now) {
     if (state.parameters.window < kInfinity) {
         for (; state.oldest < state.n && is_due(state, state.representatives[state.oldest], now); ++state.oldest)
             if (state.representatives[state.oldest].weight > 0) forget(state, state.oldest);
-    } else if (state.seen % std::max<std::int64_t>(1, std::int64_t(std::min(state.parameters.half_life, kSweep))) == 0) {
+    } else if (state.seen % std::max<std::int64_t>(1, std::int64_t(std::min(state.parameters.half_life, kSweep))) ==
+               0) {
         for (std::int32_t row = 0; row < state.n; ++row)
-            if (state.representatives[row].weight > 0 && is_due(state, state.representatives[row], now)) forget(state, row);
+            if (state.representatives[row].weight > 0 && is_due(state, state.representatives[row], now))
+                forget(state, row);
     }
     if (state.live == before) return false;
     const std::uint64_t version = state.version;

@@ -6,8 +6,8 @@
 namespace driftmap {
 namespace {
 
-// The slot of the landmark that is cheapest to lose, the earliest of equals. Lower bounds of all costs are at hand; they
-// are made exact from the lowest on, until the lowest is exact.
+// The slot of the landmark that is cheapest to lose, the earliest of equals. Lower bounds of all costs are at hand;
+// they are made exact from the lowest on, until the lowest is exact.
 std::int32_t cheapest(State& state, Space& space) {
     for (;;) {
         std::int32_t best = -1;
@@ -43,8 +43,9 @@ std::vector<std::int32_t> neighbours(const State& state, Space& space, std::int3
     return rows;
 }
 
-// A lower bound on the number of edges among the points before the newest: every point that is no landmark has an edge to
-// one, and points within half the radius of one landmark are pairwise neighbours where the triangle inequality holds.
+// A lower bound on the number of edges among the points before the newest: every point that is no landmark has an edge
+// to one, and points within half the radius of one landmark are pairwise neighbours where the triangle inequality
+// holds.
 std::int64_t edges_at_least(const State& state, const Space& space) {
     std::int64_t pairs = 0;
     if (space.triangle) {

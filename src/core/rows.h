@@ -13,7 +13,7 @@ namespace driftmap {
 
 // Rows of one width in chunks of memory that never move: growing copies nothing.
 class Table {
-   public:
+ public:
     explicit Table(int stride_) : stride(stride_) {
         while (shift_ < 16 && (std::size_t(2) << shift_) * stride * sizeof(double) <= (1 << 21)) ++shift_;
     }
@@ -49,7 +49,7 @@ class Table {
         return other;
     }
 
-   private:
+ private:
     struct Free {
         void operator()(double* memory) const { std::free(memory); }
     };
@@ -67,15 +67,17 @@ struct Batch {
     std::int64_t rows = 0;
 
     void read(std::int64_t i, int width, double* out) const {
-        if (doubles != nullptr) std::copy(doubles + i * width, doubles + (i + 1) * width, out);
-        else std::copy(floats + i * width, floats + (i + 1) * width, out);
+        if (doubles != nullptr)
+            std::copy(doubles + i * width, doubles + (i + 1) * width, out);
+        else
+            std::copy(floats + i * width, floats + (i + 1) * width, out);
         std::fill(out + width, out + padded(width), 0.0);
     }
 };
 
 // What all native metrics share. Queries are measured through it, too.
 class RowSpace : public Space {
-   public:
+ public:
     RowSpace(int width_, int extra) : width(width_), points(padded(width_) + extra) {}
     const int width;
     Table points;
@@ -88,7 +90,7 @@ class RowSpace : public Space {
 
 template <class Metric>
 class NativeSpace : public RowSpace {
-   public:
+ public:
     NativeSpace(int width_, Metric metric) : RowSpace(width_, Metric::kExtra), metric_(metric) {}
 
     double distance(const double* x, const double* y) const override { return measure(metric_, x, y, padded(width)); }
@@ -133,7 +135,7 @@ class NativeSpace : public RowSpace {
     void save() override { saved_ = std::make_unique<Table>(points.copy()); }
     void restore() override { points = std::move(*saved_); }
 
-   protected:
+ protected:
     virtual void nearest(const double* const* rows, int count, const Landmarks& landmarks, Nearest* out) {
         distances_.resize(landmarks.order.size());
         for (int i = 0; i < count; ++i) {

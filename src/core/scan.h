@@ -10,9 +10,13 @@
 namespace driftmap {
 
 class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
-   public:
+ public:
     EuclideanSpace(int width_, int slots)
-        : NativeSpace(width_, SquaredEuclidean{}), exact_(std::size_t(slots) * width_), coarse_(std::size_t(slots) * width_), norms_(slots), centre_(width_) {
+        : NativeSpace(width_, SquaredEuclidean{}),
+          exact_(std::size_t(slots) * width_),
+          coarse_(std::size_t(slots) * width_),
+          norms_(slots),
+          centre_(width_) {
         squared = true;
     }
 
@@ -25,7 +29,9 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
         return square;
     }
     double expanded(double square) const override { return std::sqrt(square); }
-    double scaled(double square, double times) const override { return larger(square * times * times * (1 + 1e-9), kTiny); }
+    double scaled(double square, double times) const override {
+        return larger(square * times * times * (1 + 1e-9), kTiny);
+    }
 
     void on_landmark(int slot, std::int32_t row) override {
         std::copy(points[row], points[row] + width, exact_.data() + std::size_t(slot) * width);
@@ -33,21 +39,23 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
         ++changes_;
     }
 
-   protected:
+ protected:
     void nearest(const double* const* rows, int count, const Landmarks& landmarks, Nearest* out) override {
         if (count < kFew || landmarks.order.size() < 2) return NativeSpace::nearest(rows, count, landmarks, out);
         if (width < kLanes) {
-            for (int i = 0; i < count; i += 2 * kDoubles) exact_lanes(rows + i, std::min(2 * kDoubles, count - i), landmarks, out + i);
+            for (int i = 0; i < count; i += 2 * kDoubles)
+                exact_lanes(rows + i, std::min(2 * kDoubles, count - i), landmarks, out + i);
             return;
         }
         if (changes_ > landmarks.order.size()) recentre(landmarks);
         double largest = 0.0;
         for (const int slot : landmarks.order) largest = larger(largest, norms_[slot]);
         if (!(largest > 1e-20 && largest < 1e30)) return NativeSpace::nearest(rows, count, landmarks, out);
-        for (int i = 0; i < count; i += kFloats) filtered(rows + i, std::min(kFloats, count - i), landmarks, largest, out + i);
+        for (int i = 0; i < count; i += kFloats)
+            filtered(rows + i, std::min(kFloats, count - i), landmarks, largest, out + i);
     }
 
-   private:
+ private:
     static constexpr double kTiny = 1e-280;  // below, squares have lost digits to underflow
     static constexpr int kFew = 4;           // rows for which the lanes do not pay off
 
@@ -78,7 +86,8 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
         }
         for (int i = 0; i < count; ++i) {
             const int v = i / kDoubles, lane = i % kDoubles;
-            out[i] = {first[v][lane], second[v][lane], landmarks.id[first_at[v][lane]], landmarks.id[second_at[v][lane]]};
+            out[i] = {first[v][lane], second[v][lane], landmarks.id[first_at[v][lane]],
+                      landmarks.id[second_at[v][lane]]};
         }
     }
 
@@ -95,14 +104,16 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
         }
         for (int j = 0; j < m; j += 4) {  // four landmarks at a time: a coordinate is loaded once for them
             const float* l[4];
-            for (int b = 0; b < 4; ++b) l[b] = coarse_.data() + std::size_t(landmarks.order[std::min(j + b, m - 1)]) * width;
+            for (int b = 0; b < 4; ++b)
+                l[b] = coarse_.data() + std::size_t(landmarks.order[std::min(j + b, m - 1)]) * width;
             Floats products[4] = {};
             for (int k = 0; k < width; ++k) {
                 const Floats x = load<Floats>(columns_.data() + std::size_t(k) * kFloats);
                 for (int b = 0; b < 4; ++b) products[b] += x * l[b][k];
             }
             for (int b = 0; b < 4 && j + b < m; ++b)
-                store(approximate_.data() + std::size_t(j + b) * kFloats, float(norms_[landmarks.order[j + b]]) - 2.0f * products[b]);
+                store(approximate_.data() + std::size_t(j + b) * kFloats,
+                      float(norms_[landmarks.order[j + b]]) - 2.0f * products[b]);
         }
         Floats a[3];
         Ints at[2] = {};
@@ -127,7 +138,8 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
                 consider(rows[i], std::max(at[0][i], at[1][i]), landmarks, found);
             } else {
                 for (int j = 0; j < m; ++j)
-                    if (!usable || !(approximate_[std::size_t(j) * kFloats + i] > limit)) consider(rows[i], j, landmarks, found);
+                    if (!usable || !(approximate_[std::size_t(j) * kFloats + i] > limit))
+                        consider(rows[i], j, landmarks, found);
             }
             out[i] = found;
         }
@@ -157,7 +169,8 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
     void recentre(const Landmarks& landmarks) {
         std::fill(centre_.begin(), centre_.end(), 0.0);
         for (const int slot : landmarks.order)
-            for (int k = 0; k < width; ++k) centre_[k] += exact_[std::size_t(slot) * width + k] / double(landmarks.order.size());
+            for (int k = 0; k < width; ++k)
+                centre_[k] += exact_[std::size_t(slot) * width + k] / double(landmarks.order.size());
         for (const int slot : landmarks.order) set_coarse(slot);
         changes_ = 0;
     }

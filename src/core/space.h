@@ -14,15 +14,16 @@ namespace driftmap {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The landmarks: they live in numbered slots. An id names a landmark for good; it is never reused while a record holds it.
+// The landmarks: they live in numbered slots. An id names a landmark for good; it is never reused while a record holds
+// it.
 struct Landmarks {
     std::vector<std::int32_t> order;  // slots that are taken, in the order of arrival of their landmarks
     std::vector<std::int32_t> row;    // by slot: the stored point that is the landmark; -1: the slot is free
     std::vector<std::uint32_t> id;    // by slot
 };
 
-// The two nearest landmarks of a point, by id; infinity and 0 where there is none. Of equally near landmarks the one that
-// arrived first is nearer.
+// The two nearest landmarks of a point, by id; infinity and 0 where there is none. Of equally near landmarks the one
+// that arrived first is nearer.
 struct Nearest {
     double distance = kInfinity, second_distance = kInfinity;
     std::uint32_t landmark = 0, second = 0;
@@ -44,7 +45,7 @@ inline Nearest two_nearest(const double* distances, const Landmarks& landmarks) 
 }
 
 class Space {
-   public:
+ public:
     virtual ~Space() = default;
 
     bool squared = false;   // whether reduced distances are squares
@@ -60,7 +61,8 @@ class Space {
     virtual void open(std::int64_t first, int count) = 0;
     // Distances of row i of the block to stored points.
     virtual void to_stored(int i, const std::int32_t* rows, int n, double* out) = 0;
-    // The first of some stored points within a true distance of row i of the block, and how far it is; -1: there is none.
+    // The first of some stored points within a true distance of row i of the block, and how far it is; -1: there is
+    // none.
     virtual int first_within(int i, const std::int32_t* rows, int n, double within, double* distance) = 0;
     // Distances of stored points to one of them; that to itself is 0.
     virtual void between(const std::int32_t* rows, int n, std::int32_t point, double* out) = 0;

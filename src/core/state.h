@@ -60,8 +60,8 @@ struct Event {
 
 struct Parameters {
     int n_landmarks = 1;
-    bool paper = false;            // Algorithm 2 as printed instead of the tight rule
-    double least_radius = 0.0;     // the initial radius, reduced
+    bool paper = false;         // Algorithm 2 as printed instead of the tight rule
+    double least_radius = 0.0;  // the initial radius, reduced
     double slack = 0.0;
     std::int64_t memory = -1;      // the most points stored; negative: all
     double window = kInfinity;     // how long points are remembered
@@ -80,6 +80,8 @@ struct State {
         std::iota(landmarks.id.begin(), landmarks.id.end(), 0u);
         id_step = std::bit_ceil(std::uint32_t(cells.size()));
     }
+
+    static constexpr std::size_t kMostEvents = 10000;
 
     Parameters parameters;
     std::int64_t seen = 0;
@@ -107,7 +109,9 @@ struct State {
         const std::int32_t slot = slot_of(id);
         return (landmarks.id[slot] == id) & (landmarks.row[slot] >= 0);
     }
-    std::int64_t arrival(std::int32_t row) const { return representatives.empty() ? row : representatives[row].arrival; }
+    std::int64_t arrival(std::int32_t row) const {
+        return representatives.empty() ? row : representatives[row].arrival;
+    }
     double spread(std::int32_t row) const { return representatives.empty() ? 0.0 : representatives[row].spread; }
     double limit() const {  // up to here an arrival is covered
         const double factor = 1.0 + parameters.slack;
@@ -130,7 +134,7 @@ struct State {
         const std::int64_t in = came < 0 ? -1 : this->arrival(came), out = left < 0 ? -1 : this->arrival(left);
         if (in >= 0 && out >= 0 && in != out) ++n_replacements;
         events.push_back({arrival, in, out, before, radius});
-        if (events.size() > 10000) events.pop_front();
+        if (events.size() > kMostEvents) events.pop_front();
     }
 };
 

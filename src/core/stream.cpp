@@ -12,11 +12,13 @@ constexpr double kLargestRatio = 10;  // shown to the gate: before the first rep
 
 }  // namespace
 
-Stream::Stream(std::unique_ptr<Space> space_, const Parameters& parameters) : state(parameters), space(std::move(space_)) {
+Stream::Stream(std::unique_ptr<Space> space_, const Parameters& parameters)
+    : state(parameters), space(std::move(space_)) {
     state.squared = space->squared;
 }
 
-void Stream::learn(std::int64_t rows, const Attributes& attributes, const Gate& gate, const Prior& prior, const Interrupt& interrupt) {
+void Stream::learn(std::int64_t rows, const Attributes& attributes, const Gate& gate, const Prior& prior,
+                   const Interrupt& interrupt) {
     fallible_ = space->fallible || gate;
     saved_.reset();
     try {
@@ -66,8 +68,10 @@ void Stream::save() {
 }
 
 void Stream::scan(int first, int count) {
-    if (state.landmarks.order.empty()) std::fill_n(nearest_.begin() + first, count, Nearest{});
-    else space->nearest_of_block(first, count, state.landmarks, nearest_.data() + first);
+    if (state.landmarks.order.empty())
+        std::fill_n(nearest_.begin() + first, count, Nearest{});
+    else
+        space->nearest_of_block(first, count, state.landmarks, nearest_.data() + first);
 }
 
 // Bring the nearest landmarks of the rows from `first` on up to date, after one landmark came and one may have left.
@@ -85,11 +89,14 @@ void Stream::patch(int first, std::int32_t newcomer_row) {
             double t;
             space->to_stored(i, &newcomer_row, 1, &t);
             const auto is_nearer = [&](double distance, std::uint32_t than) {
-                return t < distance || (t == distance && state.is_landmark(than) && newcomer_row < landmarks.row[state.slot_of(than)]);
+                return t < distance ||
+                       (t == distance && state.is_landmark(than) && newcomer_row < landmarks.row[state.slot_of(than)]);
             };
             const std::uint32_t id = landmarks.id[*slot];
-            if (is_nearer(near.distance, near.landmark)) near = {t, near.distance, id, near.landmark};
-            else if (is_nearer(near.second_distance, near.second)) near.second_distance = t, near.second = id;
+            if (is_nearer(near.distance, near.landmark))
+                near = {t, near.distance, id, near.landmark};
+            else if (is_nearer(near.second_distance, near.second))
+                near.second_distance = t, near.second = id;
         }
     }
 }
@@ -101,7 +108,8 @@ std::int32_t Stream::store(const Arrival& arrival, const Nearest& near) {
     if (state.parameters.weighted())
         state.representatives.push_back({state.seen, arrival.weight, arrival.spread, arrival.time, 0});
     ++state.n, ++state.live;
-    if (near.distance < kInfinity) state.add(state.slot_of(near.landmark), {near.distance, near.second_distance, near.second, row});
+    if (near.distance < kInfinity)
+        state.add(state.slot_of(near.landmark), {near.distance, near.second_distance, near.second, row});
     return row;
 }
 
@@ -165,7 +173,8 @@ std::vector<double> Stream::masses() const {
 std::vector<double> Stream::landmark_masses() const {
     std::vector<double> by_slot(state.cells.size(), 0.0), out;
     if (state.representatives.empty())
-        for (std::size_t slot = 0; slot < state.cells.size(); ++slot) by_slot[slot] = double(state.cells[slot].records.size());
+        for (std::size_t slot = 0; slot < state.cells.size(); ++slot)
+            by_slot[slot] = double(state.cells[slot].records.size());
     for (const Representative& one : state.representatives)  // by row: records are in no particular order
         if (one.weight > 0) by_slot[one.slot] += present_weight(state, one);
     for (const std::int32_t slot : state.landmarks.order) out.push_back(by_slot[slot]);

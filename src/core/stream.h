@@ -24,7 +24,7 @@ struct Prior {
 };
 
 class Stream {
-   public:
+ public:
     Stream(std::unique_ptr<Space> space, const Parameters& parameters);
 
     // Returns whether replacements may happen now, given the distance of an arrival divided by the radius.
@@ -32,9 +32,10 @@ class Stream {
     // Called between blocks of arrivals; an exception ends learning there.
     using Interrupt = std::function<void()>;
 
-    // Take in the rows of the batch that the space has been given. After an exception of the space or the gate the whole
-    // batch is undone; after an interrupt the arrivals before it stay, unless the space or the gate can fail.
-    void learn(std::int64_t rows, const Attributes& attributes, const Gate& gate, const Prior& prior, const Interrupt& interrupt);
+    // Take in the rows of the batch that the space has been given. After an exception of the space or the gate the
+    // whole batch is undone; after an interrupt the arrivals before it stay, unless the space or the gate can fail.
+    void learn(std::int64_t rows, const Attributes& attributes, const Gate& gate, const Prior& prior,
+               const Interrupt& interrupt);
 
     double coverage_bound() const;
     double resolution() const;
@@ -44,7 +45,7 @@ class Stream {
     State state;
     std::unique_ptr<Space> space;
 
-   private:
+ private:
     void arrive(const Arrival& arrival, const Gate& gate);
     void scan(int first, int count);
     void patch(int first, std::int32_t newcomer_row);

@@ -6,9 +6,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <numeric>
 
 #include "scan.h"
-#include "stream.h"
+#include "snapshot.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -36,15 +37,18 @@ void require(bool holds, const char* what) {
 Batch batch_of(const Matrix& X) {
     Batch batch;
     batch.rows = std::int64_t(X.shape(0));
-    if (X.dtype() == nb::dtype<double>()) batch.doubles = static_cast<const double*>(X.data());
-    else if (X.dtype() == nb::dtype<float>()) batch.floats = static_cast<const float*>(X.data());
-    else throw nb::type_error("points must be float64 or float32");
+    if (X.dtype() == nb::dtype<double>())
+        batch.doubles = static_cast<const double*>(X.data());
+    else if (X.dtype() == nb::dtype<float>())
+        batch.floats = static_cast<const float*>(X.data());
+    else
+        throw nb::type_error("points must be float64 or float32");
     return batch;
 }
 
 // Points that Python stores and measures.
 class PythonSpace : public Space {
-   public:
+ public:
     explicit PythonSpace(nb::object source) : source_(std::move(source)) {
         triangle = nb::cast<bool>(source_.attr("triangle"));
         fallible = true;
@@ -79,14 +83,16 @@ class PythonSpace : public Space {
     void save() override { source_.attr("save")(); }
     void restore() override { source_.attr("restore")(); }
 
-   private:
+ private:
     void ask(const char* method, std::vector<std::int64_t> rows, std::vector<std::int64_t> columns, double* out) {
         const std::size_t n = rows.size(), m = columns.size();
         if (n * m == 0) return;
-        const auto answer = nb::cast<Distances>(source_.attr(method)(to_numpy(std::move(rows)), to_numpy(std::move(columns))));
+        const auto answer =
+            nb::cast<Distances>(source_.attr(method)(to_numpy(std::move(rows)), to_numpy(std::move(columns))));
         require(answer.shape(0) == n && answer.shape(1) == m, "distances have the wrong shape");
         for (std::size_t k = 0; k < n * m; ++k) {
-            require(answer.data()[k] >= 0 && answer.data()[k] < kInfinity, "a distance must be a finite number and not negative");
+            require(answer.data()[k] >= 0 && answer.data()[k] < kInfinity,
+                    "a distance must be a finite number and not negative");
             out[k] = answer.data()[k];
         }
     }
@@ -95,14 +101,15 @@ class PythonSpace : public Space {
         for (const std::int32_t slot : landmarks.order) columns.push_back(landmarks.row[slot]);
         std::vector<double> distances(rows.size() * columns.size());
         ask(method, rows, columns, distances.data());
-        for (std::size_t i = 0; i < rows.size(); ++i) out[i] = two_nearest(distances.data() + i * columns.size(), landmarks);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            out[i] = two_nearest(distances.data() + i * columns.size(), landmarks);
     }
     nb::object source_;
     std::int64_t first_ = 0;
 };
 
-constexpr const char* kMetrics[] = {"euclidean", "cityblock", "chebyshev", "minkowski", "canberra",
-                                    "braycurtis", "cosine", "correlation", "hamming"};
+constexpr const char* kMetrics[] = {"euclidean",  "cityblock", "chebyshev",   "minkowski", "canberra",
+                                    "braycurtis", "cosine",    "correlation", "hamming"};
 
 std::unique_ptr<RowSpace> native_space(const std::string& metric, double p, int width, int slots) {
     const auto make = [&](auto functor, bool triangle, bool fallible) -> std::unique_ptr<RowSpace> {
@@ -144,11 +151,12 @@ nb::object distances(const Matrix& X, const Matrix& Y, const std::string& metric
     const Batch others = batch_of(Y);
     std::vector<double> rows(others.rows * space->points.stride);
     for (std::int64_t j = 0; j < others.rows; ++j) space->read(others, j, rows.data() + j * space->points.stride);
-    return measure_all(*space, X, std::size_t(others.rows), [&](std::size_t j) { return rows.data() + j * space->points.stride; });
+    return measure_all(*space, X, std::size_t(others.rows),
+                       [&](std::size_t j) { return rows.data() + j * space->points.stride; });
 }
 
 class PyStream {
-   public:
+ public:
     PyStream(nb::object metric, int n_landmarks, const std::string& rule, double initial_radius, double slack,
              std::optional<std::int64_t> memory, double window, double half_life, double p)
         : p_(p), initial_radius_(initial_radius) {
@@ -159,8 +167,10 @@ class PyStream {
         parameters_.window = window;
         parameters_.half_life = half_life;
         require(n_landmarks > 0 && initial_radius > 0 && slack >= 0, "the parameters of a stream are out of range");
-        if (nb::isinstance<nb::str>(metric)) metric_ = nb::cast<std::string>(metric);
-        else begin(std::make_unique<PythonSpace>(metric));
+        if (nb::isinstance<nb::str>(metric))
+            metric_ = nb::cast<std::string>(metric);
+        else
+            begin(std::make_unique<PythonSpace>(metric));
     }
 
     nb::object learn_rows(const Matrix& X, std::optional<Column> times, std::optional<Column> weights,
@@ -178,8 +188,8 @@ class PyStream {
         return learn(n, times, weights, spreads, gate, priors);
     }
 
-    nb::object points(const Rows& which) {
-        const std::vector<std::int32_t> chosen = checked(which);
+    nb::object points(const Rows& which) { return rows_of(checked(which)); }
+    nb::object rows_of(const std::vector<std::int32_t>& chosen) {
         const std::size_t width = std::size_t(rows().width);
         std::vector<double> out;
         out.reserve(chosen.size() * width);
@@ -196,7 +206,8 @@ class PyStream {
         std::vector<double> out(left.size() * right.size()), column(left.size());
         for (std::size_t j = 0; j < right.size(); ++j) {
             fitted().space->between(left.data(), int(left.size()), right[j], column.data());
-            for (std::size_t i = 0; i < left.size(); ++i) out[i * right.size() + j] = fitted().space->expanded(column[i]);
+            for (std::size_t i = 0; i < left.size(); ++i)
+                out[i * right.size() + j] = fitted().space->expanded(column[i]);
         }
         return to_numpy(std::move(out), {left.size(), right.size()});
     }
@@ -214,7 +225,8 @@ class PyStream {
     nb::object cells() {
         std::vector<std::int64_t> out(state().n, -1);
         for (std::size_t j = 0; j < state().landmarks.order.size(); ++j)
-            for (const Record& record : state().cells[state().landmarks.order[j]].records) out[record.row] = std::int64_t(j);
+            for (const Record& record : state().cells[state().landmarks.order[j]].records)
+                out[record.row] = std::int64_t(j);
         return to_numpy(std::move(out));
     }
     nb::list events() {
@@ -228,6 +240,7 @@ class PyStream {
         }
         return out;
     }
+    // Everything as numbers and arrays, and back.
     nb::dict dump();
     void restore(const nb::dict& from);
 
@@ -241,7 +254,7 @@ class PyStream {
 
     std::unique_ptr<Stream> stream;
 
-   private:
+ private:
     RowSpace& rows() {
         require(!metric_.empty(), "the points of this stream are stored by Python");
         return static_cast<RowSpace&>(*fitted().space);
@@ -268,7 +281,8 @@ class PyStream {
     nb::object learn(std::int64_t n, const std::optional<Column>& times, const std::optional<Column>& weights,
                      const std::optional<Column>& spreads, const nb::object& gate, bool priors) {
         for (const std::optional<Column>* column : {&times, &weights, &spreads})
-            require(!*column || (*column)->shape(0) == std::size_t(n), "times, weights and spreads need one entry per row");
+            require(!*column || (*column)->shape(0) == std::size_t(n),
+                    "times, weights and spreads need one entry per row");
         require(times.has_value() == parameters_.expires(), "times go with a window or a half-life");
         require((!weights && !spreads) || parameters_.weighted(), "weighted arrivals need a memory limit or an expiry");
         std::vector<std::int64_t> landmarks(priors ? n : 0);
@@ -283,7 +297,8 @@ class PyStream {
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
             last = std::chrono::steady_clock::now();
         };
-        const Attributes attributes{times ? times->data() : nullptr, weights ? weights->data() : nullptr, spreads ? spreads->data() : nullptr};
+        const Attributes attributes{times ? times->data() : nullptr, weights ? weights->data() : nullptr,
+                                    spreads ? spreads->data() : nullptr};
         const Prior prior{priors ? landmarks.data() : nullptr, nearest.data()};
         if (calls_python) {
             stream->learn(n, attributes, ask, prior, interrupt);
@@ -300,172 +315,64 @@ class PyStream {
     double p_, initial_radius_;
 };
 
-// --- the state as arrays, and back ---
-
 nb::dict PyStream::dump() {
     drop_forgotten(state(), *fitted().space);
-    const State& s = state();
+    Snapshot snapshot = take_snapshot(state());
     nb::dict out;
-    out["seen"] = s.seen, out["n_replacements"] = s.n_replacements, out["held"] = s.held;
-    out["radius"] = s.radius, out["base"] = s.base, out["resolution"] = s.resolution, out["now"] = s.now;
-    out["landmarks"] = landmark_rows();
-    std::vector<std::int64_t> numbers;
-    std::vector<double> radii;
-    for (const Event& event : s.events) {
-        numbers.insert(numbers.end(), {event.arrival, event.came, event.left});
-        radii.insert(radii.end(), {event.radius_before, event.radius_after});
-    }
-    out["event_numbers"] = to_numpy(std::move(numbers), {s.events.size(), 3});
-    out["event_radii"] = to_numpy(std::move(radii), {s.events.size(), 2});
-    std::vector<std::int64_t> order, cells, seconds;
-    std::vector<double> distances, second_distances;
-    for (std::size_t j = 0; j < s.landmarks.order.size(); ++j)
-        for (const Record& record : s.cells[s.landmarks.order[j]].records) {
-            const auto second = std::find(s.landmarks.order.begin(), s.landmarks.order.end(), s.slot_of(record.second));
-            order.push_back(record.row), cells.push_back(std::int64_t(j));
-            distances.push_back(record.distance), second_distances.push_back(record.second_distance);
-            seconds.push_back(s.is_landmark(record.second) ? second - s.landmarks.order.begin() : -1);
-        }
-    out["order"] = to_numpy(std::move(order)), out["cells"] = to_numpy(std::move(cells));
-    out["seconds"] = to_numpy(std::move(seconds)), out["second_distances"] = to_numpy(std::move(second_distances));
-    out["distances"] = to_numpy(std::move(distances));
-    if (!s.representatives.empty()) {
-        out["total"] = s.total;
-        out["arrivals"] = arrivals();
-        out["spreads"] = spreads();
-        out["weights"] = per_row<double>([](const State& t, std::int32_t row) { return t.representatives[row].weight; });
-        out["times"] = per_row<double>([](const State& t, std::int32_t row) { return t.representatives[row].time; });
-    }
+    snapshot.each([&]<class T>(const char* name, T& value) {
+        if constexpr (std::is_arithmetic_v<T>)
+            out[name] = value;
+        else
+            out[name] = to_numpy(std::move(value));
+    });
     if (!metric_.empty()) {
-        std::vector<double> values;
-        for (std::int32_t row = 0; row < s.n; ++row) values.insert(values.end(), rows().points[row], rows().points[row] + rows().width);
-        out["points"] = to_numpy(std::move(values), {std::size_t(s.n), std::size_t(rows().width)});
+        std::vector<std::int32_t> all(state().n);
+        std::iota(all.begin(), all.end(), 0);
+        out["points"] = rows_of(all);
     }
     return out;
 }
 
 void PyStream::restore(const nb::dict& from) {
-    const auto column = [&](const char* name, std::size_t n) {
-        const auto array = nb::cast<Column>(from[name]);
-        require(array.shape(0) == n, "its arrays have different lengths");
-        return array;
-    };
     require(!stream || stream->state.seen == 0, "the stream has seen points already");
-    const auto marks = nb::cast<Rows>(from["landmarks"]);
-    std::size_t n = 0;
+    Snapshot snapshot;
+    snapshot.each([&]<class T>(const char* name, T& value) {
+        if constexpr (std::is_arithmetic_v<T>) {
+            value = nb::cast<T>(from[name]);
+        } else {
+            const auto array =
+                nb::cast<nb::ndarray<const typename T::value_type, nb::ndim<1>, nb::c_contig>>(from[name]);
+            value.assign(array.data(), array.data() + array.shape(0));
+        }
+    });
     if (!metric_.empty()) {
         const auto X = nb::cast<Matrix>(from["points"]);
-        require(X.shape(0) > 0 && X.shape(0) < (std::size_t(1) << 31) && X.shape(1) > 0, "it holds no points");
-        open(int(X.shape(1)));
         const Batch batch = batch_of(X);
-        n = X.shape(0);
+        require(batch.rows == snapshot.n_points, "it holds another number of points");
+        open(int(X.shape(1)));
         std::vector<double> row(rows().points.stride);
-        for (std::size_t i = 0; i < n; ++i) {
-            rows().read(batch, std::int64_t(i), row.data());
+        for (std::int64_t i = 0; i < batch.rows; ++i) {
+            rows().read(batch, i, row.data());
             for (const double x : row) require(std::fabs(x) < 1e153, "its points are not finite");
             rows().points.push(row.data());
         }
-    } else {
-        n = nb::cast<std::size_t>(from["n_points"]);
     }
-    State& s = state();
-    s.n = s.live = std::int32_t(n);
-    s.seen = nb::cast<std::int64_t>(from["seen"]);
-    s.n_replacements = nb::cast<std::int64_t>(from["n_replacements"]);
-    s.held = nb::cast<int>(from["held"]);
-    s.radius = nb::cast<double>(from["radius"]), s.base = nb::cast<double>(from["base"]);
-    s.resolution = nb::cast<double>(from["resolution"]), s.now = nb::cast<double>(from["now"]);
-    require(s.seen >= std::int64_t(n) && s.n_replacements >= 0 && s.held >= 0 && s.held < 32, "its counts contradict each other");
-    require(s.radius >= 0 && s.radius < kInfinity && s.base >= 0 && s.base <= s.radius, "its radius is no radius");
-    require(s.resolution == -1.0 || (s.resolution >= 0 && s.resolution < 1e300), "its resolution is no distance");
-    if (parameters_.weighted()) {
-        const auto numbers = nb::cast<Rows>(from["arrivals"]);
-        const auto weights = column("weights", n), spreads = column("spreads", n), times = column("times", n);
-        require(numbers.shape(0) == n, "its arrays have different lengths");
-        require(parameters_.expires() ? std::fabs(s.now) < kInfinity : s.now == -kInfinity, "its time is no time");
-        for (std::size_t i = 0; i < n; ++i) {
-            const Representative one{numbers.data()[i], weights.data()[i], spreads.data()[i], times.data()[i], 0};
-            require(one.arrival >= 0 && one.arrival < s.seen && (i == 0 || one.arrival > s.representatives.back().arrival), "its arrivals are not in order");
-            require(one.weight >= 0 && one.weight < 1e300 && one.spread >= 0 && one.spread < 1e300, "its weights or spreads are no such numbers");
-            require(s.resolution >= 0 || one.spread == 0 || one.weight != 1, "its spreads contradict its resolution");
-            const bool ordered = i == 0 || parameters_.half_life < kInfinity || one.time >= s.representatives.back().time;
-            require(parameters_.expires() ? std::fabs(one.time) < kInfinity && one.time <= s.now && ordered : one.time == 0, "its times are not in order");
-            s.live -= one.weight == 0;
-            s.representatives.push_back(one);
-        }
-        require(!parameters_.bounded() || s.live <= parameters_.memory, "it holds more points than its memory");
-        double sum = 0.0;
-        for (const Representative& one : s.representatives) sum += one.weight;
-        s.total = nb::cast<double>(from["total"]);
-        require(parameters_.expires() ? sum <= s.total : sum == s.total, "its weights do not add up");
-    } else {
-        require(s.seen == std::int64_t(n), "it does not hold all points");
-    }
-    require(marks.shape(0) > 0 && marks.shape(0) <= std::size_t(parameters_.n_landmarks), "its landmarks are too few or too many");
-    for (std::size_t j = 0; j < marks.shape(0); ++j) {
-        require(marks.data()[j] >= 0 && marks.data()[j] < s.n && (j == 0 || marks.data()[j] > marks.data()[j - 1]), "its landmarks are not among its points");
-        s.landmarks.row[j] = std::int32_t(marks.data()[j]);
-        s.landmarks.id[j] += s.id_step;
-        s.landmarks.order.push_back(std::int32_t(j));
-        fitted().space->on_landmark(int(j), s.landmarks.row[j]);
-    }
-    for (std::size_t row = 0; row < s.representatives.size(); ++row)
-        require(s.representatives[row].weight > 0 || std::find(s.landmarks.row.begin(), s.landmarks.row.end(), std::int32_t(row)) != s.landmarks.row.end(), "it holds forgotten points");
-    const auto order = nb::cast<Rows>(from["order"]);
-    require(order.shape(0) == std::size_t(s.live), "its arrays have different lengths");
-    std::vector<char> found(n, 0);
-    std::vector<std::int32_t> ordered;
-    for (std::size_t i = 0; i < order.shape(0); ++i) {
-        const std::int64_t row = order.data()[i];
-        require(row >= 0 && row < s.n && !found[row] && (s.representatives.empty() || s.representatives[row].weight > 0), "its order is none");
-        found[row] = 1;
-        ordered.push_back(std::int32_t(row));
-    }
-    const auto cells = nb::cast<Rows>(from["cells"]), seconds = nb::cast<Rows>(from["seconds"]);
-    const auto nearest = column("distances", ordered.size()), second = column("second_distances", ordered.size());
-    require(cells.shape(0) == ordered.size() && seconds.shape(0) == ordered.size(), "its arrays have different lengths");
-    std::vector<Nearest> measured(metric_.empty() ? 0 : ordered.size());  // again, unless that is dear
-    fitted().space->nearest_of_stored(ordered.data(), int(measured.size()), s.landmarks, measured.data());
-    const std::int64_t m = s.n_landmarks();
-    for (std::size_t i = 0; i < ordered.size(); ++i) {
-        const std::int64_t cell = cells.data()[i], other = seconds.data()[i];
-        const double t = nearest.data()[i], u = second.data()[i];
-        require(cell >= 0 && cell < m && other >= -1 && other < m && other != cell, "its cells are none");
-        require(t >= 0 && t <= u && t < kInfinity && (u < kInfinity || (m == 1 && other < 0)), "its distances are none");
-        require(s.landmarks.row[cell] != ordered[i] || t == 0, "its landmarks are not in their cells");
-        const Record record{t, u, other < 0 ? 0 : s.landmarks.id[other], ordered[i]};
-        if (!measured.empty()) {
-            const bool same = t == measured[i].distance && s.landmarks.id[cell] == measured[i].landmark;
-            const bool known = u == measured[i].second_distance && record.second == measured[i].second;
-            require(same && (known || (other < 0 && u <= measured[i].second_distance)), "its distances are not those of its points");
-        }
-        s.add(std::int32_t(cell), record);
-    }
-    ++s.departures;  // costs may be lower bounds
-    require(s.held > 0 || s.covering_radius() <= s.radius, "its radius does not cover its points");
-    const auto numbers = nb::cast<nb::ndarray<const std::int64_t, nb::shape<-1, 3>, nb::c_contig>>(from["event_numbers"]);
-    const auto radii = nb::cast<nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig>>(from["event_radii"]);
-    require(numbers.shape(0) == radii.shape(0) && numbers.shape(0) <= 10000, "its events have different lengths");
-    for (std::size_t i = 0; i < numbers.shape(0); ++i) {
-        const std::int64_t* e = numbers.data() + 3 * i;
-        const double* r = radii.data() + 2 * i;
-        require(e[0] >= 0 && e[0] <= s.seen && e[1] >= -1 && e[1] < s.seen && e[2] >= -1 && e[2] < s.seen && (e[1] >= 0 || e[2] >= 0), "its events name points that have not arrived");
-        require(r[0] >= 0 && r[0] < kInfinity && r[1] >= 0 && r[1] < kInfinity, "its events have radii that are none");
-        s.events.push_back({e[0], e[1], e[2], r[0], r[1]});
-    }
+    restore_snapshot(fitted(), snapshot, !metric_.empty());
 }
 
 }  // namespace
 
 void bind(nb::module_& module) {
     nb::class_<PyStream> stream(module, "Stream");
-    stream.def(nb::init<nb::object, int, const std::string&, double, double, std::optional<std::int64_t>, double, double, double>(),
-               "metric"_a, nb::kw_only(), "n_landmarks"_a, "rule"_a = "tight", "initial_radius"_a = 1e-20, "slack"_a = 0.0,
-               "memory"_a = nb::none(), "window"_a = kInfinity, "half_life"_a = kInfinity, "p"_a = 2.0);
-    stream.def("learn", &PyStream::learn_count, "batch"_a, nb::kw_only(), "times"_a = nb::none(), "weights"_a = nb::none(),
-               "spreads"_a = nb::none(), "gate"_a = nb::none(), "priors"_a = false);
-    stream.def("learn", &PyStream::learn_rows, "batch"_a, nb::kw_only(), "times"_a = nb::none(), "weights"_a = nb::none(),
-               "spreads"_a = nb::none(), "gate"_a = nb::none(), "priors"_a = false);
+    stream.def(nb::init<nb::object, int, const std::string&, double, double, std::optional<std::int64_t>, double,
+                        double, double>(),
+               "metric"_a, nb::kw_only(), "n_landmarks"_a, "rule"_a = "tight", "initial_radius"_a = 1e-20,
+               "slack"_a = 0.0, "memory"_a = nb::none(), "window"_a = kInfinity, "half_life"_a = kInfinity,
+               "p"_a = 2.0);
+    stream.def("learn", &PyStream::learn_count, "batch"_a, nb::kw_only(), "times"_a = nb::none(),
+               "weights"_a = nb::none(), "spreads"_a = nb::none(), "gate"_a = nb::none(), "priors"_a = false);
+    stream.def("learn", &PyStream::learn_rows, "batch"_a, nb::kw_only(), "times"_a = nb::none(),
+               "weights"_a = nb::none(), "spreads"_a = nb::none(), "gate"_a = nb::none(), "priors"_a = false);
     stream.def("landmark_rows", &PyStream::landmark_rows);
     stream.def("landmark_masses", [](PyStream& s) { return to_numpy(s.fitted().landmark_masses()); });
     stream.def("arrivals", &PyStream::arrivals);
