@@ -56,7 +56,7 @@ def refusal(path):
 def test_what_was_written_comes_back_to_the_bit(file):
     assert_same(read(file))
     found = read(file).header
-    assert (found["format"], found["version"], found["kind"]) == ("driftmap checkpoint", 1, "thing")
+    assert (found["format"], found["version"], found["kind"]) == ("driftmap checkpoint", 2, "thing")
 
 
 def test_the_same_content_gives_the_same_bytes_and_no_other_file_is_left(file):
@@ -227,9 +227,14 @@ def forged(path, change, arrays=ARRAYS):
 
 
 def test_a_newer_version_says_to_upgrade(file):
-    forged(file, lambda header: header.update(version=2, library="9.1"))
-    assert "was written by driftmap 9.1 in version 2" in refusal(file)
+    forged(file, lambda header: header.update(version=3, library="9.1"))
+    assert "was written by driftmap 9.1 in version 3" in refusal(file)
     assert "upgrade" in refusal(file)
+
+
+def test_an_older_version_is_refused_by_name(file):
+    forged(file, lambda header: header.update(version=1, library="0.1"))
+    assert "was written by driftmap 0.1 in version 1 of the format" in refusal(file)
 
 
 def test_headers_that_lie(file):
@@ -266,7 +271,7 @@ def test_headers_that_lie(file):
 def crafted(path, npy: bytes, dtype, shape):
     """A checkpoint whose checksums are right and whose only array is whatever the bytes say."""
     stated = {"dtype": dtype, "shape": shape, "crc32": zlib.crc32(b"")}
-    header = {"format": checkpoint.FORMAT, "version": 1, "members": {"x": stated}}
+    header = {"format": checkpoint.FORMAT, "version": checkpoint.VERSION, "members": {"x": stated}}
     with zipfile.ZipFile(path, "w") as archive:
         archive.comment = checkpoint.COMMENT
         archive.writestr(checkpoint.HEADER, json.dumps(header))

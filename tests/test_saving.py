@@ -8,7 +8,7 @@ import pytest
 from driftmap import DriftMap, OnlineLandmarks, checkpoint
 from driftmap.checkpoint import CheckpointError
 from driftmap.embedding import LandmarkMDS
-from driftmap.landmarks import RatioShift, euclidean
+from driftmap.landmarks import RatioShift
 from streams import make
 
 
@@ -44,6 +44,8 @@ MAPS = {
     "landmarks only": {"n_anchors": None},
     "paper": {"rule": "paper"},
     "manhattan": {"metric": "manhattan", "memory": 160},
+    "cosine": {"metric": "cosine"},
+    "slack": {"slack": 0.1, "memory": 160},
     "mahalanobis": {"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}},
     "function": {"metric": taxi},
 }
@@ -56,13 +58,13 @@ def assert_same(one, other, points):
     assert [change.displacement for change in one.frames_] == [change.displacement for change in other.frames_]
     for name in ("landmark_indices_", "landmark_mass_", "landmark_embedding_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    for name in ("radius_", "resolution_", "coverage_bound_", "n_samples_seen_", "n_replacements_"):
+    bound = ("coverage_bound_", "radius_lower_bound_") if one.obeys_triangle else ()
+    for name in ("radius_", "resolution_", "n_samples_seen_", "n_replacements_", *bound):
         assert getattr(one, name) == getattr(other, name)
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_a_map_goes_on_to_the_bit(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(euclidean, "worthwhile", lambda compiled: False)  # it knows more than it needs to
+def test_a_map_goes_on_to_the_bit(name, tmp_path):
     params = {"n_landmarks": 10, **MAPS[name]}
     given = {"metric": taxi} if params.get("metric") is taxi else {}
     times = (lambda a, b: {"times": np.arange(a, b) / 3}) if name == "timed window" else lambda a, b: {}
@@ -158,20 +160,39 @@ def test_nothing_is_saved_before_anything_is_learnt(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def stream_of(header):
+    return header["landmarks"]["stream"]["dict"]
+
+
 BROKEN = {
-    "a landmark that is not there": lambda h, a: a["cells.landmark"].__setitem__(0, 10**6),
-    "a record of a point that is not there": lambda h, a: a["records.row"].__setitem__(0, 10**6),
-    "a point in two cells": lambda h, a: a["records.row"].__setitem__(0, a["records.row"][1]),
-    "a second landmark that is not there": lambda h, a: a["records.second_slot"].__setitem__(0, 99),
-    "more records than there are": lambda h, a: a["cells.size"].__setitem__(0, 10**6),
-    "a negative size": lambda h, a: a["cells.size"].__setitem__(0, -5),
-    "fewer points than stated": lambda h, a: a.__setitem__("points", a["points"][:5]),
-    "no witnesses": lambda h, a: h["selector"].__setitem__("witnesses", None),
+    "a landmark that is not there": lambda h, a: a["stream.landmarks"].__setitem__(-1, 10**6),
+    "a landmark that is there twice": lambda h, a: a["stream.landmarks"].__setitem__(0, a["stream.landmarks"][1]),
+    "no landmarks": lambda h, a: a.__setitem__("stream.landmarks", a["stream.landmarks"][:0]),
+    "more landmarks than allowed": lambda h, a: h["params"].__setitem__("n_landmarks", 9),
+    "a number of landmarks that would need all memory": lambda h, a: h["params"].__setitem__("n_landmarks", 10**8),
+    "points that are not finite": lambda h, a: a["stream.points"].__setitem__((3, 1), np.nan),
+    "fewer points than arrivals": lambda h, a: a.__setitem__("stream.points", a["stream.points"][:5]),
+    "points of no width": lambda h, a: a.__setitem__("stream.points", a["stream.points"][:, :0]),
+    "arrivals that are not in order": lambda h, a: a["stream.arrivals"].__setitem__(3, 0),
+    "a negative weight": lambda h, a: a["stream.weights"].__setitem__(3, -1.0),
+    "a spread that is no number": lambda h, a: a["stream.spreads"].__setitem__(3, np.nan),
+    "no weights": lambda h, a: stream_of(h).pop("weights"),
+    "a negative radius": lambda h, a: stream_of(h).__setitem__("radius", -1.0),
+    "a radius that does not cover": lambda h, a: stream_of(h).update(radius=1e-9, base=1e-9),
+    "text for a number": lambda h, a: stream_of(h).__setitem__("seen", "many"),
+    "more points than memory": lambda h, a: h["params"].__setitem__("memory", 20),
     "an object of another class": lambda h, a: h["frames"].__setitem__("frame", {"object": "Popen", "parts": {}}),
-    "text for a number": lambda h, a: h["selector"]["state"].__setitem__("n", "many"),
+    "a value of no kind": lambda h, a: h["frames"].__setitem__("frame", {"table": {}}),
+    "a frame of other dimensions": lambda h, a: a.__setitem__("frames.frame.rotation", np.eye(3)),
+    "a frame of other landmarks": lambda h, a: a["frames.frame.landmarks"].__setitem__(-1, 10**6),
+    "a frame of fewer landmarks": lambda h, a: a.__setitem__("frames.frame.masses", np.ones(4)),
+    "distances that are none": lambda h, a: a["frames.frame.distances"].__setitem__((0, 1), -1.0),
+    "anchors without masses": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("anchor_masses", None),
+    "features without a name": lambda h, a: h.__setitem__("feature_names", [1, 2, 3]),
     "an unknown parameter": lambda h, a: h["params"].__setitem__("n_lights", 4),
+    "a parameter that is none": lambda h, a: h["params"].__setitem__("slack", -1.0),
     "no parameters": lambda h, a: h.pop("params"),
-    "arrays that are not there": lambda h, a: a.pop("cells.cost"),
+    "arrays that are not there": lambda h, a: a.pop("stream.weights"),
 }
 
 
@@ -179,7 +200,7 @@ BROKEN = {
 def test_files_with_valid_checksums_and_nonsense_in_them_are_refused(how, tmp_path):
     mapper = DriftMap(n_landmarks=10, memory=160).fit(X)
     mapper.transform(X[:3])
-    header, arrays = mapper._pack()
+    header, arrays = mapper._engine.pack()
     header, arrays = copy.deepcopy(header), {name: array.copy() for name, array in arrays.items()}
     BROKEN[how](header, arrays)
     checkpoint.write(tmp_path / "m", header, arrays)

@@ -20,7 +20,6 @@ from driftmap.choices import ANIMATIONS
 from driftmap.embedding import align, move
 from driftmap.frames import Frame, Frames
 from driftmap.map import StreamMap
-from driftmap.metrics import Table
 from driftmap.plot import (
     FAINT,
     GREY,
@@ -131,8 +130,8 @@ class Film:
             self._moments = [moment for moment in self._moments if moment.seen % self._step == 0]
 
     def _present(self) -> Moment:
-        selector = self.mapper._selector
-        return Moment(selector.n_samples_seen_, self._frames.present(selector), selector.radius_)
+        engine = self.mapper._landmark_engine()
+        return Moment(engine.n_samples_seen_, self._frames.present(engine), engine.radius_)
 
     @property
     def arrivals(self) -> Ids:
@@ -151,9 +150,9 @@ class Film:
         return [s._replace(points=move(s.points, *turn), landmarks=move(s.landmarks, *turn)) for s in scenes]
 
     def _scene(self, moment: Moment) -> Scene:
-        arrivals, frame, space = self.arrivals, moment.frame, self.mapper._selector._fitted_space()
+        arrivals, frame, space = self.arrivals, moment.frame, self.mapper._landmark_engine().space
         shown: Any = self._shown[: int(np.searchsorted(arrivals, moment.seen))]
-        shown = np.array(shown, dtype=np.float64) if isinstance(space, Table) else shown
+        shown = shown if space.n_features is None else np.array(shown, dtype=np.float64)
         points = frame.place_queries(space, space.check_queries(shown))
         # Of more than three dimensions, three are drawn.
         return Scene(

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 FORMAT = "driftmap checkpoint"
-VERSION = 1
-"""The newest version of the format that this library reads, and the one it writes."""
+VERSION = 2
+"""The version of the format that this library reads and writes."""
 HEADER = "driftmap.json"
 LARGEST_HEADER = 2**26
 """More bytes of JSON than this are not a header."""
@@ -139,10 +139,11 @@ def _check_header(header: Any, name: str) -> dict[str, dict[str, Any]]:
     version = header["version"]
     if type(version) is not int or version < 1:
         raise ValueError(f"its version is {version!r}")
-    if version > VERSION:
+    if version != VERSION:
+        advice = "upgrade with pip install --upgrade driftmap" if version > VERSION else "start again from the data"
         raise CheckpointError(
             f"{name} was written by driftmap {header.get('library')} in version {version} of the format; this is "
-            f"driftmap {_library()}, which reads up to version {VERSION}: upgrade with pip install --upgrade driftmap"
+            f"driftmap {_library()}, which reads version {VERSION}: {advice}"
         )
     members: dict[str, dict[str, Any]] = header["members"]
     for member, stated in members.items():
@@ -181,7 +182,7 @@ def _portable(name: str, array: NDArray[Any]) -> NDArray[Any]:
     stored = np.asarray(array, order="C")
     stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
     if stored.dtype.str not in DTYPES:
-        raise TypeError(f"array {name!r} holds {array.dtype}; a checkpoint has room for plain numbers only")
+        raise TypeError(f"array {name!r} holds {array.dtype}; a checkpoint holds plain numbers only")
     return stored
 
 

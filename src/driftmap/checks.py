@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
+SMALL = 1e30
+"""If the squares of all numbers sum up to no more than this, the square of none overflows."""
 
 
 def integer_at_least(value: Any, name: str, lowest: int) -> int:
@@ -33,6 +35,11 @@ def positive_number(value: Any, name: str) -> float:
     return number
 
 
+def number_at_least_zero(value: Any, name: str) -> float:
+    """Return a finite parameter that is not negative, or raise an error that names it."""
+    return 0.0 if value == 0 and not isinstance(value, bool) else positive_number(value, name)
+
+
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     """Return a parameter that must be one of a few words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
@@ -48,18 +55,20 @@ def not_fitted(who: str) -> Exception:
 
 
 def is_plain(X: Any) -> bool:
-    """Whether X is a matrix of floating-point numbers as the kernels take it: told at once, unlike most else."""
+    """Whether X is a matrix of floating-point numbers as the core takes it."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in PLAIN and X.flags.c_contiguous and X.size > 0
 
 
-def points(X: Any, columns: Sequence[str] | None = None) -> Array:
+def points(X: Any) -> Array:
     """Return X as a C-contiguous matrix of finite numbers, or say which row and column is wrong.
 
     Numbers are of double precision; of single precision if X is such a matrix already.
     """
     if is_plain(X):
-        _finite(X, columns)
+        if not np.vdot(X, X) <= SMALL:  # one quick pass settles nearly all cases; false for NaN
+            _finite(X, None)
         return X
+    columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
     if np.ma.is_masked(X):
         raise ValueError("X has masked entries: fill or drop such rows first")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
@@ -84,9 +93,6 @@ def points(X: Any, columns: Sequence[str] | None = None) -> Array:
 def _finite(array: Array, columns: Sequence[str] | None) -> None:
     # The largest value whose squared differences can be summed over all columns without overflow.
     largest = np.sqrt(np.finfo(np.float64).max / 4.0 / array.shape[1]) * 0.5
-    flat = array.reshape(-1)
-    if np.vdot(flat, flat) <= largest:  # one quick pass settles nearly all cases; false for NaN
-        return
     bad = ~(np.abs(array) <= largest)
     if not bad.any():
         return

@@ -11,12 +11,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from driftmap import checks
-from driftmap.map import StreamMap
+from driftmap.embedding import Embedding
+from driftmap.frames import FrameChange
+from driftmap.landmarks import Detector
+from driftmap.landmarks.delegation import Delegated, EngineEstimator
+from driftmap.landmarks.online import LandmarkEngine
+from driftmap.map import StreamMap, Trust
+from driftmap.metrics import Metric
 
 Array = NDArray[np.float64]
 
 
-class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, StreamMap):
+class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
     """A low-dimensional map of a stream, from a few landmarks that follow it.
 
     ``partial_fit`` learns from points as they arrive; ``transform`` places any points by their distances to the present
@@ -40,11 +46,11 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
         Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
     metric, metric_params
         The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
-    memory, window, half_life, replace_on
-        How many points are remembered, how long, and when landmarks are replaced; see
+    slack, memory, window, half_life, replace_on
+        When landmarks are replaced, how many points are remembered, and how long; see
         :class:`~driftmap.landmarks.OnlineLandmarks`.
     n_jobs : int or None
-        Threads that learn and place the rows of large batches; None: one, -1: one per core. They change no result.
+        Threads that place the rows of large batches; None: one, -1: one per core. They change no result.
     random_state : int, RandomState or None
         For embeddings that need random numbers; those above do not.
 
@@ -61,53 +67,146 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
     (500, 2)
     """
 
+    _engine: StreamMap
+    _engine_type = StreamMap
+
+    landmark_embedding_ = Delegated[Array](StreamMap, "_fitted_engine")
+    n_dimensions_ = Delegated[int](StreamMap, "_fitted_engine")
+    frame_ = Delegated[int](StreamMap, "_fitted_engine")
+    frames_ = Delegated[list[FrameChange]](StreamMap, "_fitted_engine")
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_landmarks: int = 100,
+        rule: str = "tight",
+        embedding: str | Embedding = "stress",
+        n_anchors: int | None = 128,
+        align: bool = True,
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        slack: float = 0.0,
+        memory: int | str | None = "auto",
+        window: Any = None,
+        half_life: Any = None,
+        replace_on: str | Detector = "uncovered",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.rule = rule
+        self.embedding = embedding
+        self.n_anchors = n_anchors
+        self.align = align
+        self.metric = metric
+        self.metric_params = metric_params
+        self.slack = slack
+        self.memory = memory
+        self.window = window
+        self.half_life = half_life
+        self.replace_on = replace_on
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def partial_fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
+        """Learn from further points, in their order. Bad input raises an error and changes nothing.
+
+        ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
+        duration; else these count arrivals.
+        """
+        if self.__sklearn_is_fitted__():
+            self._check_features(X)
+        return super().partial_fit(X, times=times)
+
+    def _learn_first(self, engine: StreamMap, X: Any, times: Any) -> None:
+        engine.feature_names, engine.dict_names = _names_of_columns(X), ()
+        engine.partial_fit(X, times)
+
     def transform(self, X: Any) -> Array:
         """Place points in the frame of the present landmarks."""
-        return super().transform(X)  # scikit-learn's set_output looks for a method of this class
+        engine = self._fitted_engine()
+        self._check_features(X)
+        return engine.transform(X, self.n_jobs)
+
+    def trust(self, X: Any) -> Trust:
+        """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
+        engine = self._fitted_engine()
+        self._check_features(X)
+        return engine.trust(X)
 
     def learn_one(self, x: Mapping[str, float]) -> Self:
         """Learn from one point given as a dict of features, as river's users write it."""
         names = self._names_of(x)
-        self.partial_fit(_as_row(x, names))
-        self._dict_names = names
+        row = _as_row(x, names)
+        super().partial_fit(row)
+        self._engine.dict_names = names
         return self
 
     def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
         """Place one point given as a dict of features."""
-        self._check_fitted()
-        self._dict_names = self._names_of(x)
-        place = self._place(_as_row(x, self._dict_names))[0]
+        engine = self._fitted_engine()
+        engine.dict_names = self._names_of(x)
+        place = engine.transform(_as_row(x, engine.dict_names))[0]
         return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
+
+    # --- features, as scikit-learn has them ---
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of the points; absent if they are objects."""
+        n_features = self._landmark_engine().n_features if self.__sklearn_is_fitted__() else None
+        if n_features is None:
+            raise AttributeError("there are no features")
+        return n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, if the first points came with names."""
+        if not (self.__sklearn_is_fitted__() and self._engine.feature_names):
+            raise AttributeError("the features have no names")
+        return np.array(self._engine.feature_names, dtype=object)
+
+    def _check_features(self, X: Any) -> None:
+        """Feature names and their number are those of the first points; objects and distances have none."""
+        engine, n_features = self._engine, self._engine._landmark_engine().space.n_features
+        if checks.is_plain(X) and not engine.feature_names and X.shape[1] == n_features:
+            return  # as nearly always; the way through scikit-learn takes longer than to learn a point
+        if engine.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
+            validate_data(self, X, reset=False, skip_check_array=True)
 
     def _names_of(self, x: Mapping[str, float]) -> tuple[str, ...]:
         """The features in the order in which they were learnt; the first dict names them if nothing else has."""
         if not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features, got {type(x).__name__}")
-        known = (getattr(self, "feature_names_in_", ()), getattr(self, "_dict_names", ()))
-        names = next((tuple(names) for names in known if len(names)), tuple(x))
-        if self.__sklearn_is_fitted__() and set(names) != set(x):
+        if not self.__sklearn_is_fitted__():
+            return tuple(x)
+        names = self._engine.feature_names or self._engine.dict_names or tuple(x)
+        if set(names) != set(x):
             missing, new = sorted(set(names) - set(x)), sorted(set(x) - set(names))
             raise ValueError(f"x must have the features seen first; missing: {missing}, new: {new}")
-        return names if self.__sklearn_is_fitted__() else tuple(x)
-
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        """Feature names and their number, as scikit-learn keeps them; objects and distances have none."""
-        if self.metric == "precomputed" or (hasattr(X, "shape") and len(X.shape) != 2):
-            return  # told to the user where the rows are checked
-        if checks.is_plain(X) and not hasattr(self, "feature_names_in_"):
-            # As nearly always; the way through scikit-learn takes longer than to learn a point.
-            if reset:
-                self.n_features_in_ = X.shape[1]
-            if X.shape[1] == self.n_features_in_:
-                return
-        if hasattr(X, "shape"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-        elif reset and not callable(self.metric):
-            validate_data(self, np.asarray(X), reset=True, skip_check_array=True)
+        return names
 
     @property
     def _n_features_out(self) -> int:
-        return self._frames.n_components if self.__sklearn_is_fitted__() else self.n_components
+        return self._engine.n_components if self.__sklearn_is_fitted__() else self.n_components
+
+    def _landmark_engine(self) -> LandmarkEngine:
+        return self._fitted_engine()._landmark_engine()
+
+    def _fitted_engine(self) -> StreamMap:
+        engine: StreamMap = super()._fitted_engine()
+        return engine
+
+
+def _names_of_columns(X: Any) -> tuple[str, ...]:
+    """The names of the columns of a data frame as scikit-learn has them; of anything else, none."""
+    if checks.is_plain(X) or len(getattr(X, "shape", ())) != 2:
+        return ()
+    blank = BaseEstimator()
+    validate_data(blank, X, skip_check_array=True)
+    return tuple(getattr(blank, "feature_names_in_", ()))
 
 
 def _as_row(x: Mapping[str, float], names: tuple[str, ...]) -> NDArray[Any]:
@@ -115,4 +214,4 @@ def _as_row(x: Mapping[str, float], names: tuple[str, ...]) -> NDArray[Any]:
     try:
         return np.array([values], dtype=np.float64)
     except (TypeError, ValueError):
-        return np.array([values], dtype=object)  # told to the user where the rows are checked
+        return np.array([values], dtype=object)  # an error names the column where the rows are checked

@@ -11,19 +11,19 @@ import copy
 import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap import checks
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, align, choose_anchors, move
-from driftmap.embedding.anchors import Inference
-from driftmap.embedding.fixed import FixedPoints, StressRows
-from driftmap.embedding.lmds import LinearRows
-from driftmap.landmarks.online import OnlineSelector
-from driftmap.metrics import EuclideanSpace, PrecomputedSpace, Space
-from driftmap.packing import Arrays, flatten, rebuild
+from driftmap.landmarks.online import LandmarkEngine
+from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.quality import Displacement, displacement
+from driftmap.serialization import Arrays, flatten, rebuild
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -48,10 +48,37 @@ class FrameChange(NamedTuple):
     """How far stored points moved, relative to the diameter of the map."""
 
 
-class Frame(NamedTuple):
+class Inputs(NamedTuple):
+    """What an embedding is fitted to; from the same inputs follows the same embedding."""
+
+    distances: Array
+    """Between the landmarks, (m, m)."""
+    masses: Array
+    """(m,)"""
+    anchors: Array | None = None
+    """Distances of the anchors to the landmarks, (a, m)."""
+    anchor_masses: Array | None = None
+    """(a,)"""
+    start: Array | None = None
+    """Where the anchors, or the landmarks if there are none, lie on the last map, (a, k)."""
+
+    def fit(self, embedding: str, n_components: int) -> LandmarkMDS | LandmarkStress:
+        """The embedding of this name."""
+        distances, masses, *stress_only = self
+        if embedding != "stress":
+            return LandmarkMDS(n_components, weighted=embedding == "weighted-lmds").fit(distances, masses)
+        anchors, anchor_masses, start = stress_only
+        return LandmarkStress(n_components).fit(
+            distances, masses, anchors=anchors, anchor_masses=anchor_masses, start=start
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
     """The embedding of some landmarks, and how it is laid on the frame before."""
 
     embedding: Embedding
+    inputs: Inputs
     landmarks: Ids
     rotation: Array
     translation: Array
@@ -85,26 +112,29 @@ class Frame(NamedTuple):
             return space.to_stored(queries, self.landmarks)
         return space.to_points(queries, self.points)
 
-    def place_stored(self, selector: OnlineSelector, ids: Ids) -> Array:
+    def place_stored(self, engine: LandmarkEngine, ids: Ids) -> Array:
         """Positions of stored points."""
         if self.points is None:
-            return self.place(selector.stored_distances(ids, self.landmarks))
-        return self.place_queries(selector._fitted_space(), selector.stored_points(ids))
+            return self.place(engine.stored_distances(ids, self.landmarks))
+        return self.place_queries(engine.space, engine.stored_points(ids))
 
     def landmark_positions(self) -> Array:
         """Positions of the landmarks."""
+        return self._landmark_positions.copy()
+
+    @cached_property
+    def _landmark_positions(self) -> Array:
         return move(self.embedding.coordinates_, self.rotation, self.translation)
+
+    def residuals(self, distances: Array, positions: Array) -> Array:
+        """Per point, the root of the mean squared error of its landmark distances on the map, weighted by mass."""
+        gaps = distances - euclidean(positions, self._landmark_positions)
+        return np.sqrt((gaps**2 * (self.inputs.masses / self.inputs.masses.sum())).sum(axis=1))
 
     def laid(self, rotation: Array, translation: Array) -> Frame:
         """The same, turned and shifted; it has been neither before."""
         rows = None if self.rows is None else self.rows.moved(rotation, translation)
-        return self._replace(rotation=rotation, translation=translation, rows=rows)
-
-
-KNOWN = (
-    Frame, LandmarkMDS, LandmarkStress, Inference, FixedPoints, StressRows, LinearRows
-)  # fmt: skip
-"""What a frame is made of."""
+        return replace(self, rotation=rotation, translation=translation, rows=rows)
 
 
 class Frames:
@@ -116,52 +146,90 @@ class Frames:
         self.count = 0
         self.changes: deque[FrameChange] = deque(maxlen=FRAMES_KEPT)
         self.warned = False
-        self.slots: tuple[bytes, int] = (b"", 0)
+        self.version = -1  # of the landmarks when the current frame was last looked at
+
+    def copy(self) -> Frames:
+        """An independent copy; frames themselves do not change."""
+        other = copy.copy(self)
+        other.changes = self.changes.copy()
+        return other
 
     def pack(self, arrays: Arrays) -> dict[str, Any]:
-        """As values that a checkpoint can hold; a frame of the user's own embedding is made anew later."""
-        frame = self.current if isinstance(self.embedding, str) else None
-        return {
-            "frame": flatten(frame, "frame", arrays, KNOWN),
-            "count": self.count,
-            "changes": {
-                "frames": flatten(np.array([change.frame for change in self.changes]), "changes.frames", arrays),
-                "rotations": flatten(np.array([change.rotation for change in self.changes]), "rotations", arrays),
-                "moved": flatten(np.array([change.displacement for change in self.changes]), "moved", arrays),
-            },
-            "warned": self.warned,
+        """As values that a checkpoint can hold: of a frame, that from which it follows."""
+        frame = self.current
+        values: dict[str, Any] = {
+            "frames": np.array([change.frame for change in self.changes], dtype=np.int64),
+            "rotations": np.array([change.rotation for change in self.changes], dtype=np.float64),
+            "displacements": np.array([change.displacement for change in self.changes], dtype=np.float64),
+            "frame": None,
         }
+        if frame is not None and isinstance(self.embedding, str):
+            names = ("landmarks", "rotation", "translation", "points")
+            values["frame"] = frame.inputs._asdict() | {name: getattr(frame, name) for name in names}
+        packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
+        return {"count": self.count, "warned": self.warned, **packed}
 
-    def unpack(self, packed: dict[str, Any], arrays: Arrays) -> None:
-        """Go back to what was packed."""
-        self.current = rebuild(packed["frame"], arrays, KNOWN)
-        self.count, self.warned = packed["count"], packed["warned"]
-        changes = (rebuild(packed["changes"][name], arrays) for name in ("frames", "rotations", "moved"))
-        for number, rotation, moved in zip(*changes, strict=True):
-            self.changes.append(FrameChange(int(number), rotation, Displacement(*moved.tolist())))
+    def unpack(self, packed: dict[str, Any], arrays: Arrays, engine: LandmarkEngine) -> None:
+        """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
+        self.count, self.warned = checks.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
+        frame, frames, rotations, displacements = (
+            rebuild(packed[name], arrays) for name in ("frame", "frames", "rotations", "displacements")
+        )
+        n, k = len(frames), self.n_components
+        if n and (rotations.shape, displacements.shape) != ((n, k, k), (n, 2)):
+            raise ValueError("its changes of frames have other dimensions")
+        for number, rotation, moved in zip(frames.tolist(), rotations, displacements.tolist(), strict=True):
+            self.changes.append(FrameChange(int(number), rotation, Displacement(*moved)))
+        if frame is not None and isinstance(self.embedding, str):
+            with np.errstate(all="ignore"):
+                self.current = self._restored(engine, **frame)
 
-    def present(self, selector: OnlineSelector) -> Frame:
+    def _restored(
+        self, engine: LandmarkEngine, *, landmarks: Ids, rotation: Array, translation: Array, points: Any, **values: Any
+    ) -> Frame:
+        """A frame from what was packed, once that has been checked."""
+        inputs, space, m, k = Inputs(**values), engine.space, len(landmarks), self.n_components
+        a = m if inputs.anchor_masses is None else len(inputs.anchor_masses)
+        shapes = {"distances": (m, m), "masses": (m,), "anchors": (a, m), "anchor_masses": (a,), "start": (a, k)}
+        arrays = [(rotation, (k, k)), (translation, (k,))] + [(getattr(inputs, name), shapes[name]) for name in shapes]
+        for array, shape in arrays:
+            if array is not None and not (array.shape == shape and np.isfinite(array).all()):
+                raise ValueError("its frame has other dimensions")
+        if (inputs.anchors is None) != (inputs.anchor_masses is None) or (inputs.distances < 0).any():
+            raise ValueError("its frame has no anchors or no distances")
+        if landmarks.dtype != np.int64 or not (np.diff(landmarks, prepend=-1, append=engine.n_samples_seen_) > 0).all():
+            raise ValueError("its frame is of landmarks that have not arrived")
+        if (points is None) != isinstance(space, PrecomputedSpace):
+            raise ValueError("its frame has no landmarks")
+        if points is not None and len(points := space.check(points)) != m:
+            raise ValueError("its frame has other landmarks")
+        embedding = inputs.fit(self.embedding, k)  # type: ignore[arg-type]
+        if not np.isfinite(embedding.coordinates_).all():
+            raise ValueError("its frame has no positions")
+        placer = _row_placer(embedding, space, points)
+        return Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), placer, points).laid(rotation, translation)
+
+    def present(self, engine: LandmarkEngine) -> Frame:
         """The frame of the present landmarks."""
-        state = selector._fitted_state()
-        slots = state.cells["landmark"].tobytes(), state.renumbered  # to sort them by arrival takes much longer
-        if self.current is None or slots != self.slots:
-            landmarks = selector.landmark_indices_
+        if self.current is None or engine.version != self.version:
+            landmarks = engine.landmark_indices_
             if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
-                self._refresh(selector, landmarks)
-            self.slots = slots
+                self._refresh(engine, landmarks)
+            self.version = engine.version
         assert self.current is not None
         return self.current
 
-    def _refresh(self, selector: OnlineSelector, landmarks: Ids) -> None:
-        old, masses = self.current, _positive(selector.landmark_mass_.astype(np.float64))
-        embedding = self._embed(selector, landmarks, masses)
+    def _refresh(self, engine: LandmarkEngine, landmarks: Ids) -> None:
+        old, masses = self.current, _positive(engine.landmark_mass_.astype(np.float64))
+        embedding, inputs = self._embed(engine, landmarks, masses)
         k = self.n_components
-        points = None if isinstance(selector._fitted_space(), PrecomputedSpace) else selector.landmarks_
-        frame = Frame(embedding, landmarks, np.eye(k), np.zeros(k), self._row_placer(embedding, selector), points)
+        points = None if isinstance(engine.space, PrecomputedSpace) else engine.landmarks_
+        placer = _row_placer(embedding, engine.space, points) if isinstance(self.embedding, str) else None
+        frame = Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), placer, points)
         if old is not None:
-            stored = selector.stored_indices_
+            stored = engine.stored_indices_
             sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
-            before, after = (f.place_stored(selector, sample) for f in (old, frame))
+            before, after = (f.place_stored(engine, sample) for f in (old, frame))
             if self.align:
                 real = min(old.embedding.n_dimensions_, embedding.n_dimensions_)  # the others are 0 and stay so
                 rotation, translation = np.eye(k), np.zeros(k)
@@ -180,31 +248,31 @@ class Frames:
                 stacklevel=5,
             )
 
-    def _embed(self, selector: OnlineSelector, landmarks: Ids, masses: Array) -> Embedding:
+    def _embed(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> tuple[Embedding, Inputs]:
         """Embed the landmarks; stress starts from where they lie on the last map."""
-        distances = selector.landmark_distances()
+        inputs = Inputs(engine.landmark_distances(), masses)
         if not isinstance(self.embedding, str):
-            return copy.deepcopy(self.embedding).fit(distances, masses)
-        if self.embedding != "stress":
-            return LandmarkMDS(self.n_components, weighted=self.embedding == "weighted-lmds").fit(distances, masses)
-        points, arguments = landmarks, {}
-        if self.n_anchors is not None and self.n_anchors > len(landmarks):
-            cells, weights = selector.cells()
-            points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
-            arguments = {"anchors": selector.stored_distances(points, landmarks), "anchor_masses": _positive(shares)}
-        start: Any = None
-        if self.current is not None and self.align:
-            start = self.current.place_stored(selector, points)
-        return LandmarkStress(self.n_components).fit(distances, masses, start=start, **arguments)
+            return copy.deepcopy(self.embedding).fit(inputs.distances, masses), inputs
+        if self.embedding == "stress":
+            points = landmarks
+            if self.n_anchors is not None and self.n_anchors > len(landmarks):
+                cells, weights = engine.cells()
+                points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
+                inputs = inputs._replace(
+                    anchors=engine.stored_distances(points, landmarks), anchor_masses=_positive(shares)
+                )
+            if self.current is not None and self.align:
+                inputs = inputs._replace(start=self.current.place_stored(engine, points))
+        return inputs.fit(self.embedding, self.n_components), inputs
 
-    def _row_placer(self, embedding: Embedding, selector: OnlineSelector) -> RowPlacer | None:
-        """What places rows without distances, if there is such a thing; an embedding of the user's own is asked."""
-        if isinstance(self.embedding, str) and isinstance(selector._fitted_space(), EuclideanSpace):
-            assert isinstance(embedding, LandmarkMDS | LandmarkStress)
-            return embedding.for_rows(selector.landmarks_)
-        return None
+
+def _row_placer(embedding: Any, space: Space, points: Any) -> RowPlacer | None:
+    """What places rows without their distances to the landmarks, where these are Euclidean."""
+    is_euclidean = isinstance(space, NativeSpace) and space.name == "euclidean"
+    placer: RowPlacer | None = embedding.for_rows(points) if is_euclidean else None
+    return placer
 
 
 def _positive(masses: Array) -> Array:
-    """Nothing that is remembered may be nearest to a landmark; it still has its place on the map."""
+    """A landmark's cell may be empty; floor its mass so that it is still embedded."""
     return np.maximum(masses, FAINT * masses.sum())

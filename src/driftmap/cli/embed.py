@@ -202,7 +202,7 @@ def _followed(job: Job) -> str:
     """What was done while a source was followed."""
     mapper, bad = job.mapper, job.bad.count
     lines = f"{bad:,} bad line{'' if bad == 1 else 's'}"
-    if not mapper.__sklearn_is_fitted__():
+    if not mapper.fitted:
         return f"stopped before the first row, {lines}"
     return (
         f"stopped after {mapper.n_samples_seen_:,} rows, {lines}, radius {mapper.radius_:.4g}, "
@@ -230,7 +230,7 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
         "radius": mapper.radius_,
         "covering_radius": mapper.covering_radius_,
         "resolution": mapper.resolution_,
-        "coverage_bound": mapper.coverage_bound_,
+        "coverage_bound": mapper.coverage_bound_ if mapper.obeys_triangle else None,
         "replacements": mapper.n_replacements_,
         "landmark_stress": landmark_stress(mapper),
         **{name: str(path) for name, path in files(args).items()},

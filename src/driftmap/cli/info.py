@@ -10,9 +10,9 @@ from typing import Any
 from driftmap import checkpoint
 from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli import arguments as kinds
-from driftmap.landmarks.online import OnlineSelector
+from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
-from driftmap.saving import unpack
+from driftmap.serialization import unpack
 
 DESCRIPTION = """\
 Show what a checkpoint holds: who wrote it, the map, its arrays, and how far a run of embed had come.
@@ -69,22 +69,23 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
     params = {name: _param(value) for name, value in found.header["params"].items()}
     lines = [("parameters", ", ".join(f"{name}={value}" for name, value in params.items()))]
     try:
-        estimator = unpack(found)
+        engine: Any = unpack(found, StreamMap, LandmarkEngine)
     except CheckpointError as error:  # it needs something that a checkpoint cannot hold
         return [*lines, ("not shown", str(error))]
-    selector = estimator if isinstance(estimator, OnlineSelector) else estimator._selector
+    landmarks: LandmarkEngine = engine._landmark_engine() if isinstance(engine, StreamMap) else engine
     lines += [
-        ("points seen", f"{selector.n_samples_seen_:,}, {len(selector.stored_indices_):,} of them stored"),
-        ("landmarks", f"{len(selector.landmark_indices_):,}, {selector.n_replacements_:,} replaced so far"),
-        ("radius", f"{selector.radius_:.6g}"),
-        ("resolution", f"{selector.resolution_:.6g}"),
-        ("coverage bound", f"{selector.coverage_bound_:.6g}"),
+        ("points seen", f"{landmarks.n_samples_seen_:,}, {len(landmarks.stored_indices_):,} of them stored"),
+        ("landmarks", f"{len(landmarks.landmark_indices_):,}, {landmarks.n_replacements_:,} replaced so far"),
+        ("radius", f"{landmarks.radius_:.6g}"),
+        ("resolution", f"{landmarks.resolution_:.6g}"),
     ]
-    if isinstance(estimator, StreamMap):
-        names = ", ".join(map(str, getattr(estimator, "feature_names_in_", ())))
+    if landmarks.obeys_triangle:
+        lines.append(("coverage bound", f"{landmarks.coverage_bound_:.6g}"))
+    if isinstance(engine, StreamMap):
+        names = ", ".join(engine.feature_names)
         lines += [
-            ("features", f"{getattr(estimator, 'n_features_in_', 0)}" + (f": {_shown(names)}" if names else "")),
-            ("frame", f"{found.header['frames']['count']}"),
+            ("features", f"{landmarks.n_features or 0}" + (f": {_shown(names)}" if names else "")),
+            ("frame", f"{engine.frames.count}"),
         ]
     return lines
 

@@ -16,7 +16,6 @@ from driftmap.cli.errors import UserError, writing
 from driftmap.cli.stopping import Stop
 from driftmap.cli.tables import Array, Chunk, Position, Table
 from driftmap.map import StreamMap
-from driftmap.saving import pack
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
 """What a run does, in this order; "closing": all is written, but the output has not got its name yet."""
@@ -119,12 +118,12 @@ class Job:
         self._due = now + max(self.every, (SHARE - 1) * (now - start))
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        if not self.mapper.__sklearn_is_fitted__():
+        if not self.mapper.fitted:
             return {"kind": "job"}, {}
         if self.stage == "mapping" and "learning" in self.counts:  # placing changes nothing
-            self._packed = self._packed or pack(self.mapper)
+            self._packed = self._packed or self.mapper.pack()
             return self._packed
-        return pack(self.mapper)
+        return self.mapper.pack()
 
     def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
         """Take up the state of an interrupted run."""

@@ -17,7 +17,7 @@ from driftmap.cli.job import Job, clear, partial
 from driftmap.cli.stopping import Stop
 from driftmap.cli.tables import Table
 from driftmap.map import StreamMap
-from driftmap.saving import unpack
+from driftmap.serialization import unpack
 
 SHAPING = (
     "columns", "label", "header", "contacts", "decay", "skip_bad", "landmarks", "components", "rule", "embedding",
@@ -100,10 +100,7 @@ def _mapper(found: Checkpoint) -> StreamMap | None:
         return None
     header = {key: value for key, value in found.header.items() if key != "job"}
     arrays = {name: array for name, array in found.arrays.items() if not name.startswith("job.")}
-    mapper = unpack(Checkpoint(header, arrays))
-    if not isinstance(mapper, StreamMap):
-        raise UserError(f"the checkpoint holds a {header['kind']}, not a map")
-    return mapper
+    return unpack(Checkpoint(header, arrays), StreamMap)
 
 
 def _close(args: argparse.Namespace, found: Checkpoint) -> None:

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from driftmap.landmarks.detectors import Detector, RatioShift
-from driftmap.landmarks.dominating import (
+from driftmap.landmarks.dominating_set import (
     greedy_dominating_set,
     greedy_size_bound,
     is_dominating,
     private_points,
     radius_for_budget,
 )
+from driftmap.landmarks.drift import Detector, RatioShift
+from driftmap.landmarks.events import Event
 from driftmap.ondemand import on_demand
-from driftmap.state import Event
 
 if TYPE_CHECKING:
     from driftmap.landmarks.baselines import (

@@ -1,19 +1,20 @@
 """The paper's other ways to choose landmarks, and an offline yardstick, with the interface of OnlineLandmarks.
 
-They keep all points, since masses and covering radius refer to all of them; these are worked out when asked for.
+They store all points, since masses and covering radius refer to all of them; these are worked out when asked for.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from driftmap import checks
 from driftmap.landmarks.estimators import LandmarkSelector
-from driftmap.metrics import Metric
-from driftmap.state import Event
+from driftmap.landmarks.events import Event
+from driftmap.metrics import Metric, Space, make_space
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -23,6 +24,7 @@ ROWS = 4096
 class Baseline(LandmarkSelector):
     """Landmarks chosen without looking at distances; ``radius_`` is the covering radius."""
 
+    _space: Space
     _ids: list[int]
     _events: list[Event]
 
@@ -33,14 +35,32 @@ class Baseline(LandmarkSelector):
         self.metric = metric
         self.metric_params = metric_params
 
-    def _start(self, X: Any) -> None:
-        super()._start(X)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Forget everything, then learn from X."""
+        fresh = type(self)(**self.get_params(deep=False)).partial_fit(X)
+        self.__dict__.update(fresh.__dict__)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from further points, in their order. Bad input raises an error and changes nothing."""
+        if self.__sklearn_is_fitted__():
+            self._learn(self._space.check(X))
+            return self
+        checks.integer_at_least(self.n_landmarks, "n_landmarks", 1)
+        space = make_space(self.metric, self.metric_params, X)
+        batch = space.check(X)
+        self._space = space
+        self._start()
+        self._learn(batch)
+        return self
+
+    def _start(self) -> None:
         self._m = self.n_landmarks  # a parameter set later counts from the next fit on
         self._ids, self._events = [], []
 
-    def _learn(self, prepared: Any, *how: Any) -> None:
+    def _learn(self, batch: Any) -> None:
         seen = len(self._space)
-        self._space.extend(prepared)
+        self._space.extend(batch)
         for arrival in range(seen, len(self._space)):
             left = self._consider(arrival)
             if left is not None:
@@ -48,7 +68,7 @@ class Baseline(LandmarkSelector):
                 self._events.append(Event(arrival, kind, arrival, None if left < 0 else left, np.nan, np.nan))
 
     def _consider(self, arrival: int) -> int | None:
-        """Take an arrival in or not: None if not, -1 if there was room, else the landmark that left for it."""
+        """Take an arrival in or not: None if not, -1 if no landmark left for it, else that landmark."""
         raise NotImplementedError
 
     def _take_in(self, arrival: int, place: int | None = None) -> int:
@@ -66,6 +86,16 @@ class Baseline(LandmarkSelector):
         return np.sort(np.array(self._ids, dtype=np.int64))
 
     @property
+    def landmarks_(self) -> Any:
+        """The landmarks themselves: rows of an array, or a list of objects."""
+        return self._fitted_space().take(self.landmark_indices_)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of points seen."""
+        return len(self._fitted_space())
+
+    @property
     def landmark_mass_(self) -> Ids:
         """For each landmark, the number of points seen that are nearest to it."""
         nearest, _ = self._nearest()
@@ -75,7 +105,7 @@ class Baseline(LandmarkSelector):
     def covering_radius_(self) -> float:
         """The largest distance of a point seen to its nearest landmark."""
         _, distances = self._nearest()
-        return self._space.true(float(distances.max()))
+        return float(distances.max())
 
     @property
     def radius_(self) -> float:
@@ -93,6 +123,23 @@ class Baseline(LandmarkSelector):
         """What happened to the landmarks, all of it; there is no radius, so it is NaN."""
         self._fitted_space()
         return list(self._events)
+
+    def landmark_distances(self) -> Array:
+        """True distances between the landmarks, (m, m)."""
+        return self._fitted_space().pairs(self.landmark_indices_, self.landmark_indices_)
+
+    def distances(self, X: Any) -> Array:
+        """True distances of the rows of X to the landmarks, (n, m)."""
+        space = self._fitted_space()
+        return space.to_stored(space.check_queries(X), self.landmark_indices_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_space")
+
+    def _fitted_space(self) -> Space:
+        if not self.__sklearn_is_fitted__():
+            raise checks.not_fitted(type(self).__name__)
+        return self._space
 
     def _nearest(self) -> tuple[Ids, Array]:
         space, ids = self._fitted_space(), self.landmark_indices_
@@ -129,8 +176,8 @@ class RandomBaseline(Baseline):
         super().__init__(n_landmarks, metric=metric, metric_params=metric_params)
         self.random_state = random_state
 
-    def _start(self, X: Any) -> None:
-        super()._start(X)
+    def _start(self) -> None:
+        super()._start()
         self._random: np.random.RandomState = check_random_state(self.random_state)
 
 
@@ -174,8 +221,8 @@ class FarthestFirstLandmarks(Baseline):
     array([0, 2])
     """
 
-    def _learn(self, prepared: Any, *how: Any) -> None:
-        self._space.extend(prepared)
+    def _learn(self, batch: Any) -> None:
+        self._space.extend(batch)
         self._ids = []
 
     @property

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from driftmap.landmarks.base import Selector
-from driftmap.landmarks.online import OnlineSelector
+from driftmap.landmarks.delegation import EngineEstimator
+from driftmap.landmarks.drift import Detector
+from driftmap.landmarks.online import LandmarkEngine
+from driftmap.metrics import Metric
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
 
 
-class LandmarkSelector(BaseEstimator, Selector):
+class LandmarkSelector(BaseEstimator):
     """Points come in through ``partial_fit``; some of them are landmarks.
 
     The attributes are there after the first point, in all selectors.
     """
 
 
-class OnlineLandmarks(LandmarkSelector, OnlineSelector):
+class OnlineLandmarks(EngineEstimator, LandmarkSelector):
     """At most ``n_landmarks`` points of a stream such that every point seen is within ``radius_`` of one of them.
 
     A point that is covered changes nothing. An uncovered one becomes a landmark, and if there are too many then, one
@@ -37,6 +46,9 @@ class OnlineLandmarks(LandmarkSelector, OnlineSelector):
         Further arguments of the metric.
     initial_radius : float
         The radius (the paper's rho) before the first replacement.
+    slack : float
+        With "tight": a point counts as covered while its distance is at most ``1 + slack`` times the covering radius
+        after the last replacement. 0.05 saves most replacements in many dimensions, for a radius up to 5 % larger.
     memory : int, "auto" or None
         The most points to store, at least 16 per landmark. Beyond, points near a stored one are merged into it, and
         ``resolution_`` says how far from it they can be. "auto": 10,000 (more for more than 625 landmarks), or all
@@ -49,8 +61,6 @@ class OnlineLandmarks(LandmarkSelector, OnlineSelector):
     replace_on : "uncovered" or Detector
         Whether every uncovered point brings a replacement, or only a change that the detector signals: an object with
         ``update(x)`` and ``drift_detected``, such as :class:`~driftmap.landmarks.RatioShift` or one of river's.
-    n_jobs : int or None
-        Threads that look ahead in large batches; None: one, -1: one per core. They change no result.
 
     Examples
     --------
@@ -62,3 +72,51 @@ class OnlineLandmarks(LandmarkSelector, OnlineSelector):
     >>> int(landmarks.landmark_mass_.sum())
     1000
     """
+
+    _engine: LandmarkEngine
+    _engine_type = LandmarkEngine
+
+    def __init__(
+        self,
+        n_landmarks: int,
+        *,
+        rule: str = "tight",
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        initial_radius: float = 1e-20,
+        slack: float = 0.0,
+        memory: int | str | None = "auto",
+        window: Any = None,
+        half_life: Any = None,
+        replace_on: str | Detector = "uncovered",
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.rule = rule
+        self.metric = metric
+        self.metric_params = metric_params
+        self.initial_radius = initial_radius
+        self.slack = slack
+        self.memory = memory
+        self.window = window
+        self.half_life = half_life
+        self.replace_on = replace_on
+
+    def distances(self, X: Any) -> Array:
+        """True distances of the rows of X to the landmarks, (n, m)."""
+        return self._landmark_engine().distances(X)
+
+    def stored_distances(self, rows: Ids, columns: Ids) -> Array:
+        """True distances between stored points, given by their arrival numbers."""
+        engine = self._landmark_engine()
+        with engine.lock:
+            return engine.stored_distances(rows, columns)
+
+    def stored_points(self, arrivals: Ids) -> Any:
+        """Stored points themselves, given by their arrival numbers: rows of an array, or a list of objects."""
+        engine = self._landmark_engine()
+        with engine.lock:
+            return engine.stored_points(arrivals)
+
+    def _landmark_engine(self) -> LandmarkEngine:
+        engine: LandmarkEngine = self._fitted_engine()
+        return engine

@@ -1,247 +1,405 @@
-"""Landmarks that follow the stream: the paper's online replacement, and a tighter rule."""
+"""Landmarks that follow the stream: the engine of :class:`~driftmap.landmarks.OnlineLandmarks`.
+
+The core (:class:`driftmap._core.Stream`) is the algorithm. The engine checks what comes in, chooses who measures, and
+answers in terms of arrival numbers. It needs no scikit-learn, which takes long to import.
+"""
 
 from __future__ import annotations
 
 import copy
-import os
-from typing import Any, Protocol, Self
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import checkpoint, checks
+from driftmap import checks
+from driftmap._core import Stream
 from driftmap.choices import RULES
-from driftmap.landmarks.base import Selector
-from driftmap.landmarks.detectors import Detector
-from driftmap.landmarks.plan import MemoryPlan, plan_for, times_of
-from driftmap.landmarks.saving import pack_params, pack_selector, unpack_params, unpack_selector
-from driftmap.metrics import EuclideanSpace, Metric
-from driftmap.packing import Arrays, unpacked
-from driftmap.parallel import n_threads
-from driftmap.params import params_of
-from driftmap.state import Event, StreamState
+from driftmap.landmarks.drift import Detector, RatioShift
+from driftmap.landmarks.events import Event
+from driftmap.landmarks.memory import TIME_KINDS, Memory, memory_of, times_of
+from driftmap.locking import Lock, new_lock
+from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Source, Space, make_space
+from driftmap.metrics.base import usable
+from driftmap.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-
-class Learner(Protocol):
-    """Takes checked arrivals into the state."""
-
-    def learn(self, prepared: Any, times: Array | None = None) -> None:
-        """Take in further arrivals."""
-
-    def restore(self) -> None:
-        """After an exception: put back what has to be put back."""
+KNOWN = (RatioShift,)
+"""Detectors that a checkpoint can hold."""
+MOST_LANDMARKS = 2**31 - 2
+MANY = 10_000
+"""A checkpoint with more landmarks than this for each of its points is damaged: they would need memory first."""
+ROWS = 4096
 
 
-class OnlineSelector(Selector):
-    """What :class:`~driftmap.landmarks.OnlineLandmarks` does, without scikit-learn, which takes long to import."""
+@dataclass(eq=False)
+class LandmarkEngine:
+    """Landmarks of a stream, by the parameters of :class:`~driftmap.landmarks.OnlineLandmarks`.
 
-    _kind = "OnlineLandmarks"
-    """What a checkpoint says that it holds."""
+    Methods that learn or save take ``lock``. Whoever reads attributes while another thread may learn takes it, too.
+    """
 
-    _state: StreamState
+    kind: ClassVar[str] = "OnlineLandmarks"
 
-    def __init__(
-        self,
-        n_landmarks: int,
-        *,
-        rule: str = "tight",
-        metric: Metric = "euclidean",
-        metric_params: dict[str, Any] | None = None,
-        initial_radius: float = 1e-20,
-        memory: int | str | None = "auto",
-        window: float | None = None,
-        half_life: float | None = None,
-        replace_on: str | Detector = "uncovered",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.rule = rule
-        self.metric = metric
-        self.metric_params = metric_params
-        self.initial_radius = initial_radius
-        self.memory = memory
-        self.window = window
-        self.half_life = half_life
-        self.replace_on = replace_on
-        self.n_jobs = n_jobs
+    n_landmarks: int
+    _: KW_ONLY
+    rule: str = "tight"
+    metric: Metric = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    initial_radius: float = 1e-20
+    slack: float = 0.0
+    memory: int | str | None = "auto"
+    window: Any = None
+    half_life: Any = None
+    replace_on: str | Detector = "uncovered"
 
-    def _start(self, X: Any) -> None:
-        super()._start(X)
+    def __post_init__(self) -> None:
+        self.lock: Lock = new_lock()
+        self.stream: Stream | None = None
+        """The landmarks and stored points; None: no point has been seen."""
+        self.space: Space
+        self.detector: Detector | None = None
+        self._memory: Memory
+        self._time_kind: str | None = None
+        self._now = -np.inf  # when the last point arrived, where points expire
+        self._is_learning = False
+
+    @property
+    def fitted(self) -> bool:
+        """Whether any point has been seen."""
+        return self.stream is not None
+
+    # --- learning ---
+
+    def partial_fit(self, X: Any, times: Any = None) -> Self:
+        """Learn from further points, in their order; an exception changes nothing.
+
+        An interrupt (Ctrl-C) leaves the points before it learnt, if the metric is native and there is no detector.
+        """
+        with self.lock:
+            self._check_not_learning()
+            self._is_learning = True
+            try:
+                if self.stream is not None:
+                    self._learn(self.stream, X, times)
+                else:
+                    self._learn_first(X, times)
+            finally:
+                self._is_learning = False
+        return self
+
+    def _learn_first(self, X: Any, times: Any) -> None:
+        self.space = make_space(self.metric, self.metric_params, X)
+        stream = self._new_stream()
+        self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
+        self._time_kind, self._now = None, -np.inf
+        self._learn(stream, X, times)
+        self.stream = stream
+
+    def _new_stream(self) -> Stream:
+        """An empty stream, once all parameters have been checked."""
+        if checks.integer_at_least(self.n_landmarks, "n_landmarks", 1) > MOST_LANDMARKS:
+            raise ValueError(f"n_landmarks={self.n_landmarks} is too large: at most {MOST_LANDMARKS} are possible")
         checks.one_of(self.rule, "rule", RULES)
         radius = checks.positive_number(self.initial_radius, "initial_radius")
-        comparable = self._space.comparable(radius)
-        if not comparable < np.inf:
+        slack = checks.number_at_least_zero(self.slack, "slack")
+        source: Any = self.space
+        p = 2.0
+        if isinstance(self.space, NativeSpace):
+            source, p = self.space.name, self.space.p
+        if source == "euclidean" and radius * radius == np.inf:
             raise ValueError(f"initial_radius={radius:g} is too large: its square overflows")
-        memory = plan_for(self, self._space)
-        self._state = StreamState(self.n_landmarks, comparable, weighted=memory is not None)
-        self._make_learner(memory)
+        self._memory = memory_of(self, self.space)
+        return Stream(
+            source,
+            n_landmarks=int(self.n_landmarks),
+            rule=self.rule,
+            initial_radius=radius,
+            slack=slack,
+            memory=self._memory.limit,
+            window=self._memory.window,
+            half_life=self._memory.half_life,
+            p=p,
+        )
 
-    def _make_learner(self, memory: MemoryPlan | None) -> None:
-        # each is imported where it is needed: compiled code is loaded with the first point
-        space, state, m = self._space, self._state, self.n_landmarks
-        self._memory = None
-        if memory is not None:
-            from driftmap.landmarks.memory import Memory
-
-            self._memory = Memory(space, state, *memory)
-        self._learner: Learner
-        if isinstance(space, EuclideanSpace) and self._memory is not None and self._memory.forgets:
-            from driftmap.landmarks.forgetting import ForgettingLearner
-
-            self._learner = ForgettingLearner(space, state, m, self._memory)
-        elif isinstance(space, EuclideanSpace):
-            from driftmap.landmarks.euclidean import EuclideanLearner
-
-            self._learner = EuclideanLearner(space, state, m, self.rule, self._memory, n_threads(self.n_jobs))
-        else:
-            from driftmap.landmarks import rules
-            from driftmap.landmarks.bounded import BoundedCover
-            from driftmap.landmarks.cover import Cover
-
-            rule = getattr(rules, self.rule)
-            if self._memory is None:
-                self._learner = Cover(space, state, m, rule)
-            else:
-                self._learner = BoundedCover(space, state, m, rule, self._memory)
-        if not isinstance(self.replace_on, str):
-            from driftmap.landmarks.detection import DetectingLearner
-
-            self._learner = DetectingLearner(self._learner, copy.deepcopy(self.replace_on))
-
-    def partial_fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
-        """Learn from further points, in their order; a batch gives the same result as its rows one by one.
-
-        ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
-        duration; else these count arrivals. Bad input raises an error and changes nothing.
-        """
-        return self._take_in_all(X, times)
-
-    def _learn(self, prepared: Any, *how: Any) -> None:
-        (times,) = how
-        moments, memory, kind = None, self._memory, None
-        if memory is not None and memory.forgets:
-            known = getattr(self, "_timed", None)
-            moments, kind = times_of(times, len(prepared), self._state.seen, self._state.now, known)
-        elif times is not None:
+    def _learn(self, stream: Stream, X: Any, times: Any) -> None:
+        space = self.space
+        batch = space.check(X)
+        native = isinstance(space, NativeSpace)
+        expires = self._memory.expires
+        if times is not None and not expires:
             raise ValueError("times are used to forget points: give a window or a half_life, or leave them out")
+        if native and not expires and self.detector is None:
+            stream.learn(batch)
+            return
+        moments, seen, detector = None, stream.seen, copy.deepcopy(self.detector)
+        if expires:
+            moments, self._time_kind = times_of(times, len(batch), seen, self._now, self._time_kind)
+        if not native:
+            space.batch, space.first = batch, seen
         try:
-            self._learner.learn(prepared, moments)
+            stream.learn(
+                batch if native else len(batch), times=moments, gate=None if detector is None else self._signals
+            )
         except BaseException:
-            self._learner.restore()
+            if stream.seen == seen:
+                self.detector = detector
             raise
-        self._timed = kind
+        finally:
+            space.batch = None
+            if moments is not None and stream.seen > seen:
+                self._now = float(moments[stream.seen - seen - 1])
 
-    # --- checkpoints ---
+    def _signals(self, ratio: float) -> bool:
+        """Show a distance, divided by the radius, to the detector; says whether that was a change."""
+        assert self.detector is not None
+        self.detector.update(ratio)
+        return bool(self.detector.drift_detected)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a checkpoint file, from which :meth:`load` goes on as if nothing had happened.
-
-        The file is replaced as a whole or not at all. Its size is that of the stored points, 24 bytes for each (56 with
-        bounded memory), and up to 700 kB: 41 bytes for each of ``events_``, 262 kB once points have been merged.
-        """
-        checkpoint.write(path, *self._pack())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, metric: Any = None, replace_on: Any = None) -> Self:
-        """Read a checkpoint; any damage is an error that says so.
-
-        A metric or detector of your own cannot be stored: give it again. Such a detector begins from the beginning.
-        """
-        return unpacked(cls, path, metric=metric, replace_on=replace_on)
-
-    def _pack(self) -> tuple[dict[str, Any], Arrays]:
-        arrays: Arrays = {}
-        self._fitted_space()
-        params = pack_params(params_of(self), "params", arrays)
-        return {"kind": self._kind, "params": params, "selector": pack_selector(self, arrays)}, arrays
-
-    @classmethod
-    def _unpack(cls, header: dict[str, Any], arrays: Arrays, given: dict[str, Any]) -> Self:
-        selector = cls(**unpack_params(header["params"], arrays, given))
-        unpack_selector(selector, header["selector"], arrays)
-        return selector
-
-    def _numbers(self, arrivals: Ids) -> Ids:
-        return self._state.numbers(arrivals)
-
-    def _fitted_state(self) -> StreamState:
-        self._fitted_space()
-        return self._state
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """Number of points seen."""
-        return self._fitted_state().seen
-
-    @property
-    def stored_indices_(self) -> Ids:
-        """Arrival numbers of the points that are stored and not forgotten, ascending."""
-        state = self._fitted_state()
-        if state.witnesses is None:
-            return np.arange(state.n)
-        return state.witnesses["arrival"][: state.n][state.witnesses["weight"][: state.n] > 0]
-
-    @property
-    def resolution_(self) -> float:
-        """Every point seen lies within this distance of a stored one; 0 as long as all are stored."""
-        state = self._fitted_state()
-        return 0.0 if state.witnesses is None else float(state.witnesses["spread"][: state.n].max())
-
-    @property
-    def coverage_bound_(self) -> float:
-        """Every point ever seen (and not forgotten) lies within this distance of its nearest landmark.
-
-        The radius plus the resolution; points that are held back by ``replace_on`` are accounted for.
-        """
-        return max(self.radius_, self.covering_radius_) + self.resolution_
+    # --- the landmarks ---
 
     @property
     def landmark_indices_(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
-        state = self._fitted_state()
-        return state.arrivals(state.landmarks())
+        stream = self._stream()
+        return stream.arrivals()[stream.landmark_rows()]
 
     @property
-    def landmark_mass_(self) -> Ids | Array:  # type: ignore[override]
-        """For each landmark, the number of points seen that are nearest to it (with a half-life, their weight)."""
-        state = self._fitted_state()
-        if self._memory is None:
-            return state.cells["size"][state.slots()]
-        masses = np.array([weights.sum() for weights in self.cells()[1]])
-        return masses if self._memory.half_life < np.inf else masses.astype(np.int64)
+    def landmarks_(self) -> Any:
+        """The landmarks themselves: rows of an array, or a list of objects."""
+        return self._points(self._stream().landmark_rows())
 
-    def cells(self) -> tuple[list[Ids], list[Array]]:
-        """For each landmark, the arrival numbers of the stored points nearest to it, ascending; and their masses."""
-        state = self._fitted_state()
-        masses = np.ones(state.n) if self._memory is None else self._memory.masses()
-        slots = state.slots()
-        rows = state.records["row"][state.positions(slots)].astype(np.int64)
-        cells = [np.sort(cell) for cell in np.split(rows, np.cumsum(state.cells["size"][slots])[:-1])]
-        return [state.arrivals(cell) for cell in cells], [masses[cell] for cell in cells]
+    @property
+    def landmark_mass_(self) -> Ids | Array:
+        """For each landmark, the number of points seen that are nearest to it (with a half-life, their weight)."""
+        masses = self._stream().landmark_masses()
+        return masses if self._memory.half_life < np.inf else masses.astype(np.int64)
 
     @property
     def radius_(self) -> float:
         """The radius (the paper's rho) at which the landmarks dominate all points seen."""
-        return self._fitted_space().true(self._state.radius)
+        return self._stream().radius
 
     @property
     def covering_radius_(self) -> float:
         """The largest distance of a stored point to its nearest landmark; ``coverage_bound_`` holds for all points."""
-        return self._fitted_space().true(self._state.covering_radius())
+        return self._stream().covering_radius
+
+    @property
+    def resolution_(self) -> float:
+        """Every point seen lies within this distance of a stored one; 0 as long as all are stored."""
+        return self._stream().resolution
+
+    @property
+    def coverage_bound_(self) -> float:
+        """Every point ever seen (and not forgotten) lies within this distance of its nearest landmark."""
+        stream = self._stream()
+        self._check_triangle("coverage_bound_")
+        return stream.coverage_bound
+
+    @property
+    def radius_lower_bound_(self) -> float:
+        """No choice of ``n_landmarks`` points covers the stored points with a smaller radius.
+
+        Half the smallest distance among ``n_landmarks + 1`` stored points chosen farthest-first: two of them share a
+        landmark. To find them takes ``n_landmarks`` distances per stored point.
+        """
+        stream = self._stream()
+        self._check_triangle("radius_lower_bound_")
+        rows = np.flatnonzero(stream.masses() > 0)
+        reach, farthest = np.full(len(rows), np.inf), 0
+        for _ in range(min(self.n_landmarks, len(rows))):
+            taken = rows[farthest : farthest + 1]
+            for i in range(0, len(rows), ROWS):
+                column = stream.stored_distances(rows[i : i + ROWS], taken)[:, 0]
+                reach[i : i + ROWS] = np.minimum(reach[i : i + ROWS], column)
+            farthest = int(np.argmax(reach))
+        return float(reach[farthest]) / 2
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of points seen."""
+        return self._stream().seen
 
     @property
     def n_replacements_(self) -> int:
         """How often a landmark was exchanged for another."""
-        return self._fitted_state().n_replacements
+        return self._stream().n_replacements
 
     @property
     def events_(self) -> list[Event]:
         """What happened to the landmarks, arrival by arrival; the last 10,000 events."""
-        true = self._fitted_space().true
-        return [
-            event._replace(radius_before=true(event.radius_before), radius_after=true(event.radius_after))
-            for event in self._state.events
-        ]
+        return [Event(*event) for event in self._stream().events()]
+
+    @property
+    def obeys_triangle(self) -> bool:
+        """Whether the metric is known to obey the triangle inequality."""
+        return self.space.triangle
+
+    @property
+    def n_features(self) -> int | None:
+        """The width of the points; None: they are not rows. Precomputed distances are as wide as points were seen."""
+        return self._stream().seen if isinstance(self.space, PrecomputedSpace) else self.space.n_features
+
+    @property
+    def version(self) -> int:
+        """Changes whenever landmarks do."""
+        return self._stream().version
+
+    # --- stored points, by their arrival numbers ---
+
+    @property
+    def stored_indices_(self) -> Ids:
+        """Arrival numbers of the points that are stored and not forgotten, ascending."""
+        stream = self._stream()
+        return stream.arrivals()[stream.masses() > 0]
+
+    def cells(self) -> tuple[list[Ids], list[Array]]:
+        """For each landmark, the stored points nearest to it (its Voronoi cell), ascending; and their masses."""
+        stream = self._stream()
+        cells = stream.cells()
+        rows = np.argsort(cells, kind="stable")
+        rows = rows[np.searchsorted(cells[rows], 0) :]
+        starts = np.searchsorted(cells[rows], np.arange(1, len(stream.landmark_rows())))
+        return np.split(stream.arrivals()[rows], starts), np.split(stream.masses()[rows], starts)
+
+    def landmark_distances(self) -> Array:
+        """True distances between the landmarks, (m, m)."""
+        rows = self._stream().landmark_rows()
+        return self._stream().stored_distances(rows, rows)
+
+    def stored_distances(self, rows: Ids, columns: Ids) -> Array:
+        """True distances between stored points."""
+        return self._stream().stored_distances(self._rows(rows), self._rows(columns))
+
+    def stored_points(self, arrivals: Ids) -> Any:
+        """Stored points themselves: rows of an array, or a list of objects."""
+        return self._points(self._rows(arrivals))
+
+    def distances(self, X: Any) -> Array:
+        """True distances of the rows of X to the landmarks, (n, m)."""
+        with self.lock:
+            stream, queries = self._stream(), self.space.check_queries(X)
+            rows = stream.landmark_rows()
+            if isinstance(self.space, NativeSpace):
+                return stream.distances(queries, rows)
+            return self.space.to_stored(queries, rows)
+
+    def _points(self, rows: Ids) -> Any:
+        return self._stream().points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
+
+    def _rows(self, arrivals: Ids) -> Ids:
+        stored = self._stream().arrivals()
+        rows = np.minimum(np.searchsorted(stored, arrivals), len(stored) - 1)
+        if not np.array_equal(stored[rows], arrivals):
+            raise KeyError(f"arrival {arrivals[stored[rows] != arrivals][0]} is not stored any more")
+        return rows
+
+    def _stream(self) -> Stream:
+        self._check_not_learning()
+        if self.stream is None:
+            raise checks.not_fitted(self.kind)
+        return self.stream
+
+    def _check_not_learning(self) -> None:
+        if self._is_learning:  # the lock is taken, so it is this thread that learns
+            raise RuntimeError("a metric or detector cannot use the estimator that is learning with it")
+
+    def _check_triangle(self, name: str) -> None:
+        if not self.space.triangle:
+            raise ValueError(
+                f"{name} needs a metric that obeys the triangle inequality, and metric={self.metric!r} is not known to "
+                "obey it. For directions, normalise the rows and use the Euclidean distance"
+            )
+
+    # --- serialisation ---
+
+    def params(self) -> dict[str, Any]:
+        """The parameters."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def pack(self) -> tuple[dict[str, Any], Arrays]:
+        """A header that JSON can hold, and arrays, from which :meth:`unpack` goes on."""
+        arrays: Arrays = {}
+        with self.lock:
+            landmarks = self.pack_state(arrays)
+            params = pack_params(self.params(), arrays, KNOWN)
+            return {"kind": self.kind, "params": params, "landmarks": landmarks}, arrays
+
+    def pack_state(self, arrays: Arrays) -> dict[str, Any]:
+        """Everything but the parameters."""
+        stored = type(self.detector) in KNOWN
+        return {
+            "stream": flatten(self._stream().state(), "stream", arrays),
+            "points": flatten(_points_of(self.space), "points", arrays),
+            "detector": flatten(self.detector, "detector", arrays, KNOWN) if stored else None,
+            "time_kind": self._time_kind,
+        }
+
+    @classmethod
+    def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
+        """Make the engine again."""
+        engine = cls(**unpack_params(header["params"], arrays, KNOWN, given))
+        engine.unpack_state(header["landmarks"], arrays)
+        return engine
+
+    def unpack_state(self, packed: dict[str, Any], arrays: Arrays) -> None:
+        """Bring an engine that has seen nothing to what was packed."""
+        state, points = rebuild(packed["stream"], arrays), rebuild(packed["points"], arrays)
+        n_points = len(state["points"] if points is None else points)
+        if checks.integer_at_least(self.n_landmarks, "n_landmarks", 1) > max(MANY, MANY * n_points):
+            raise ValueError(f"n_landmarks={self.n_landmarks} is out of proportion to its {n_points} points")
+        self.space = make_space(self.metric, self.metric_params, points)
+        if points is not None:
+            _restore_points(self.space, points, state)
+        stream = self._restored(state)
+        self.space.n_features = stream.n_features or self.space.n_features
+        if not isinstance(self.replace_on, str):
+            stored = packed["detector"] is not None
+            self.detector = rebuild(packed["detector"], arrays, KNOWN) if stored else copy.deepcopy(self.replace_on)
+            if type(self.detector) is not type(self.replace_on):
+                raise ValueError("its detector is another one than replace_on")
+        if self._memory.expires:
+            self._time_kind = checks.one_of(packed["time_kind"], "time_kind", TIME_KINDS)
+            self._now = float(state["now"])
+        self.stream = stream
+
+    def _restored(self, state: dict[str, Any]) -> Stream:
+        stream = self._new_stream()
+        stream.restore({**state, "n_points": len(self.space)})
+        return stream
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self.lock:
+            values = {name: value for name, value in vars(self).items() if name != "lock"}
+            if self.stream is not None:
+                values["stream"] = self._stream().state()
+                values["space"], values["detector"] = self.space.copy(), copy.deepcopy(self.detector)
+            return values
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        vars(self).update(values, stream=None, lock=new_lock())
+        if values["stream"] is not None:
+            self.stream = self._restored(values["stream"])
+
+
+def _points_of(space: Space) -> Any:
+    """The points that the core does not store."""
+    if isinstance(space, NativeSpace):
+        return None
+    return space.distances if isinstance(space, PrecomputedSpace) else space.take(np.arange(len(space)))
+
+
+def _restore_points(space: Space, points: Any, state: dict[str, Any]) -> None:
+    """Store the points of a stream that the core does not store, once they have been checked."""
+    if isinstance(space, PrecomputedSpace):
+        space.distances = usable(np.atleast_2d(points), "distance {}".format, int)[0]
+    elif isinstance(space, Source):
+        space.extend(space.check(points))
+        space.arrivals = state["arrivals"].tolist() if "arrivals" in state else space.arrivals
+    else:
+        raise ValueError(f"its points are stored in another way than metric={space!r} needs")

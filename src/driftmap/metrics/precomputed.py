@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.metrics.space import PlainScale, usable
+from driftmap.metrics.base import Space, usable
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
-class PrecomputedSpace(PlainScale):
-    """Each arrival brings its distances to all earlier arrivals; they are kept as one packed triangle."""
+class PrecomputedSpace(Space):
+    """Each arrival brings its distances to all earlier arrivals; they are stored as one packed triangle."""
 
     triangle = False
 
     def __init__(self) -> None:
-        self.n = 0
-        self.triangle_of_distances: Array = np.empty(0)
+        self.n = self._saved = 0
+        self.packed: Array = np.empty(0)
 
     def __len__(self) -> int:
         return self.n
 
-    def check(self, X: Any) -> list[Array]:
-        """The distances that count: for the i-th new row, those to all earlier arrivals."""
-        array = distances_given(X)
+    @property
+    def distances(self) -> Array:
+        """All distances, packed: those of arrival 1, of arrival 2, and so on."""
+        return self.packed[: self.n * (self.n - 1) // 2]
+
+    @distances.setter
+    def distances(self, packed: Array) -> None:
+        self.n, self.packed = (1 + int(np.sqrt(8 * len(packed) + 1))) // 2, packed
+
+    def check(self, X: Any) -> Array:
+        """The distances of each new row to all earlier arrivals; the others are 0."""
+        array = _distances_given(X)
         if array.ndim != 2:
             raise ValueError(f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival")
         new = len(array)
@@ -39,48 +47,12 @@ class PrecomputedSpace(PlainScale):
                 f"{new} new rows after {self.n} arrivals need {self.n + new} columns (distances to all arrivals "
                 f"up to the last new one), got {array.shape[1]}"
             )
-        return [
-            usable(array[i, None, : self.n + i], np.array([self.n + i]), np.arange(self.n + i))[0] for i in range(new)
-        ]
-
-    def extend(self, rows: Sequence[Array]) -> None:
-        """Store checked rows as the next arrivals."""
-        n = self.n + len(rows)
-        size = n * (n - 1) // 2
-        if size > len(self.triangle_of_distances):
-            grown = np.empty(max(size, 2 * len(self.triangle_of_distances)))
-            used = self.n * (self.n - 1) // 2
-            grown[:used] = self.triangle_of_distances[:used]
-            self.triangle_of_distances = grown
-        for i, row in enumerate(rows, start=self.n):
-            self.triangle_of_distances[i * (i - 1) // 2 : i * (i + 1) // 2] = row
-        self.n = n
-
-    def truncate(self, n: int) -> None:
-        """Forget all arrivals from number n on."""
-        self.n = n
-
-    def retain(self, ids: Ids) -> None:
-        """Not possible: every arrival brings its distances to all earlier ones."""
-        raise NotImplementedError("precomputed distances are kept as a whole")
-
-    def take(self, ids: Ids) -> Array:
-        """The distances among these arrivals: all that is known of them."""
-        return self.pairs(ids, ids)
-
-    def pairs(self, rows: Ids, columns: Ids) -> Array:
-        """Distances between stored points."""
-        later = np.maximum(rows[:, None], columns[None, :])
-        earlier = np.minimum(rows[:, None], columns[None, :])
-        same = later == earlier
-        at = np.where(same, 0, later * (later - 1) // 2 + earlier)
-        if not len(self.triangle_of_distances):
-            return np.zeros(at.shape)
-        return np.where(same, 0.0, self.triangle_of_distances[at])
+        array[np.arange(array.shape[1]) >= self.n + np.arange(new)[:, None]] = 0.0
+        return usable(array, lambda i: f"arrival {self.n + i}", int)
 
     def check_queries(self, X: Any) -> Array:
         """Rows of distances to all arrivals."""
-        array = distances_given(X)
+        array = _distances_given(X)
         if len(array) == 0:
             raise ValueError("Found array with 0 sample(s): at least one row of distances is needed")
         if array.ndim != 2 or array.shape[1] != self.n:
@@ -89,17 +61,68 @@ class PrecomputedSpace(PlainScale):
             )
         return array
 
-    def to_stored(self, queries: Array, ids: Ids) -> Array:
+    def extend(self, batch: Array) -> None:
+        """Store checked rows."""
+        for row in batch:
+            start, end = self.n * (self.n - 1) // 2, self.n * (self.n + 1) // 2
+            if end > len(self.packed):
+                grown = np.empty(max(end, 2 * len(self.packed)))
+                grown[:start] = self.packed[:start]
+                self.packed = grown
+            self.packed[start:end] = row[: self.n]
+            self.n += 1
+
+    def take(self, rows: Ids) -> Array:
+        """The distances among these arrivals: all that is known of them."""
+        return self.pairs(rows, rows)
+
+    def pairs(self, rows: Ids, columns: Ids) -> Array:
+        """Distances between stored points."""
+        later, earlier = np.maximum(rows[:, None], columns), np.minimum(rows[:, None], columns)
+        same = later == earlier
+        if not len(self.packed):
+            return np.zeros(same.shape)
+        return np.where(same, 0.0, self.packed[np.where(same, 0, later * (later - 1) // 2 + earlier)])
+
+    def to_stored(self, queries: Array, rows: Ids) -> Array:
         """The distances to some of the arrivals."""
-        return usable(queries[:, ids], None, ids)
+        return usable(queries[:, rows], "row {}".format, lambda j: int(rows[j]))
 
     def to_points(self, queries: Any, points: Any) -> Array:
         """Not possible: nothing is known of points but their distances to arrivals."""
         raise NotImplementedError("precomputed distances are those to arrivals")
 
+    def copy(self) -> Self:
+        """An independent copy."""
+        other = super().copy()
+        other.packed = self.distances.copy()
+        return other
 
-def distances_given(X: Any) -> Array:
-    """Distances as real numbers, or an error that says what they are instead."""
+    # --- what the core asks for; it stores every arrival ---
+
+    def cross(self, batch_rows: Ids, stored_rows: Ids) -> Array:
+        """Distances of rows of the present batch to stored points."""
+        return self.batch[batch_rows[:, None], stored_rows]
+
+    def keep(self, batch_row: int) -> None:
+        """Store a row of the present batch."""
+        self.extend(self.batch[batch_row : batch_row + 1])
+
+    def retain(self, rows: Ids) -> None:
+        """Not possible: every arrival brings its distances to all earlier ones."""
+        raise NotImplementedError("precomputed distances are stored as a whole")
+
+    def save(self) -> None:
+        """Remember the stored points as they are now."""
+        self._saved = self.n
+
+    def restore(self) -> None:
+        """Go back to the stored points as they were remembered."""
+        self.n = self._saved
+
+
+def _distances_given(X: Any) -> Array:
+    """Distances as real numbers, a copy, or an error that says what they are instead."""
     if hasattr(X, "toarray"):
         raise TypeError("Sparse data was passed for X, but dense distances are needed: use X.toarray()")
     array = np.asarray(X)

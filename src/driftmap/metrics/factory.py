@@ -7,29 +7,39 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.metrics.objects import ObjectSpace, RowSpace
-from driftmap.metrics.points import EuclideanSpace, NamedSpace
+from driftmap import _core
+from driftmap.metrics.base import Space
+from driftmap.metrics.callables import ObjectFunction, RowFunction
+from driftmap.metrics.native import NativeSpace
 from driftmap.metrics.precomputed import PrecomputedSpace
-from driftmap.metrics.space import Space
+from driftmap.metrics.scipy_metrics import ScipySpace
 
 Metric = str | Callable[[Any, Any], float]
 
 ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
+SPECIAL_CASES = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}
+"""Minkowski metrics that have a name."""
 
 
 def make_space(metric: Metric, metric_params: dict[str, Any] | None, X: Any) -> Space:
     """The space for a metric; a callable measures rows if X is a numeric matrix, else arbitrary objects."""
     params = dict(metric_params or {})
     if callable(metric):
-        return RowSpace(metric, params) if _is_matrix(X) else ObjectSpace(metric, params)
+        return RowFunction(metric, params) if _is_matrix(X) else ObjectFunction(metric, params)
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a name or a callable, got {metric!r}")
-    name = ALIASES.get(metric, metric)
-    if name == "precomputed":
+    if metric == "precomputed":
         return PrecomputedSpace()
-    if name == "euclidean" and not params:
-        return EuclideanSpace()
-    return NamedSpace(name, params)
+    name = ALIASES.get(metric, metric)
+    if name == "minkowski" and set(params) <= {"p"}:
+        p = params.get("p", 2)
+        if p in SPECIAL_CASES:
+            return NativeSpace(SPECIAL_CASES[p])
+        if isinstance(p, int | float) and p > 0:
+            return NativeSpace(name, float(p))
+    elif name in _core.METRICS and not params:
+        return NativeSpace(name)
+    return ScipySpace(name, params)
 
 
 def _is_matrix(X: Any) -> bool:

@@ -1,8 +1,8 @@
-"""What tells that a stream has changed."""
+"""Drift detectors: what signals that a stream has changed."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from driftmap import checks
 
@@ -19,7 +19,7 @@ class Detector(Protocol):
 class RatioShift:
     """Signals when arrivals lie farther from the landmarks than they used to: Page and Hinkley's test.
 
-    It adds up by how much the ratios of distance to radius exceed their mean so far and a tolerance, starting anew
+    It adds up by how much the ratios of distance to radius exceed their mean so far and a tolerance, restarting
     whenever the sum falls below zero, and signals when it exceeds the threshold; then it begins from the beginning. A
     single ratio counts as no more than 2, so one isolated point never makes a change.
 
@@ -62,3 +62,16 @@ class RatioShift:
         self.mean += (ratio - self.mean) / self.n
         self.total = max(self.total + ratio - self.mean - self.tolerance, 0.0)
         self.drift_detected = self.n >= self.warm_up and self.total > self.threshold
+
+    def _asdict(self) -> dict[str, Any]:
+        """Everything, for a checkpoint."""
+        return dict(vars(self))
+
+    @classmethod
+    def _from_dict(cls, *, n: int, mean: float, total: float, drift_detected: bool, **params: Any) -> Self:
+        detector = cls(**params)
+        detector.n, detector.drift_detected = checks.integer_at_least(n, "n", 0), bool(drift_detected)
+        detector.mean, detector.total = (
+            checks.number_at_least_zero(value, name) for value, name in ((mean, "mean"), (total, "total"))
+        )
+        return detector

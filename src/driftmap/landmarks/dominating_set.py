@@ -81,7 +81,7 @@ def radius_for_budget(
             for a in range(0, n, ROWS)
         ]
     )
-    return space.true(float(np.partition(lengths, edges - 1)[edges - 1]))
+    return float(np.partition(lengths, edges - 1)[edges - 1])
 
 
 def is_dominating(
@@ -127,13 +127,10 @@ def _stored(X: Any, metric: Metric, metric_params: dict[str, Any] | None) -> Spa
 
 
 def _within(space: Space, rows: Ids, columns: Ids, radius: float) -> NDArray[np.bool_]:
-    """Which stored points are within the radius of each other.
-
-    Compared as true distances: a radius that is some pair's distance then reaches that pair, as its square may not.
-    """
+    """Which stored points are within the radius of each other."""
     if not radius >= 0:
         raise ValueError(f"radius must be a number and not negative, got {radius}")
-    return space.true_all(space.pairs(rows, columns)) <= radius
+    return space.pairs(rows, columns) <= radius
 
 
 def _neighbourhoods(space: Space, radius: float) -> list[Ids]:

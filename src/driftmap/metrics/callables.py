@@ -1,0 +1,58 @@
+"""Points measured by a Python function: rows of numbers, or arbitrary objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.metrics.base import RowSource, Source
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+class Function(Source):
+    """Distances from a Python function of two points; nothing but its calls takes time."""
+
+    def __init__(self, metric: Callable[..., float], params: dict[str, Any]) -> None:
+        super().__init__()
+        self.metric = partial(metric, **params) if params else metric
+        self.triangle = bool(getattr(metric, "obeys_triangle", False))
+
+    def _between(self, later: Any, earlier: Any) -> Array:
+        metric, earlier = self.metric, list(earlier)
+        distances = np.empty((len(later), len(earlier)))
+        for row, x in zip(distances, later, strict=True):
+            row[:] = np.fromiter(map(metric, repeat(x), earlier), np.float64, len(earlier))
+        return distances
+
+    def pairs(self, rows: Ids, columns: Ids) -> Array:
+        """Distances between stored points, each evaluated as metric(later, earlier)."""
+        metric, points, others = self.metric, self.points, columns.tolist()
+        distances = np.empty((len(rows), len(columns)))
+        for out, r in zip(distances, rows.tolist(), strict=True):
+            x = points[r]
+            out[:] = [metric(x, points[s]) if s < r else metric(points[s], x) if s > r else 0.0 for s in others]
+        return self._usable_pairs(distances, rows, columns)
+
+
+class RowFunction(Function, RowSource):
+    """Rows of numbers with a function of two rows."""
+
+
+class ObjectFunction(Function):
+    """Arbitrary objects (strings, graphs, anything) with a function of two of them."""
+
+    def check(self, X: Any) -> list[Any]:
+        """A list of the objects; a bare string is refused, since it would be taken letter by letter."""
+        if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
+            raise ValueError(f"X must be a sequence of objects, got a {type(X).__name__}; put single objects in a list")
+        objects = list(X)
+        if not objects:
+            raise ValueError("X is empty: at least one object is needed")
+        return objects

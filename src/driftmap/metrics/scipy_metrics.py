@@ -1,0 +1,86 @@
+"""Every metric that scipy knows by name, where the core does not know it or its parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.metrics.base import RowSource
+from driftmap.metrics.native import OBEY_TRIANGLE
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+NEED_DATA = {
+    "seuclidean": "V (the variance of each column)",
+    "mahalanobis": "VI (the inverse covariance matrix)",
+}
+
+
+class ScipySpace(RowSource):
+    """Rows of numbers with a metric that scipy's cdist knows by name."""
+
+    def __init__(self, name: str, params: dict[str, Any]) -> None:
+        super().__init__()
+        need = NEED_DATA.get(name)
+        if need is not None and need.split()[0] not in params:
+            raise ValueError(
+                f"metric {name!r} needs metric_params={{{need.split()[0]!r}: ...}}: {need}; "
+                "taken from each batch it would change with the batch size"
+            )
+        try:
+            _cdist(np.zeros((1, 2)), np.ones((1, 2)), name)
+        except ValueError as error:
+            if "metric" in str(error).lower():
+                raise ValueError(
+                    f"unknown metric {name!r}: give a name that scipy's cdist knows or a callable"
+                ) from None
+        self.name, self.params = name, params
+        # scipy's jensenshannon is the root of the divergence, which is a metric
+        self.triangle = name in {*OBEY_TRIANGLE, "jensenshannon"} and not params.get("p", 2) < 1
+
+    def check(self, X: Any) -> Array:
+        """Return X as a matrix of the stored width that the metric's parameters fit, or raise."""
+        rows = super().check(X)
+        d = rows.shape[1]
+        for name, shape in (("VI", (d, d)), ("V", (d,)), ("w", (d,))):
+            given = np.shape(self.params.get(name, np.empty(shape)))
+            if given != shape:
+                raise ValueError(f"metric_params[{name!r}] must have shape {shape} for {d} features, got {given}")
+        return rows
+
+    def pairs(self, rows: Ids, columns: Ids) -> Array:
+        """Distances between stored points, each evaluated as metric(later, earlier)."""
+        X, Y = self.take(rows), self.take(columns)
+        distances = self._between(X, Y)
+        earlier = rows[:, None] < columns
+        if earlier.any():
+            distances = np.where(earlier, self._between(Y, X).T, distances)
+        distances[rows[:, None] == columns] = 0.0
+        return self._usable_pairs(distances, rows, columns)
+
+    def _between(self, later: Any, earlier: Any) -> Array:
+        shape = -1, self.n_features or 1
+        X, Y = np.asarray(later, dtype=np.float64).reshape(shape), np.asarray(earlier, dtype=np.float64).reshape(shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            try:
+                distances = _cdist(X, Y, self.name, **self.params)
+            except TypeError as error:
+                raise ValueError(f"metric {self.name!r} does not take metric_params={self.params}") from error
+        # Rounding may leave a tiny negative value, or the root of one.
+        for i, j in np.argwhere(np.isnan(distances)):
+            x, y = X[i], Y[j]
+            shares = self.name == "jensenshannon" and min(x.min(), y.min()) >= 0 < min(x.sum(), y.sum())
+            if shares or np.array_equal(x, y):
+                distances[i, j] = 0.0
+        return np.maximum(distances, 0.0)
+
+
+def _cdist(X: Array, Y: Array, name: str, **params: Any) -> Array:
+    """scipy's distances, imported when they are asked for: most streams do without."""
+    from scipy.spatial.distance import cdist
+
+    distances: Array = cdist(X, Y, name, **params)
+    return distances
