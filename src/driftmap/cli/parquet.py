@@ -10,8 +10,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import room
-from driftmap._kernels import doors
 from driftmap.cli.errors import UserError, one_line
 from driftmap.cli.sources import Source
 from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, select
@@ -89,7 +87,7 @@ class ParquetTable:
             if start is not None and first + batch.num_rows <= start.rows:
                 first += batch.num_rows
                 continue
-            features = _side_by_side([self._numbers(batch.column(name), name, first) for name in self.columns])
+            features = np.column_stack([self._numbers(batch.column(name), name, first) for name in self.columns])
             check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
             labels = self._labels(batch)
             skipped = 0 if start is None else max(0, start.rows - first)
@@ -130,13 +128,6 @@ class ParquetTable:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
-
-
-def _side_by_side(columns: Sequence[Array]) -> Array:
-    """The columns as a matrix, by a kernel: NumPy would hold up other threads once for each piece of a column."""
-    matrix: Array = room.empty((len(columns[0]), len(columns)))
-    doors.side_by_side(np.array([column.ctypes.data for column in columns]), matrix)
-    return matrix
 
 
 class ParquetWriter:
