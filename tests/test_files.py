@@ -435,13 +435,6 @@ def test_parquet_files_do_not_depend_on_how_rows_come(folder, monkeypatch):
     assert pq.read_table("a.parquet")["x"].to_pylist() == X[:, 0].tolist()
 
 
-@pytest.mark.parametrize(("n", "d"), [(0, 3), (1, 1), (63, 2), (200, 70)])
-def test_columns_become_a_matrix(n, d):
-    whole = np.random.default_rng(n).random((d, n + 5))
-    columns = [np.ascontiguousarray(row)[3 : n + 3] for row in whole]
-    np.testing.assert_array_equal(parquet._side_by_side(columns), whole[:, 3 : n + 3].T)
-
-
 def test_memory_does_not_grow_with_a_parquet_file(folder):
     rows = np.random.default_rng(0).random((100_000, 8))
     pq.write_table(pa.table(dict(zip("abcdefgh", rows.T, strict=True))), "t.parquet", row_group_size=1000)

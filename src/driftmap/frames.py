@@ -178,6 +178,8 @@ class Frames:
         n, k = len(frames), self.n_components
         if n and (rotations.shape, displacements.shape) != ((n, k, k), (n, 2)):
             raise ValueError("its changes of frames have other dimensions")
+        if self.count > engine.n_samples_seen_ or not (np.diff(frames, prepend=0, append=self.count + 1) > 0).all():
+            raise ValueError("its frames are not in order")
         for number, rotation, moved in zip(frames.tolist(), rotations, displacements.tolist(), strict=True):
             self.changes.append(FrameChange(int(number), rotation, Displacement(*moved)))
         if frame is not None and isinstance(self.embedding, str):
@@ -193,8 +195,10 @@ class Frames:
         shapes = {"distances": (m, m), "masses": (m,), "anchors": (a, m), "anchor_masses": (a,), "start": (a, k)}
         arrays = [(rotation, (k, k)), (translation, (k,))] + [(getattr(inputs, name), shapes[name]) for name in shapes]
         for array, shape in arrays:
-            if array is not None and not (array.shape == shape and np.isfinite(array).all()):
-                raise ValueError("its frame has other dimensions")
+            if array is not None and not (array.shape == shape and array.dtype == np.float64 and _squarable(array)):
+                raise ValueError("its frame is made of other numbers")
+        if np.abs(rotation @ rotation.T - np.eye(k)).max() > 1e-6:
+            raise ValueError("its frame is not rotated but distorted")
         if (inputs.anchors is None) != (inputs.anchor_masses is None) or (inputs.distances < 0).any():
             raise ValueError("its frame has no anchors or no distances")
         if landmarks.dtype != np.int64 or not (np.diff(landmarks, prepend=-1, append=engine.n_samples_seen_) > 0).all():
@@ -204,7 +208,7 @@ class Frames:
         if points is not None and len(points := space.check(points)) != m:
             raise ValueError("its frame has other landmarks")
         embedding = inputs.fit(self.embedding, k)  # type: ignore[arg-type]
-        if not np.isfinite(embedding.coordinates_).all():
+        if not _squarable(embedding.coordinates_):
             raise ValueError("its frame has no positions")
         placer = _row_placer(embedding, space, points)
         return Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), placer, points).laid(rotation, translation)
@@ -257,7 +261,8 @@ class Frames:
             points = landmarks
             if self.n_anchors is not None and self.n_anchors > len(landmarks):
                 cells, weights = engine.cells()
-                points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
+                with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
+                    points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
                 inputs = inputs._replace(
                     anchors=engine.stored_distances(points, landmarks), anchor_masses=_positive(shares)
                 )
@@ -271,6 +276,11 @@ def _row_placer(embedding: Any, space: Space, points: Any) -> RowPlacer | None:
     is_euclidean = isinstance(space, NativeSpace) and space.name == "euclidean"
     placer: RowPlacer | None = embedding.for_rows(points) if is_euclidean else None
     return placer
+
+
+def _squarable(array: Array) -> bool:
+    """Whether all numbers are finite, and so are sums of their squares."""
+    return bool((np.abs(array) < 1e150).all())
 
 
 def _positive(masses: Array) -> Array:

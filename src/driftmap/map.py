@@ -100,6 +100,7 @@ class StreamMap(HasLandmarks):
             )
         if self.n_anchors is not None:
             checks.integer_at_least(self.n_anchors, "n_anchors", 1)
+        n_threads(self.n_jobs)
         if isinstance(self.embedding, str):
             checks.one_of(self.embedding, "embedding", EMBEDDINGS)
         elif isinstance(self.embedding, type) or not all(hasattr(self.embedding, name) for name in ("fit", "place")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from contextlib import AbstractContextManager
+from numbers import Integral
 from typing import Any
 
 
@@ -14,12 +15,12 @@ def n_cores() -> int:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """The number of threads that a parameter ``n_jobs`` asks for; None: one, -1: one per core."""
+    """The number of threads that a parameter ``n_jobs`` asks for; None: one, -1: one per core, -2: one less, ..."""
     if n_jobs is None:
         return 1
-    from joblib import effective_n_jobs  # which takes a while to import
-
-    return int(effective_n_jobs(n_jobs))
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+    return int(n_jobs if n_jobs > 0 else max(1, n_cores() + 1 + n_jobs))
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -30,7 +31,7 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @functools.cache
 def _controller() -> Any:
-    """What tells libraries how many threads to use; to find these takes milliseconds."""
+    """Sets how many threads libraries use; to find these takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -165,8 +165,7 @@ class LandmarkEngine:
     @property
     def landmark_indices_(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
-        stream = self._stream()
-        return stream.arrivals()[stream.landmark_rows()]
+        return self._arrivals()[self._stream().landmark_rows()]
 
     @property
     def landmarks_(self) -> Any:
@@ -255,8 +254,7 @@ class LandmarkEngine:
     @property
     def stored_indices_(self) -> Ids:
         """Arrival numbers of the points that are stored and not forgotten, ascending."""
-        stream = self._stream()
-        return stream.arrivals()[stream.masses() > 0]
+        return self._arrivals()[self._stream().masses() > 0]
 
     def cells(self) -> tuple[list[Ids], list[Array]]:
         """For each landmark, the stored points nearest to it (its Voronoi cell), ascending; and their masses."""
@@ -265,7 +263,7 @@ class LandmarkEngine:
         rows = np.argsort(cells, kind="stable")
         rows = rows[np.searchsorted(cells[rows], 0) :]
         starts = np.searchsorted(cells[rows], np.arange(1, len(stream.landmark_rows())))
-        return np.split(stream.arrivals()[rows], starts), np.split(stream.masses()[rows], starts)
+        return np.split(self._arrivals()[rows], starts), np.split(stream.masses()[rows], starts)
 
     def landmark_distances(self) -> Array:
         """True distances between the landmarks, (m, m)."""
@@ -292,8 +290,11 @@ class LandmarkEngine:
     def _points(self, rows: Ids) -> Any:
         return self._stream().points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
 
+    def _arrivals(self) -> Ids:
+        return self._stream().arrivals().view(np.int64)  # numpy prints no type for this one of two equal types
+
     def _rows(self, arrivals: Ids) -> Ids:
-        stored = self._stream().arrivals()
+        stored = self._arrivals()
         rows = np.minimum(np.searchsorted(stored, arrivals), len(stored) - 1)
         if not np.array_equal(stored[rows], arrivals):
             raise KeyError(f"arrival {arrivals[stored[rows] != arrivals][0]} is not stored any more")
@@ -366,6 +367,8 @@ class LandmarkEngine:
         if self._memory.expires:
             self._time_kind = checks.one_of(packed["time_kind"], "time_kind", TIME_KINDS)
             self._now = float(state["now"])
+            if self._time_kind == "none" and self._now != stream.seen - 1:
+                raise ValueError("its last point did not arrive when it should have")
         self.stream = stream
 
     def _restored(self, state: dict[str, Any]) -> Stream:
