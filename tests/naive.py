@@ -1,23 +1,120 @@
 """The literal algorithms, slow and obvious: the oracle that decides what is correct.
 
-Imports numpy and math only, nothing of the package. Graphs are explicit edge sets, distances are computed pair
-by pair with plain Python floats. Conventions: an edge joins points at distance <= rho; edges of equal length
-enter together; among equal pairs the lexicographically smallest comes first; an "arbitrary" neighbour is the one
-with the smallest index. Points are named by their arrival numbers 0, 1, 2, ...
+Imports numpy and the standard library only, nothing of the package. Graphs are explicit edge sets. Conventions: an edge
+joins points at distance <= rho; edges of equal length enter together; among equal pairs the lexicographically smallest
+comes first; an "arbitrary" neighbour is the one with the smallest index. Of equally near landmarks the earliest is the
+nearest. Points are named by their arrival numbers 0, 1, 2, ...
+
+**Reduced distances.** Euclidean distances are compared by their squares: that orders pairs as their distances do,
+without the rounding of a square root. All other distances are compared as they are.
 """
 
+import functools
 import math
 
 import numpy as np
 
+# --- distances --------------------------------------------------------------------------------------------------------
+
+
+def total(terms):
+    """The sum of one term per coordinate, in the one order that gives a pair of points its distance to the bit.
+
+    Below 16 coordinates: one after the other. From 16 on: sixteen partial sums, coordinate k going to number k mod 16;
+    then number i is added to number i + 8, i + 4, i + 2 and i + 1. Terms are numbers, or arrays of one shape.
+    """
+    terms = list(terms)
+    partial = [0.0] * (16 if len(terms) >= 16 else 1)
+    for k, term in enumerate(terms):
+        partial[k % len(partial)] = partial[k % len(partial)] + term
+    while len(partial) > 1:
+        half = len(partial) // 2
+        partial = [partial[i] + partial[i + half] for i in range(half)]
+    return partial[0]
+
+
+def _ratio(a, b):
+    """a / b, where 0 / 0 = 0."""
+    return np.where(a == 0, 0.0, a / np.where(a == 0, 1.0, b))
+
+
+_power = np.vectorize(math.pow, otypes=[float])  # numpy has a power of its own, with other last digits
+
 
 def squared_euclidean(x, y):
-    """Sum of squares in coordinate order. Comparing squares orders pairs as comparing distances does, without
-    the rounding of a square root, so oracle and package can be compared to the bit."""
-    total = 0.0
-    for a, b in zip(x, y, strict=True):
-        total += (float(a) - float(b)) * (float(a) - float(b))
-    return total
+    return total((a - b) * (a - b) for a, b in zip(x, y, strict=True))
+
+
+def cityblock(x, y):
+    return total(abs(a - b) for a, b in zip(x, y, strict=True))
+
+
+def chebyshev(x, y):
+    return functools.reduce(np.maximum, (abs(a - b) for a, b in zip(x, y, strict=True)))
+
+
+def minkowski(x, y, p):
+    return _power(total(_power(abs(a - b), p) for a, b in zip(x, y, strict=True)), 1 / p)
+
+
+def canberra(x, y):
+    return total(_ratio(abs(a - b), abs(a) + abs(b)) for a, b in zip(x, y, strict=True))
+
+
+def braycurtis(x, y):
+    return _ratio(
+        total(abs(a - b) for a, b in zip(x, y, strict=True)), total(abs(a + b) for a, b in zip(x, y, strict=True))
+    )
+
+
+def cosine(x, y):
+    xy, xx, yy = (total(a * b for a, b in zip(u, v, strict=True)) for u, v in ((x, y), (x, x), (y, y)))
+    return np.maximum(1 - xy / (np.sqrt(xx) * np.sqrt(yy)), 0.0)
+
+
+def correlation(x, y):
+    x_mean, y_mean = total(x) / len(x), total(y) / len(y)
+    return cosine([a - x_mean for a in x], [b - y_mean for b in y])
+
+
+def hamming(x, y):
+    return total((a != b) * 1.0 for a, b in zip(x, y, strict=True)) / len(x)
+
+
+METRICS = {
+    "euclidean": squared_euclidean,
+    "cityblock": cityblock,
+    "chebyshev": chebyshev,
+    "minkowski": minkowski,
+    "canberra": canberra,
+    "braycurtis": braycurtis,
+    "cosine": cosine,
+    "correlation": correlation,
+    "hamming": hamming,
+}
+"""Reduced distances of two points: sequences of coordinates, which are numbers, or arrays to measure many pairs."""
+
+
+def reduced_distances(X, Y, metric="euclidean", **params):
+    """Reduced distances between the rows of two matrices."""
+    columns = [np.asarray(Z, dtype=np.float64).T for Z in (X, Y)]
+    x, y = list(columns[0][:, :, None]), list(columns[1][:, None, :])
+    return np.broadcast_to(METRICS[metric](x, y, **params), (len(X), len(Y)))
+
+
+def squared_distance_matrix(X):
+    """All squared Euclidean distances."""
+    return reduced_distances(X, X)
+
+
+def true(reduced, metric="euclidean"):
+    """Reduced distances as distances."""
+    return np.sqrt(reduced) if metric == "euclidean" else reduced
+
+
+def distances(X, Y, metric="euclidean", **params):
+    """Distances between the rows of two matrices."""
+    return true(reduced_distances(X, Y, metric, **params), metric)
 
 
 def squared_radius(radius):
@@ -30,50 +127,93 @@ def squared_radius(radius):
     return square
 
 
-def manhattan(x, y):
-    total = 0.0
-    for a, b in zip(x, y, strict=True):
-        total += abs(float(a) - float(b))
-    return total
+def reduced_radius(radius, metric="euclidean"):
+    """A radius in the scale of reduced distances."""
+    return squared_radius(radius) if metric == "euclidean" else radius
+
+
+# --- landmarks --------------------------------------------------------------------------------------------------------
 
 
 class Online:
-    """Algorithms 2 and 3 (rule "paper"), or the tight rule, arrival by arrival, with explicit edges."""
+    """What both rules share: points, landmarks, and which landmark is nearest to each point.
 
-    def __init__(self, m, rule, distance, initial_radius):
-        self.m, self.rule, self.distance = m, rule, distance
+    ``distance(later, earlier)``, ``initial_radius`` and the radius (the paper's rho) are reduced.
+    """
+
+    def __init__(self, m, distance, initial_radius):
+        self.m, self.distance = m, distance
         self.rho = initial_radius
         self.points, self.landmarks, self.events = [], [], []
-        self.length = {}  # (r, s), r < s -> d(x_r, x_s)
+        self.lengths = []  # lengths[r][s], s < r
+        self.remembered = []
+
+    def d(self, r, s):
+        """A point is no distance away from itself, also where rounding says otherwise (cosine)."""
+        return 0.0 if r == s else self.lengths[max(r, s)][min(r, s)]
+
+    def store(self, x):
+        """Returns the number of the arrival."""
+        self.lengths.append([self.distance(x, y) for y in self.points])
+        self.points.append(x)
+        self.remembered.append(len(self.points) - 1)
+        return len(self.points) - 1
+
+    def nearest(self, y, landmarks=None):
+        """The landmark nearest to y; of equally near ones, the earliest."""
+        return min(self.landmarks if landmarks is None else landmarks, key=lambda z: (self.d(y, z), z))
+
+    def prior(self, n):
+        """The nearest landmark of an arrival that has not been learnt, and the distance."""
+        z = self.nearest(n) if self.landmarks else -1
+        return (z, self.d(n, z)) if z >= 0 else (-1, math.inf)
+
+    def cells(self):
+        """For each landmark, the remembered points nearest to it."""
+        cells = {z: [] for z in sorted(self.landmarks)}
+        for y in self.remembered:
+            cells[self.nearest(y)].append(y)
+        return cells
+
+    def masses(self):
+        return [len(cell) for cell in self.cells().values()]
+
+    def covering_radius(self):
+        return max((self.d(y, z) for z, cell in self.cells().items() for y in cell), default=0.0)
+
+    def change(self, n, kind, came, left, before):
+        self.landmarks.sort()
+        self.events.append((n, kind, came, left, before, self.rho))
+
+
+class Paper(Online):
+    """Algorithms 2 and 3, arrival by arrival, with explicit edges."""
+
+    def __init__(self, m, distance, initial_radius):
+        super().__init__(m, distance, initial_radius)
         self.neighbours = []  # adjacency of the graph at rho
         self.n_edges = 0
         self.waiting = []  # pairs that are no edges yet, (length, r, s), ascending once sorted
 
-    def d(self, r, s):
-        return 0.0 if r == s else self.length[min(r, s), max(r, s)]
-
     def add(self, x):
-        n = len(self.points)
-        for s, y in enumerate(self.points):
-            self.length[s, n] = self.distance(x, y)
-        self.points.append(x)
+        n = self.store(x)
+        prior = self.prior(n)
         self.neighbours.append(set())
         for s in range(n):
-            if self.length[s, n] <= self.rho:
+            if self.d(s, n) <= self.rho:
                 self.join(s, n)
             else:
-                self.waiting.append((self.length[s, n], s, n))
-        if any(z in self.landmarks for z in self.neighbours[n] | {n}):
-            return
-        before, old = self.rho, list(self.landmarks)
+                self.waiting.append((self.d(s, n), s, n))
+        if self.neighbours[n] & set(self.landmarks):
+            return prior
+        before = self.rho
         if len(self.landmarks) < self.m:
             self.landmarks.append(n)
-            self.events.append((n, "added", n, None, before, self.rho))
-            return
-        came, left = self.replace(n) if self.rule == "paper" else self.replace_tight(n)
-        self.landmarks.sort()
-        kind = "widened" if sorted(old) == self.landmarks else "replaced"
-        self.events.append((n, kind, came, left, before, self.rho))
+            self.change(n, "added", n, None, before)
+        else:
+            came, left = self.replace(n)
+            self.change(n, "widened" if came == left else "replaced", came, left, before)
+        return prior
 
     def join(self, r, s):
         self.neighbours[r].add(s)
@@ -115,70 +255,136 @@ class Online:
     def remove(self, r, s):
         """Algorithm 3."""
         if r in self.landmarks:
-            if not self.only_by(r):
+            if not only_by(r, self.landmarks, self.neighbours):
                 return r
-            if s in self.landmarks and not self.only_by(s):
+            if s in self.landmarks and not only_by(s, self.landmarks, self.neighbours):
                 return s
             return None
-        return s if not self.only_by(s) else None
-
-    def only_by(self, z):
-        return only_by(z, self.landmarks, self.neighbours)
-
-    def nearest(self, y, landmarks):
-        """The landmark nearest to y; of equally near ones, the earliest."""
-        return min(landmarks, key=lambda z: (self.d(y, z), z))
-
-    def replace_tight(self, x):
-        """Drop the landmark whose loss costs least; the radius becomes the covering radius."""
-        self.landmarks.append(x)
-
-        def cost(z):
-            others = [w for w in self.landmarks if w != z]
-            cell = [y for y in range(len(self.points)) if self.nearest(y, self.landmarks) == z]
-            return max(self.d(y, self.nearest(y, others)) for y in cell)
-
-        gone = min(sorted(self.landmarks), key=lambda z: (cost(z), z))
-        self.landmarks.remove(gone)
-        self.waiting.sort()
-        rho = self.covering_radius()
-        if rho < self.rho:  # edges that are too long now go back to waiting
-            self.rho = rho
-            for (r, s), length in self.length.items():
-                if length > rho and s in self.neighbours[r]:
-                    self.neighbours[r].remove(s)
-                    self.neighbours[s].remove(r)
-                    self.n_edges -= 1
-                    self.waiting.append((length, r, s))
-            self.waiting.sort()
-        else:
-            self.raise_radius(rho)
-        return x, gone
-
-    def covering_radius(self):
-        return max(self.d(y, self.nearest(y, self.landmarks)) for y in range(len(self.points)))
-
-    def masses(self):
-        nearest = [self.nearest(y, self.landmarks) for y in range(len(self.points))]
-        return [nearest.count(z) for z in sorted(self.landmarks)]
+        return s if not only_by(s, self.landmarks, self.neighbours) else None
 
     def dominates(self):
         return all(self.neighbours[y] & set(self.landmarks) or y in self.landmarks for y in range(len(self.points)))
 
 
-def squared_distance_matrix(X):
-    """All squared Euclidean distances, summed over coordinates in order: the bits of squared_euclidean, in numpy."""
-    total = np.zeros((len(X), len(X)))
-    for column in np.asarray(X, dtype=float).T:
-        total += (column[:, None] - column[None, :]) * (column[:, None] - column[None, :])
-    return total
+class Tight(Online):
+    """The tight rule: the landmark whose loss costs least leaves, and the radius becomes the covering radius.
+
+    ``slack``: an arrival counts as covered while its distance is at most 1 + slack times the covering radius right
+    after the last replacement; the radius is the largest distance accepted since.
+
+    ``gate``: once all landmarks are there, it is shown the distance of each arrival to its nearest landmark, divided by
+    the radius, at most 10. An uncovered arrival is held. When the gate returns True and something is held, or when 32
+    arrivals are, the point farthest from its landmark is exchanged in.
+    """
+
+    HELD = 32
+
+    def __init__(self, m, distance, initial_radius, *, slack=0.0, gate=None, squared=False):
+        super().__init__(m, distance, initial_radius)
+        self.tolerance = (1 + slack) * (1 + slack) if squared else 1 + slack
+        self.least = initial_radius
+        self.covered_at = initial_radius  # right after the last replacement
+        self.gate, self.held = gate, 0
+        self.root = math.sqrt if squared else float
+
+    def add(self, x):
+        n = self.store(x)
+        prior = _, distance = self.prior(n)
+        complete = len(self.landmarks) == self.m
+        signal = False
+        if complete and self.gate is not None:
+            signal = self.gate(min(self.root(distance) / self.root(self.rho), 10.0))
+        if distance <= self.tolerance * self.covered_at:
+            self.rho = max(self.rho, distance)
+        elif not complete:
+            self.landmarks.append(n)
+            self.change(n, "added", n, None, self.rho)
+        elif self.gate is None:
+            self.exchange(n, n)
+        else:
+            self.held += 1
+        if self.held >= self.HELD or (self.held and signal):
+            self.held = 0
+            point, distance = self.farthest()
+            if distance > self.rho:
+                self.exchange(n, point)
+        return prior
+
+    def farthest(self):
+        """The remembered point farthest from its landmark, the earliest of equals, and its distance."""
+        reach = {y: self.d(y, self.nearest(y)) for y in self.remembered}
+        point = min(reach, key=lambda y: (-reach[y], y))
+        return point, reach[point]
+
+    def exchange(self, n, point):
+        before = self.rho
+        self.landmarks.append(point)
+
+        def cost(z, cell):
+            others = [w for w in self.landmarks if w != z]
+            return max((self.d(y, self.nearest(y, others)) for y in cell), default=0.0)
+
+        costs = {z: cost(z, cell) for z, cell in self.cells().items()}
+        left = min(costs, key=lambda z: (costs[z], z))
+        self.landmarks.remove(left)
+        self.rho = self.covered_at = max(self.least, self.covering_radius())  # it may be less where points expire
+        self.change(n, "widened" if left == point else "replaced", point, left, before)
+
+    def dominates(self):
+        return self.held > 0 or self.covering_radius() <= self.rho
 
 
-def tight_by_matrix(D, m, rho):
-    """The tight rule from a full distance matrix, for streams too long for Online: (landmarks, masses, rho)."""
-    landmarks = []
+RULES = {"tight": Tight, "paper": Paper}
+
+
+class Forgetful(Tight):
+    """The tight rule where points are forgotten, and nothing is merged.
+
+    A landmark that no remembered point is nearest to leaves, whether it is remembered itself or not; as long as there
+    are fewer than m, the point farthest from its landmark becomes one, if it is beyond the initial radius; and the
+    radius shrinks to what the remembered points need.
+    """
+
+    def __init__(self, m, distance, initial_radius, **options):
+        super().__init__(m, distance, initial_radius, **options)
+        self.times = []
+
+    def add_at(self, x, time, gone):
+        """Forget some points, then take in an arrival."""
+        if gone:
+            self.forget(gone)
+        self.times.append(time)
+        return self.add(x)
+
+    def forget(self, gone):
+        n, before, first = len(self.points), self.rho, len(self.events)
+        self.remembered = [y for y in self.remembered if y not in gone]
+        for z, cell in self.cells().items():
+            if not cell:
+                self.landmarks = [w for w in self.landmarks if w != z]
+                self.change(n, "forgotten", None, z, before)
+        while 0 < len(self.landmarks) < self.m and self.covering_radius() > self.least:
+            point, _ = self.farthest()
+            self.landmarks.append(point)
+            self.change(n, "added", point, None, before)
+        self.rho = self.covered_at = min(self.rho, max(self.least, self.covering_radius()))
+        self.events[first:] = [(*event[:5], self.rho) for event in self.events[first:]]
+
+    def expired(self, now, window):
+        """The points whose time in the window is over."""
+        return {y for y in self.remembered if self.times[y] + window <= now}
+
+
+def tight_by_matrix(D, m, rho, slack=0.0):
+    """The tight rule from a matrix of squared distances, for streams too long for Tight.
+
+    Returns landmarks, masses, radius and, for each exchange, (arrival, the one that left, radius).
+    """
+    landmarks, history, covered_at = [], [], rho
     for x in range(len(D)):
-        if landmarks and D[x, landmarks].min() <= rho:
+        distance = D[x, landmarks].min() if landmarks else math.inf
+        if distance <= (1 + slack) * (1 + slack) * covered_at:
+            rho = max(rho, distance)
             continue
         landmarks.append(x)
         if len(landmarks) <= m:
@@ -187,284 +393,14 @@ def tight_by_matrix(D, m, rho):
         order = np.argsort(to_landmarks, axis=1, kind="stable")
         second = np.take_along_axis(to_landmarks, order[:, 1:2], axis=1)[:, 0]
         cost = [second[order[:, 0] == place].max() for place in range(m + 1)]
-        del landmarks[int(np.argmin(cost))]
-        rho = D[: x + 1, landmarks].min(axis=1).max()
+        left = landmarks.pop(int(np.argmin(cost)))
+        rho = covered_at = D[: x + 1, landmarks].min(axis=1).max()
+        history.append((x, left, rho))
     masses = np.bincount(D[:, landmarks].argmin(axis=1), minlength=len(landmarks))
-    return landmarks, masses.tolist(), rho
+    return landmarks, masses.tolist(), rho, history
 
 
-class Bounded:
-    """The tight rule with at most ``memory`` stored points, each standing for those that joined it or merged into it.
-
-    Each slot holds a landmark and the list of stored points nearest to it, in the order in which they came to it.
-    ``distance`` is in the comparison scale, ``root`` gives the true distance, ``scale`` the way back.
-    """
-
-    def __init__(self, m, memory, distance, initial_radius, root=float, scale=float, boxes=None):
-        self.m, self.memory, self.distance, self.root, self.scale = m, memory, distance, root, scale
-        self.n_boxes, self.small, self.large = boxes, {}, {}  # witnesses that points of a box joined
-        self.rho, self.resolution, self.seen = initial_radius, None, 0
-        self.slots, self.lists = [None] * (m + 1), [[] for _ in range(m + 1)]
-        self.points, self.weight, self.spread = {}, {}, {}
-        self.everything = []
-
-    def d(self, r, s):
-        return self.distance(self.points[max(r, s)], self.points[min(r, s)]) if r != s else 0.0
-
-    def landmarks(self):
-        return sorted(z for z in self.slots if z is not None)
-
-    def nearest(self, y, without=None):
-        """Slot of the landmark nearest to a stored point; of equally near ones, the earliest."""
-        taken = [s for s, z in enumerate(self.slots) if z is not None and s != without]
-        return min(taken, key=lambda s: (self.d(y, self.slots[s]), self.slots[s]))
-
-    def add(self, x):
-        n = self.seen
-        self.seen += 1
-        self.everything.append(x)
-        self.points[n] = x
-        if not self.all():
-            self.slots[0] = n
-            self.store(n, 0)
-            return
-        if self.rejoin(n):
-            return
-        slot = self.nearest(n)
-        uncovered = self.d(n, self.slots[slot]) > self.rho
-        while True:
-            if not uncovered and self.join(n, slot):
-                return
-            if len(self.weight) < self.memory:
-                break
-            self.make_room()
-            if self.rejoin(n):
-                return
-        self.store(n, slot)
-        if uncovered:
-            self.enter(n)
-            if None not in self.slots:
-                self.leave(min(self.all(), key=lambda s: (self.cost(s), self.slots[s])))
-                self.rho = self.covering_radius()
-
-    def cost(self, slot):
-        return max((self.d(y, self.slots[self.nearest(y, slot)]) for y in self.lists[slot]), default=0.0)
-
-    def all(self):
-        return [s for s, z in enumerate(self.slots) if z is not None]
-
-    def store(self, n, slot):
-        self.weight[n], self.spread[n] = 1, 0.0
-        self.lists[slot].append(n)
-        self.remember(n, n)
-
-    def box(self, x, steps, grid, places):
-        """Four signed sums of coordinates, in steps, as a number."""
-        number = 0
-        for axis, factor in enumerate(
-            (11400714819323198485, 14029467366897019727, 9650029242287828579, 2870177450012600261)
-        ):
-            total = 0.0
-            for j in range(axis, len(x), 4):
-                total += float(x[j]) if ((j + 512 * grid) % 1024 * 2654435761 >> 7) & 1 else -float(x[j])
-            step = total * steps + 0.5 * grid
-            number += math.floor(step) * factor if abs(step) < 1e15 else 0
-        number %= 2**64
-        return ((number ^ (number >> 32)) * 11400714819323198485 % 2**64 >> 32) % places
-
-    def has_boxes(self):
-        return self.n_boxes is not None and self.resolution is not None and self.scale(self.resolution) > 1e-280
-
-    def boxes_of(self, n):
-        """Where the witness of the small box and those of the two large ones of a point are noted."""
-        x, steps = self.points[n], 1 / math.sqrt(self.scale(self.resolution))
-        small = self.box(x, 1.4 * steps, 0, self.n_boxes // 8)
-        return small, [(grid, self.box(x, steps, grid, self.n_boxes // 16)) for grid in (0, 1)]
-
-    def rejoin(self, n):
-        """Join a witness that another point of one of the boxes joined before."""
-        if not self.has_boxes():
-            return False
-        small, large = self.boxes_of(n)
-        for w in self.small.get(small, []) + [w for box in large for w in self.large.get(box, [])]:
-            if self.d(n, w) <= self.scale(self.resolution):
-                self.gain(w)
-                self.spread[w] = max(self.spread[w], self.root(self.d(n, w)))
-                if w not in self.small.get(small, []):
-                    self.note_small(small, w)
-                return True
-        return False
-
-    def note_small(self, small, w):
-        self.small[small] = [w, *self.small.get(small, [])[:3]]
-
-    def remember(self, n, w):
-        if self.has_boxes():
-            small, large = self.boxes_of(n)
-            self.note_small(small, w)
-            for box in large:
-                self.large[box] = [w, *self.large.get(box, [])[:3]]
-
-    def join(self, n, slot):
-        for w in self.lists[slot] if self.resolution is not None else []:
-            if self.may_merge(w, n) and self.d(n, w) <= self.scale(self.resolution):
-                self.gain(w)
-                self.spread[w] = max(self.spread[w], self.root(self.d(n, w)))
-                self.remember(n, w)
-                return True
-        return False
-
-    def enter(self, n):
-        new = self.slots.index(None)
-        others = self.all()
-        self.slots[new] = n
-        for s in others:
-            moving = [y for y in self.lists[s] if self.nearest(y) == new]
-            self.lists[s] = [y for y in self.lists[s] if y not in moving]
-            self.lists[new] += moving
-
-    def leave(self, slot):
-        self.slots[slot], moving, self.lists[slot] = None, self.lists[slot], []
-        for y in moving:
-            self.lists[self.nearest(y)].append(y)
-
-    def covering_radius(self):
-        return max(self.d(y, self.slots[s]) for s in self.all() for y in self.lists[s])
-
-    def make_room(self):
-        while len(self.weight) > self.memory - self.memory // 8:
-            self.age()
-            orders = [
-                sorted(self.lists[s], key=lambda y, z=self.slots[s]: (self.root(self.d(y, z)), y != z))
-                for s in self.all()
-            ]
-            pairs = [(order, j) for order in orders for j in range(1, len(order))]
-            costs = []
-            for order, j in pairs[:: math.ceil(len(pairs) / 1024)]:
-                earlier = [y for y in order[:j] if self.may_merge(y, order[j])]
-                least = min((self.root(self.d(order[j], y)) for y in earlier), default=math.inf)
-                costs += [least + self.spread[order[j]]] if least < math.inf else []
-            self.resolution = max(self.resolution or 0.0, sorted(costs)[len(costs) // 2])
-            for order in orders:
-                kept = []
-                for y in order:
-                    into = [k for k in kept if self.may_merge(k, y)]
-                    into = [k for k in into if self.root(self.d(y, k)) + self.spread[y] <= self.resolution]
-                    if into:
-                        self.merge(y, into[-1])
-                    else:
-                        kept.append(y)
-            self.lists = [[y for y in cell if y in self.weight] for cell in self.lists]
-            self.small, self.large = {}, {}
-            for y in sorted(self.weight):
-                self.remember(y, y)
-
-    def may_merge(self, y, z):
-        return True
-
-    def age(self):
-        pass
-
-    def gain(self, w):
-        self.weight[w] += 1
-
-    def merge(self, y, into):
-        self.weight[into] += self.weight.pop(y)
-        self.spread[into] = max(self.spread[into], self.root(self.d(y, into)) + self.spread.pop(y))
-
-    def mass(self, y):
-        return self.weight[y]
-
-    def masses(self):
-        return [sum(self.mass(y) for y in self.lists[self.slots.index(z)]) for z in self.landmarks()]
-
-    def largest_distance(self):
-        """Of all points ever seen to their nearest landmark."""
-        return max(min(self.root(self.distance(x, self.points[z])) for z in self.landmarks()) for x in self.everything)
-
-
-class Forgetful(Bounded):
-    """Points are remembered for a while: in a window, or until what is left of their weight is too little.
-
-    A landmark that nothing remembered is nearest to leaves; as long as slots are free, the point farthest from its
-    landmark takes one; the radius shrinks to what the remembered points need.
-    """
-
-    def __init__(self, *args, window=None, half_life=None, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.least, self.window, self.half_life = self.rho, window, half_life
-        self.time, self.now = {}, -math.inf
-
-    def add_at(self, x, now):
-        before, self.now = self.now, now
-        self.forget()
-        self.now = before  # witnesses merge as they were when the last point arrived
-        self.arriving = now
-        self.add(x)
-        self.now = now
-        limit = max(self.memory // 8, 1)
-        if self.resolution and self.seen % limit == 0 and len(self.weight) < self.memory // 2:
-            self.resolution *= 0.8
-
-    def until(self, y):
-        if self.resolution is None:
-            return self.time[y] + self.window
-        part = self.window / 8
-        return (math.floor(self.time[y] / part) + 1) * part + self.window
-
-    def forget(self):
-        if self.window is not None:
-            gone = [y for y in sorted(self.weight) if self.until(y) <= self.now]
-        else:
-            time_to_look = self.seen % max(int(min(self.half_life, 64)), 1) == 0
-            gone = [y for y in sorted(self.weight) if time_to_look and self.mass(y) < 1 / 128]
-        for y in gone:
-            cell = self.lists[self.nearest(y)]
-            last = cell.pop()
-            if last != y:
-                cell[cell.index(y)] = last
-            del self.weight[y], self.spread[y], self.time[y]
-        if not gone:
-            return
-        for s in self.all():
-            if not self.lists[s]:
-                self.leave(s)
-        while 0 < len(self.all()) < self.m and self.covering_radius() > self.least:
-            distance = {y: self.d(y, self.slots[s]) for s in self.all() for y in self.lists[s]}
-            self.enter(min(distance, key=lambda y: (-distance[y], y)))
-        covering = self.covering_radius() if self.all() else 0.0
-        self.rho = min(self.rho, max(self.least, covering))
-
-    def store(self, n, slot):
-        super().store(n, slot)
-        self.time[n] = self.arriving
-
-    def may_merge(self, y, z):
-        if self.window is None:
-            return True
-        times = [self.time.get(w, self.arriving) for w in (y, z)]
-        return math.floor(times[0] / (self.window / 8)) == math.floor(times[1] / (self.window / 8))
-
-    def mass(self, y):
-        if self.half_life is None:
-            return self.weight[y]
-        return self.weight[y] * 2.0 ** ((self.time[y] - self.now) / self.half_life)
-
-    def gain(self, w):
-        if self.half_life is not None:
-            self.weight[w] *= 2.0 ** ((self.time[w] - self.arriving) / self.half_life)
-            self.time[w] = self.arriving
-        super().gain(w)
-
-    def age(self):
-        """Bring all weights to the same time."""
-        if self.half_life is not None:
-            for y in self.weight:
-                self.weight[y], self.time[y] = max(self.mass(y), 2.0**-1022), self.now
-
-    def merge(self, y, into):
-        super().merge(y, into)
-        del self.time[y]
+# --- graphs -----------------------------------------------------------------------------------------------------------
 
 
 def only_by(z, landmarks, neighbours):
@@ -489,17 +425,7 @@ def greedy_dominating_set(neighbours):
     return chosen
 
 
-def merge_sorted(x, y):
-    """Algorithm 4: two-way merge of two ascending lists."""
-    z, r, s = [], 0, 0
-    while r < len(x) and s < len(y):
-        if x[r] <= y[s]:
-            z.append(x[r])
-            r += 1
-        else:
-            z.append(y[s])
-            s += 1
-    return z + y[s:] if r == len(x) else z + x[r:]
+# --- yardsticks and maps ----------------------------------------------------------------------------------------------
 
 
 def farthest_first(points, m, distance):
