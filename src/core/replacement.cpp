@@ -132,7 +132,9 @@ void exchange(State& state, Space& space, std::int32_t row) {
     const double before = state.radius;
     enter(state, space, row);
     const std::int32_t left = leave(state, cheapest(state, space));
-    state.radius = state.base = state.covering_radius();
+    state.radius = state.covering_radius();
+    if (state.parameters.expires()) state.radius = std::max(state.radius, state.parameters.least_radius);
+    state.base = state.radius;
     state.note(state.seen - 1, row, left, before);
 }
 
