@@ -33,7 +33,6 @@ from driftmap.cli.tables import Table, chunk_rows
 from driftmap.cli.writing import StandardOutput, Writer, new_file, new_table
 from driftmap.map import StreamMap
 from driftmap.parallel import one_thread
-from driftmap.params import params_of
 
 if TYPE_CHECKING:
     from driftmap.animate import Film
@@ -118,7 +117,7 @@ def _film(args: argparse.Namespace, mapper: StreamMap) -> Film:
 
 def _warm_up(mapper: StreamMap) -> None:
     """Load the compiled code before the first row is there to wait for it."""
-    twin = StreamMap(**params_of(mapper))
+    twin = StreamMap(**mapper.params())
     some = np.random.default_rng(0).random((mapper.n_landmarks + 2, mapper.n_components + 1))
     with contextlib.suppress(ValueError):  # a metric that is only for other numbers than these
         for rows in (some[:-1], some[-1:]):

@@ -31,8 +31,8 @@ Ids = NDArray[np.int64]
 KNOWN = (RatioShift,)
 """Detectors that a checkpoint can hold."""
 MOST_LANDMARKS = 2**31 - 2
-MANY = 10_000
-"""A checkpoint with more landmarks than this for each of its points is damaged: they would need memory first."""
+MANY = 1_000_000
+"""A checkpoint of so many landmarks has as many points, or it is damaged: they would need memory first."""
 ROWS = 4096
 
 
@@ -352,7 +352,7 @@ class LandmarkEngine:
         """Bring an engine that has seen nothing to what was packed."""
         state, points = rebuild(packed["stream"], arrays), rebuild(packed["points"], arrays)
         n_points = len(state["points"] if points is None else points)
-        if checks.integer_at_least(self.n_landmarks, "n_landmarks", 1) > max(MANY, MANY * n_points):
+        if checks.integer_at_least(self.n_landmarks, "n_landmarks", 1) > max(MANY, n_points):
             raise ValueError(f"n_landmarks={self.n_landmarks} is out of proportion to its {n_points} points")
         self.space = make_space(self.metric, self.metric_params, points)
         if points is not None:

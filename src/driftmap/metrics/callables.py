@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -26,19 +26,22 @@ class Function(Source):
 
     def _between(self, later: Any, earlier: Any) -> Array:
         metric, earlier = self.metric, list(earlier)
-        distances = np.empty((len(later), len(earlier)))
-        for row, x in zip(distances, later, strict=True):
-            row[:] = np.fromiter(map(metric, repeat(x), earlier), np.float64, len(earlier))
-        return distances
+        rows = (map(metric, repeat(x), earlier) for x in later)
+        return _matrix(chain.from_iterable(rows), len(later), len(earlier))
 
     def pairs(self, rows: Ids, columns: Ids) -> Array:
         """Distances between stored points, each evaluated as metric(later, earlier)."""
         metric, points, others = self.metric, self.points, columns.tolist()
-        distances = np.empty((len(rows), len(columns)))
-        for out, r in zip(distances, rows.tolist(), strict=True):
-            x = points[r]
-            out[:] = [metric(x, points[s]) if s < r else metric(points[s], x) if s > r else 0.0 for s in others]
-        return self._usable_pairs(distances, rows, columns)
+        values = (
+            metric(points[r], points[s]) if s < r else metric(points[s], points[r]) if s > r else 0.0
+            for r in rows.tolist()
+            for s in others
+        )
+        return self._usable_pairs(_matrix(values, len(rows), len(columns)), rows, columns)
+
+
+def _matrix(values: Iterable[float], n: int, m: int) -> Array:
+    return np.fromiter(values, np.float64, n * m).reshape(n, m)
 
 
 class RowFunction(Function, RowSource):

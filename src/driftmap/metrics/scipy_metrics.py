@@ -53,13 +53,15 @@ class ScipySpace(RowSource):
 
     def pairs(self, rows: Ids, columns: Ids) -> Array:
         """Distances between stored points, each evaluated as metric(later, earlier)."""
-        X, Y = self.take(rows), self.take(columns)
-        distances = self._between(X, Y)
-        earlier = rows[:, None] < columns
-        if earlier.any():
-            distances = np.where(earlier, self._between(Y, X).T, distances)
+        X, Y, earlier = self.take(rows), self.take(columns), rows[:, None] < columns
+        if earlier.all():
+            distances = self._between(Y, X).T
+        elif earlier.any():
+            distances = np.where(earlier, self._between(Y, X).T, self._between(X, Y))
+        else:
+            distances = self._between(X, Y)
         distances[rows[:, None] == columns] = 0.0
-        return self._usable_pairs(distances, rows, columns)
+        return self._usable_pairs(np.ascontiguousarray(distances), rows, columns)
 
     def _between(self, later: Any, earlier: Any) -> Array:
         shape = -1, self.n_features or 1
@@ -69,6 +71,8 @@ class ScipySpace(RowSource):
                 distances = _cdist(X, Y, self.name, **self.params)
             except TypeError as error:
                 raise ValueError(f"metric {self.name!r} does not take metric_params={self.params}") from error
+        if distances.size == 0 or distances.min() >= 0:
+            return distances
         # Rounding may leave a tiny negative value, or the root of one.
         for i, j in np.argwhere(np.isnan(distances)):
             x, y = X[i], Y[j]
