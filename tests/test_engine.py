@@ -228,8 +228,8 @@ def test_an_interrupt_leaves_a_whole_state(how):
         for delay in (0.002, 0.03, 0.05):
             landmarks = OnlineLandmarks(4, **HOW[how]).fit(long[:100])
             timer = threading.Timer(delay, signal.raise_signal, [signal.SIGINT])
-            timer.start()
             with pytest.raises(KeyboardInterrupt):
+                timer.start()
                 for _ in range(100):
                     landmarks.partial_fit(long[100:])
             timer.join()
