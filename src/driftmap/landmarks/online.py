@@ -373,7 +373,9 @@ class LandmarkEngine:
 
     def _restored(self, state: dict[str, Any]) -> Stream:
         stream = self._new_stream()
-        stream.restore({**state, "n_points": len(self.space)})
+        if not isinstance(self.space, NativeSpace) and state["n_points"] != len(self.space):
+            raise ValueError(f"it holds {len(self.space)} points, not {state['n_points']}")
+        stream.restore(state)
         return stream
 
     def __getstate__(self) -> dict[str, Any]:
@@ -403,6 +405,6 @@ def _restore_points(space: Space, points: Any, state: dict[str, Any]) -> None:
         space.distances = usable(np.atleast_2d(points), "distance {}".format, int)[0]
     elif isinstance(space, Source):
         space.extend(space.check(points))
-        space.arrivals = state["arrivals"].tolist() if "arrivals" in state else space.arrivals
+        space.arrivals = state["arrivals"].tolist() or space.arrivals
     else:
         raise ValueError(f"its points are stored in another way than metric={space!r} needs")
