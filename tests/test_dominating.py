@@ -57,11 +57,6 @@ def test_private_points_and_domination_equal_the_oracle(stream, radius):
     assert is_dominating(X, landmarks, radius) == (len(covered) == len(X))
 
 
-@given(x=st.lists(st.integers(-5, 5)), y=st.lists(st.integers(-5, 5)))
-def test_algorithm_4_merges(x, y):
-    assert naive.merge_sorted(sorted(x), sorted(y)) == sorted(x + y)
-
-
 def test_other_metrics():
     X = ["a", "ab", "abc", "xyz"]
 

@@ -289,11 +289,12 @@ def test_maps_from_bounded_memory_are_nearly_as_true(name):
     }
     m = {"s-curve": 50, "spy": 10, "hospital": 20}[name]
     X = load[name]()
+    sample = X[:: max(1, len(X) // 2000)]
     for k in (1, 2, 3):
         sigma = {}
         for memory in (None, 64 * m, 16 * m):
             mapper = DriftMap(k, n_landmarks=m, memory=memory).fit(X)
-            sigma[memory] = stress(X, mapper.transform(X))
+            sigma[memory] = stress(sample, mapper.transform(sample))
         assert mapper.resolution_ > 0
         assert sigma[64 * m] <= 1.05 * sigma[None] + 1e-9
         assert sigma[16 * m] <= 1.15 * sigma[None] + 1e-9
