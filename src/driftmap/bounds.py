@@ -186,11 +186,11 @@ def measured_dislocation(
     return moved
 
 
-def neighbor_degree_holds(adjacency: ArrayLike) -> bool:
-    """Whether every x with deg(x) > 2 sqrt(|E|) has a neighbour of degree <= sqrt(|E|).
+def neighbor_degree_holds(adjacency: ArrayLike, factor: int = 2) -> bool:
+    """Whether every x with deg(x) > factor sqrt(|E|) has a neighbour of degree <= sqrt(|E|).
 
-    Theorem neighbor_degree (section 3) says that this is true of every undirected graph without loops. Line 4
-    of Algorithm 2 relies on it.
+    Theorem neighbor_degree (section 3) says that this is true of every undirected graph without loops if the factor is
+    2; with 1 it is not. Line 4 of Algorithm 2 relies on it.
 
     Examples
     --------
@@ -201,6 +201,11 @@ def neighbor_degree_holds(adjacency: ArrayLike) -> bool:
     >>> star[0, 1:] = star[1:, 0] = True
     >>> neighbor_degree_holds(star)
     True
+
+    All nodes of a complete graph have the same degree, three here, and there are six edges.
+
+    >>> neighbor_degree_holds(1 - np.eye(4), factor=1)
+    False
     """
     edges = np.asarray(adjacency).astype(bool)
     if edges.ndim != 2 or not np.array_equal(edges, edges.T):
@@ -210,7 +215,7 @@ def neighbor_degree_holds(adjacency: ArrayLike) -> bool:
     degree = edges.sum(axis=1)
     n_edges = int(degree.sum()) // 2
     # Squares of whole numbers, so that the boundary cases are exact.
-    high = degree**2 > 4 * n_edges
+    high = degree**2 > factor**2 * n_edges
     low = degree**2 <= n_edges
     return bool(edges[high][:, low].any(axis=1).all())
 
