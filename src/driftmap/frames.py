@@ -197,6 +197,9 @@ class Frames:
         for array, shape in arrays:
             if array is not None and not (array.shape == shape and array.dtype == np.float64 and _squarable(array)):
                 raise ValueError("its frame is made of other numbers")
+        for masses in (inputs.masses, inputs.anchor_masses):
+            if masses is not None and not (masses > 0.1 * FAINT * masses.sum()).all():
+                raise ValueError("its frame has masses that are none")
         if np.abs(rotation @ rotation.T - np.eye(k)).max() > 1e-6:
             raise ValueError("its frame is not rotated but distorted")
         if (inputs.anchors is None) != (inputs.anchor_masses is None) or (inputs.distances < 0).any():

@@ -21,8 +21,7 @@ from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.memory import TIME_KINDS, Memory, memory_of, times_of
 from driftmap.locking import Lock, new_lock
-from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Source, Space, make_space
-from driftmap.metrics.base import usable
+from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
 from driftmap.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 
 Array = NDArray[np.float64]
@@ -336,7 +335,7 @@ class LandmarkEngine:
         stored = type(self.detector) in KNOWN
         return {
             "stream": flatten(self._stream().state(), "stream", arrays),
-            "points": flatten(_points_of(self.space), "points", arrays),
+            "points": flatten(self.space.dump(), "points", arrays),
             "detector": flatten(self.detector, "detector", arrays, KNOWN) if stored else None,
             "time_kind": self._time_kind,
         }
@@ -356,7 +355,7 @@ class LandmarkEngine:
             raise ValueError(f"n_landmarks={self.n_landmarks} is out of proportion to its {n_points} points")
         self.space = make_space(self.metric, self.metric_params, points)
         if points is not None:
-            _restore_points(self.space, points, state)
+            self.space.load(points, state["arrivals"].tolist())
         stream = self._restored(state)
         self.space.n_features = stream.n_features or self.space.n_features
         if not isinstance(self.replace_on, str):
@@ -390,21 +389,3 @@ class LandmarkEngine:
         vars(self).update(values, stream=None, lock=new_lock())
         if values["stream"] is not None:
             self.stream = self._restored(values["stream"])
-
-
-def _points_of(space: Space) -> Any:
-    """The points that the core does not store."""
-    if isinstance(space, NativeSpace):
-        return None
-    return space.distances if isinstance(space, PrecomputedSpace) else space.take(np.arange(len(space)))
-
-
-def _restore_points(space: Space, points: Any, state: dict[str, Any]) -> None:
-    """Store the points of a stream that the core does not store, once they have been checked."""
-    if isinstance(space, PrecomputedSpace):
-        space.distances = usable(np.atleast_2d(points), "distance {}".format, int)[0]
-    elif isinstance(space, Source):
-        space.extend(space.check(points))
-        space.arrivals = state["arrivals"].tolist() or space.arrivals
-    else:
-        raise ValueError(f"its points are stored in another way than metric={space!r} needs")

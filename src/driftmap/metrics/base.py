@@ -63,6 +63,14 @@ class Space(ABC):
         """An independent copy; points are shared."""
         return copy.copy(self)
 
+    def dump(self) -> Any:
+        """The stored points as a checkpoint holds them; None: the core stores them."""
+        return None
+
+    def load(self, points: Any, arrivals: list[int]) -> None:
+        """Store what :meth:`dump` gave, and check it; ``arrivals`` are the arrival numbers, if not 0, 1, 2, ..."""
+        raise ValueError("it stores its points in another way than its metric needs")
+
     def _check_rows(self, X: Any) -> Array:
         """Rows of numbers, all of the width of the first ones."""
         rows = checks.points(X)
@@ -115,6 +123,15 @@ class Source(Space):
         other = super().copy()
         other.points, other.arrivals = self.points.copy(), self.arrivals.copy()
         return other
+
+    def dump(self) -> Any:
+        """The stored points as a checkpoint holds them."""
+        return self.take(np.arange(len(self)))
+
+    def load(self, points: Any, arrivals: list[int]) -> None:
+        """Store what :meth:`dump` gave, and check it."""
+        self.extend(self.check(points))
+        self.arrivals = arrivals or self.arrivals
 
     # --- what the core asks for ---
 

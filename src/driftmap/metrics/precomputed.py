@@ -25,15 +25,6 @@ class PrecomputedSpace(Space):
     def __len__(self) -> int:
         return self.n
 
-    @property
-    def distances(self) -> Array:
-        """All distances, packed: those of arrival 1, of arrival 2, and so on."""
-        return self.packed[: self.n * (self.n - 1) // 2]
-
-    @distances.setter
-    def distances(self, packed: Array) -> None:
-        self.n, self.packed = (1 + int(np.sqrt(8 * len(packed) + 1))) // 2, packed
-
     def check(self, X: Any) -> Array:
         """The distances of each new row to all earlier arrivals; the others are 0."""
         array = _distances_given(X)
@@ -95,8 +86,17 @@ class PrecomputedSpace(Space):
     def copy(self) -> Self:
         """An independent copy."""
         other = super().copy()
-        other.packed = self.distances.copy()
+        other.packed = self.dump().copy()
         return other
+
+    def dump(self) -> Array:
+        """All distances, packed: those of arrival 1, of arrival 2, and so on."""
+        return self.packed[: self.n * (self.n - 1) // 2]
+
+    def load(self, points: Any, arrivals: list[int]) -> None:
+        """Store what :meth:`dump` gave, and check it."""
+        self.packed = usable(np.array(points, dtype=np.float64, ndmin=2), "distance {}".format, int)[0]
+        self.n = (1 + int(np.sqrt(8 * len(self.packed) + 1))) // 2
 
     # --- what the core asks for; it stores every arrival ---
 
