@@ -93,12 +93,13 @@ class Frame:
 
     def place_queries(self, space: Space, queries: Any, n_jobs: int = 1) -> Array:
         """Positions of checked points that are not stored; each by itself, so threads change nothing."""
+        several = n_jobs > 1 and len(queries) > ROWS
+        if self.rows is not None and not several and queries.dtype == np.float64:
+            return self.rows.place(queries)
         parts = [queries[i : i + ROWS] for i in range(0, len(queries), ROWS)]
-        if n_jobs > 1 and len(parts) > 1:
+        if several:
             with ThreadPoolExecutor(n_jobs) as pool:
                 return np.concatenate(list(pool.map(lambda part: self._place_part(space, part), parts)))
-        if self.rows is not None and queries.dtype == np.float64:
-            return self.rows.place(queries)
         return np.concatenate([self._place_part(space, part) for part in parts])
 
     def _place_part(self, space: Space, queries: Any) -> Array:
