@@ -54,7 +54,9 @@ def chebyshev(x, y):
 
 
 def minkowski(x, y, p):
-    return _power(total(_power(abs(a - b), p) for a, b in zip(x, y, strict=True)), 1 / p)
+    """Whole exponents up to 32 are products of so many factors, the others libm's powers."""
+    term = (lambda gap: math.prod([gap] * int(p))) if p == int(p) and 1 <= p <= 32 else (lambda gap: _power(gap, p))
+    return _power(total(term(abs(a - b)) for a, b in zip(x, y, strict=True)), 1 / p)
 
 
 def canberra(x, y):

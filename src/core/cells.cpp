@@ -5,19 +5,17 @@
 namespace driftmap {
 namespace {
 
-// Row of a record, and the largest distance at which the newcomer would matter to it.
+// Records that the newcomer may be nearer to than their second-nearest landmark, cell by cell.
 struct Contest {
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> places;  // in the records of the cell
     std::vector<std::int32_t> rows;
     std::vector<double> distances;
 };
 
-// The records of a cell that the newcomer may be nearer to than their second-nearest landmark. By the triangle
-// inequality it is then within twice the second distance of both landmarks of the record.
+// By the triangle inequality such a newcomer is within twice the second distance of both landmarks of the record.
 void find_contested(const State& state, const Space& space, std::int32_t slot, const std::vector<double>& from_newcomer,
                     Contest& contest) {
     const Cell& cell = state.cells[slot];
-    contest.places.clear(), contest.rows.clear();
     if (space.triangle && from_newcomer[slot] > space.scaled(cell.cost, 2.0)) return;
     for (std::size_t i = 0; i < cell.records.size(); ++i) {
         const Record& record = cell.records[i];
@@ -31,15 +29,16 @@ void find_contested(const State& state, const Space& space, std::int32_t slot, c
     }
 }
 
-// Let the newcomer take the contested points of a cell that it is nearest to.
-void compete(State& state, std::int32_t slot, std::int32_t newcomer, const Contest& contest) {
+// Let the newcomer take the contested points of a cell, from `next` to `last`, that it is nearest to.
+void compete(State& state, std::int32_t slot, std::int32_t newcomer, const Contest& contest, std::size_t next,
+             std::size_t last) {
     Cell& cell = state.cells[slot];
     const Landmarks& landmarks = state.landmarks;
     const bool earlier = landmarks.row[newcomer] < landmarks.row[slot];
-    std::size_t kept = contest.places.front(), next = 0;
+    std::size_t kept = contest.places[next];
     for (std::size_t i = kept; i < cell.records.size(); ++i) {
         Record record = cell.records[i];
-        if (next < contest.places.size() && contest.places[next] == i) {
+        if (next < last && contest.places[next] == i) {
             const double t = contest.distances[next++];
             if (t < record.distance || (t == record.distance && earlier)) {
                 state.add(newcomer, {t, record.distance, landmarks.id[slot], record.row});
@@ -89,13 +88,15 @@ void enter(State& state, Space& space, std::int32_t row) {
     ++state.version;
 
     Contest contest;
+    std::vector<std::size_t> ends;
     for (const std::int32_t slot : others) {
         find_contested(state, space, slot, from_newcomer, contest);
-        if (contest.rows.empty()) continue;
-        contest.distances.resize(contest.rows.size());
-        space.between(contest.rows.data(), int(contest.rows.size()), row, contest.distances.data());
-        compete(state, slot, newcomer, contest);
+        ends.push_back(contest.rows.size());
     }
+    contest.distances.resize(contest.rows.size());
+    space.between(contest.rows.data(), int(contest.rows.size()), row, contest.distances.data());
+    for (std::size_t j = 0, first = 0; j < others.size(); first = ends[j++])
+        if (ends[j] > first) compete(state, others[j], newcomer, contest, first, ends[j]);
     // Its points know their second-nearest landmark if it is the one they came from.
     state.cells[newcomer].exact_at = state.departures;
 }

@@ -90,10 +90,19 @@ struct Chebyshev : SquaredEuclidean {
 
 struct Minkowski : SquaredEuclidean {
     double p;
-    explicit Minkowski(double exponent) : p(exponent) {}
-    void add(double x, double y, double* sums) const { sums[0] += std::pow(std::fabs(x - y), p); }
-    void add(Doubles x, Doubles y, Doubles* sums) const {
-        for (int i = 0; i < kDoubles; ++i) sums[0][i] += std::pow(std::fabs(x[i] - y[i]), p);
+    int factors;  // a small whole exponent, which is a product; 0: libm's power
+    explicit Minkowski(double exponent) : p(exponent), factors(p == std::floor(p) && p >= 1 && p <= 32 ? int(p) : 0) {}
+    template <class V>
+    void add(V x, V y, V* sums) const {
+        const V gap = absolute(x - y);
+        V power = gap;
+        for (int i = 1; i < factors; ++i) power = power * gap;
+        sums[0] += factors > 0 ? power : libm_power(gap);
+    }
+    double libm_power(double x) const { return std::pow(x, p); }
+    Doubles libm_power(Doubles x) const {
+        for (int i = 0; i < kDoubles; ++i) x[i] = std::pow(x[i], p);
+        return x;
     }
     double finish(const double* sums) const { return std::pow(sums[0], 1.0 / p); }
 };

@@ -108,8 +108,8 @@ class NativeSpace : public RowSpace {
             rows_[i] = row;
         }
     }
-    void to_stored(int i, const std::int32_t* rows, int n, double* out) override {
-        for (int j = 0; j < n; ++j) out[j] = measured(rows_[i], points[rows[j]]);
+    void block_to(int first, int count, std::int32_t point, double* out) override {
+        for (int i = 0; i < count; ++i) out[i] = measured(rows_[first + i], points[point]);
     }
     int first_within(int i, const std::int32_t* rows, int n, double within, double* distance) override {
         const double about = scaled(squared ? within * within : within, 1.0);

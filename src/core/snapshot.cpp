@@ -15,7 +15,7 @@ void require(bool holds, const char* what) {
 bool is_distance(double x) { return x >= 0 && x < kLargest; }
 
 void restore_scalars(State& state, const Snapshot& from) {
-    const bool known = from.resolution == -1.0 || is_distance(from.resolution);
+    const bool known = from.resolution == -1.0 || (state.parameters.bounded() && is_distance(from.resolution));
     require(from.n_points > 0 && from.n_points <= from.seen &&
                 from.n_points < std::numeric_limits<std::int32_t>::max() && from.n_replacements >= 0 &&
                 from.held >= 0 && from.held < 32,

@@ -59,8 +59,8 @@ class Space {
 
     // Rows `first` to `first + count` of the batch become the present block, numbered from 0.
     virtual void open(std::int64_t first, int count) = 0;
-    // Distances of row i of the block to stored points.
-    virtual void to_stored(int i, const std::int32_t* rows, int n, double* out) = 0;
+    // Distances of rows of the block to a stored point.
+    virtual void block_to(int first, int count, std::int32_t point, double* out) = 0;
     // The first of some stored points within a true distance of row i of the block, and how far it is; -1: there is
     // none.
     virtual int first_within(int i, const std::int32_t* rows, int n, double within, double* distance) = 0;

@@ -80,14 +80,15 @@ void Stream::patch(int first, std::int32_t newcomer_row) {
     const auto slot = std::find_if(landmarks.order.begin(), landmarks.order.end(),
                                    [&](std::int32_t s) { return landmarks.row[s] == newcomer_row; });
     const bool stays = slot != landmarks.order.end();
+    std::vector<double> distances(count_);
+    if (stays) space->block_to(first, count_ - first, newcomer_row, distances.data() + first);
     for (int i = first; i < count_; ++i) {
         Nearest& near = nearest_[i];
         const bool lost = near.distance < kInfinity && !state.is_landmark(near.landmark);
         if (lost || (near.second_distance < kInfinity && !state.is_landmark(near.second))) {
             scan(i, 1);
         } else if (stays) {
-            double t;
-            space->to_stored(i, &newcomer_row, 1, &t);
+            const double t = distances[i];
             const auto is_nearer = [&](double distance, std::uint32_t than) {
                 return t < distance ||
                        (t == distance && state.is_landmark(than) && newcomer_row < landmarks.row[state.slot_of(than)]);

@@ -54,12 +54,12 @@ class PythonSpace : public Space {
         fallible = true;
     }
     void open(std::int64_t first, int) override { first_ = first; }
-    void to_stored(int i, const std::int32_t* rows, int n, double* out) override {
-        ask("cross", {first_ + i}, {rows, rows + n}, out);
+    void block_to(int first, int count, std::int32_t point, double* out) override {
+        ask("cross", block(first, count), {point}, out);
     }
     int first_within(int i, const std::int32_t* rows, int n, double within, double* distance) override {
         std::vector<double> distances(n);
-        to_stored(i, rows, n, distances.data());
+        ask("cross", block(i, 1), {rows, rows + n}, distances.data());
         for (int j = 0; j < n; ++j)
             if ((*distance = distances[j]) <= within) return j;
         return -1;
@@ -68,9 +68,7 @@ class PythonSpace : public Space {
         ask("pairs", {rows, rows + n}, {point}, out);
     }
     void nearest_of_block(int first, int count, const Landmarks& landmarks, Nearest* out) override {
-        std::vector<std::int64_t> rows;
-        for (int i = 0; i < count; ++i) rows.push_back(first_ + first + i);
-        nearest("cross", rows, landmarks, out);
+        nearest("cross", block(first, count), landmarks, out);
     }
     void nearest_of_stored(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) override {
         for (int i = 0; i < n; i += 1024)
@@ -84,6 +82,11 @@ class PythonSpace : public Space {
     void restore() override { source_.attr("restore")(); }
 
  private:
+    std::vector<std::int64_t> block(int first, int count) const {
+        std::vector<std::int64_t> rows(count);
+        std::iota(rows.begin(), rows.end(), first_ + first);
+        return rows;
+    }
     void ask(const char* method, std::vector<std::int64_t> rows, std::vector<std::int64_t> columns, double* out) {
         const std::size_t n = rows.size(), m = columns.size();
         if (n * m == 0) return;

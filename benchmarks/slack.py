@@ -1,0 +1,99 @@
+"""What slack costs and saves: python -m benchmarks.slack [--quick]
+
+An arrival counts as covered up to (1 + slack) times the covering radius right after the last replacement. The table has,
+per stream and slack: replacements; the final radius and the coverage bound, relative to no slack; sigma and
+trustworthiness of the map of a sample; the median displacement of stored points at a replacement, in per cent of the
+map; and the time of learning, relative to no slack. Set ``DRIFTMAP_DATA`` to a folder with the paper's data for its rows.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks import stream
+from benchmarks.timing import Limit, command
+from driftmap import DriftMap
+from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
+from driftmap.landmarks import OnlineLandmarks
+from driftmap.quality import stress_estimate, trustworthiness
+
+SLACKS = (0.0, 0.01, 0.02, 0.05)
+SAMPLE = 1500
+FRAMES = 60
+"""Times at which a map is asked for, so that displacements are seen."""
+
+
+def paper_streams() -> Iterator[tuple[str, np.ndarray, int]]:
+    """The paper's streams, as far as their data is there."""
+    yield "S-curve", s_curve_stream(), 100
+    for name, load, m in (("SPY", load_stocks, 10), ("Hospital", load_hospital, 20)):
+        try:
+            data = load()
+        except Exception as error:  # no data, no network
+            print(f"{name} is left out: {error}")
+            continue
+        yield name, data.minmax() if name == "SPY" else data.spectra(), m
+
+
+def streams(quick: bool) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Name, points and number of landmarks of every stream."""
+    yield from paper_streams()
+    n = 20_000 if quick else 60_000
+    for make, d, m in (
+        (stream.curve, 16, 100),
+        (stream.noise, 16, 100),
+        (stream.walk, 16, 100),
+        (stream.clusters, 16, 100),
+        (stream.heavy_tails, 16, 100),
+        (stream.regimes, 16, 100),
+        (stream.spectra, 128, 100),
+        (stream.curve, 128, 100),
+        (stream.topics, 384, 100),
+        (stream.topics, 384, 500),
+    ):
+        yield f"{make.__name__}, d={d}, m={m}", make(n, d), m
+
+
+def measure(X: np.ndarray, m: int, slack: float) -> tuple[float, ...]:
+    """Replacements, radius, bound, sigma, trustworthiness, displacement, seconds."""
+    start = time.process_time()
+    OnlineLandmarks(m, slack=slack).partial_fit(X)
+    seconds = time.process_time() - start
+    mapper = DriftMap(n_landmarks=m, slack=slack)
+    for part in np.array_split(X, FRAMES):
+        mapper.partial_fit(part).transform(part[:1])
+    sample = X[np.linspace(0, len(X) - 1, min(SAMPLE, len(X))).astype(int)].astype(np.float64)
+    Y = mapper.transform(sample)
+    moved = [change.displacement.median for change in mapper.frames_]
+    return (
+        mapper.n_replacements_, mapper.radius_, mapper.coverage_bound_, stress_estimate(sample, Y, random_state=0).value,
+        trustworthiness(sample, Y, n_neighbors=10), 100 * float(np.median(moved or [0.0])), seconds,
+    )  # fmt: skip
+
+
+def run(quick: bool) -> list[Limit]:
+    """Print the table."""
+    print("| stream | slack | replacements | radius | bound | sigma | trustworthiness | moved (%) | time |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, X, m in streams(quick):
+            results = [measure(X, m, slack) for slack in SLACKS]
+            for slack, found in zip(SLACKS, results, strict=True):
+                count, radius, bound, sigma, trust, moved, seconds = found
+                _, first_radius, first_bound, *_, first_seconds = results[0]
+                print(
+                    f"| {name} | {slack:g} | {count:,.0f} | {radius / first_radius:.3f} | {bound / first_bound:.3f} | "
+                    f"{sigma:.4f} | {trust:.3f} | {moved:.2f} | {seconds / first_seconds:.2f} |",
+                    flush=True,
+                )
+    return []
+
+
+if __name__ == "__main__":
+    command(__doc__, run)
