@@ -1,9 +1,9 @@
 """What slack costs and saves: python -m benchmarks.slack [--quick]
 
-An arrival counts as covered up to (1 + slack) times the covering radius right after the last replacement. The table has,
-per stream and slack: replacements; the final radius and the coverage bound, relative to no slack; sigma and
+An arrival counts as covered up to (1 + slack) times the covering radius right after the last replacement. The table
+has, per stream and slack: replacements; the final radius and the coverage bound, relative to no slack; sigma and
 trustworthiness of the map of a sample; the median displacement of stored points at a replacement, in per cent of the
-map; and the time of learning, relative to no slack. Set ``DRIFTMAP_DATA`` to a folder with the paper's data for its rows.
+map; and the time of learning, relative to no slack. Set ``DRIFTMAP_DATA`` to a folder with the paper's data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def paper_streams() -> Iterator[tuple[str, np.ndarray, int]]:
         except Exception as error:  # no data, no network
             print(f"{name} is left out: {error}")
             continue
-        yield name, data.minmax() if name == "SPY" else data.spectra(), m
+        yield name, data.normalized if name == "SPY" else data.spectra(), m
 
 
 def streams(quick: bool) -> Iterator[tuple[str, np.ndarray, int]]:
@@ -71,7 +71,7 @@ def measure(X: np.ndarray, m: int, slack: float) -> tuple[float, ...]:
     Y = mapper.transform(sample)
     moved = [change.displacement.median for change in mapper.frames_]
     return (
-        mapper.n_replacements_, mapper.radius_, mapper.coverage_bound_, stress_estimate(sample, Y, random_state=0).value,
+        mapper.n_replacements_, mapper.radius_, mapper.coverage_bound_, stress_estimate(sample, Y).value,
         trustworthiness(sample, Y, n_neighbors=10), 100 * float(np.median(moved or [0.0])), seconds,
     )  # fmt: skip
 

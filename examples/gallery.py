@@ -17,7 +17,7 @@ from sklearn.manifold import smacof
 
 from driftmap import DriftMap
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
-from driftmap.embedding import LandmarkMDS, align, move
+from driftmap.embedding import LandmarkMDS, move, procrustes
 from driftmap.plot import comparison_figure
 from driftmap.quality import stress
 
@@ -85,7 +85,7 @@ def draw(stream: Stream, folder: Path) -> None:
         if name == "ours, landmarks only":
             continue
         # Turned onto the batch map, so that the eye compares shapes and not directions.
-        turn = align(coordinates[shown], batch)
+        turn = procrustes(coordinates[shown], batch)
         maps[f"{name}: sigma = {sigma:.3f}"] = (
             move(coordinates[shown], *turn),
             move(mapper.landmark_embedding_, *turn),

@@ -2,8 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -179,36 +177,6 @@ def test_the_window_forgets():
     method = methods.DriftmapWindow()
     method.fit(np.random.default_rng(0).standard_normal((methods.WINDOW + 100, 2)))
     assert method.model.landmark_mass_.sum() == methods.WINDOW
-
-
-def test_after_the_rehearsal_nothing_is_left_to_compile():
-    """In a process of its own, where no other test has compiled anything."""
-    code = """
-import sys
-from benchmarks.peers import child, data, methods
-from driftmap._kernels.machine import Kernel
-
-def compiled():
-    modules = [module for name, module in sys.modules.items() if name.startswith("driftmap._kernels")]
-    found = {value for module in modules for value in vars(module).values()
-             if isinstance(value, Kernel) or type(value).__name__ == "CPUDispatcher"}
-    return {kernel: len(kernel.doors if isinstance(kernel, Kernel) else kernel.signatures) for kernel in found}
-
-X = data.restless(12_000, 16)
-child.warm_up(sys.argv[1], *X.shape)
-before, method = compiled(), methods.METHODS[sys.argv[1]]()
-method.fit(X[:11_000])
-child.in_batches(method, X[:1_000])
-method.add(X[11_000:], X)
-print(sum(before.values()), before == compiled())
-"""
-    for key in ("driftmap", "driftmap-window"):
-        done = subprocess.run(
-            [sys.executable, "-c", code, key], cwd=run.ROOT, capture_output=True, text=True, check=True
-        )
-        kernels, nothing_new = done.stdout.split()
-        assert int(kernels) > 0
-        assert nothing_new == "True"
 
 
 def test_the_command_writes_its_files(tmp_path, capsys):

@@ -2,9 +2,6 @@
 
 import functools
 import itertools
-import os
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -17,7 +14,6 @@ from sklearn.manifold import smacof
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.embedding.anchors import infer_distances
-from driftmap.embedding.fixed import FixedPoints, Squares, padded
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
 from streams import needs
@@ -182,7 +178,7 @@ def test_on_the_line_the_order_is_as_good_as_any(seed):
 def test_a_point_is_never_worse_off_than_at_its_start_and_comes_to_rest(seed, k):
     D, masses, to_landmarks = example(seed, n=200)
     embedding = LandmarkStress(k).fit(D, masses)
-    Y, residuals, fixed = embedding.place(to_landmarks), embedding.residuals(to_landmarks), embedding._fixed
+    Y, residuals, fixed = embedding.place(to_landmarks), embedding.residuals(to_landmarks), embedding._placement
     starts = to_landmarks**2 @ fixed.projection.T + fixed.shift
     for start, y, residual, d in zip(starts, Y, residuals, to_landmarks, strict=True):
         loss = point_loss(y, embedding.coordinates_, d, masses)
@@ -245,57 +241,6 @@ def test_rows_go_where_their_distances_go(k, anchored, seed, m, d, far):
     np.testing.assert_allclose(placer.moved(rotation, translation).place(X), Y @ rotation + translation, atol=1e-6)
 
 
-def test_compiling_and_loading_give_the_same_bits(tmp_path):
-    code = (
-        "import numpy as np; from driftmap.embedding import LandmarkStress\n"
-        "X = np.random.default_rng(0).standard_normal((80, 5)) * [3, 2, 1, 1, 0.5]\n"
-        "D = np.linalg.norm(X[:, None] - X, axis=2)\n"
-        "embedding = LandmarkStress(2).fit(D[:9, :9], anchors=D[:50, :9])\n"
-        "places = embedding.place(D[:, :9]), embedding.for_rows(X[:9]).place(X), embedding.anchor_coordinates_\n"
-        "print(*(array.tobytes().hex() for array in places))"
-    )
-    compiled, loaded = (
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for _ in range(2)
-    )
-    assert len(compiled) > 1000
-    assert compiled == loaded
-
-
-def test_points_abreast_go_to_minima_as_good_as_those_of_points_one_after_the_other():
-    """Also where fixed points fall together, where a distance is 0, and from starts that are far off."""
-    from driftmap._kernels.doors import settle_rows
-
-    rng = np.random.default_rng(0)
-    positions = rng.standard_normal((21, 2))
-    positions[1] = positions[0]
-    out = rng.choice([0.1, 1.0, 30.0], 300)
-    D = cdist(rng.standard_normal((300, 2)) * out[:, None], positions) + rng.random((300, 21))
-    D[0, 0], D[1] = 0.0, cdist(positions[1:2], positions)
-    start, weights = (rng.standard_normal((2, 21)) / 21, rng.standard_normal(2)), rng.dirichlet(np.ones(21))
-    fixed, squared = FixedPoints(positions, weights, *start, 1e-5, 500), padded(D**2)
-    abreast, alone = np.zeros((300, 2)), np.tile(fixed.shift, (300, 1))
-    fixed.settle(Squares.given(squared), abreast)
-    settle_rows(squared, fixed.rows.copy(), fixed.frame, np.empty((10, 3)), alone, fixed.tolerance, 500, False)
-    for far in (False, True):
-        some = (out == 30.0) == far
-        ours, theirs = (
-            [point_loss(y, positions, d, weights) for y, d in zip(places[some], D[some], strict=True)]
-            for places in (abreast, alone)
-        )
-        assert np.mean(ours) <= np.mean(theirs)
-    # further steps lead nowhere
-    rows, there = fixed.rows.copy(), abreast.copy()
-    rows[2:4] = 0.0  # from where they are
-    settle_rows(squared, rows, fixed.frame, np.empty((10, 3)), there, 1e-12, 500, False)
-    assert (np.linalg.norm(abreast - there, axis=1) <= 1e-7 * np.maximum(1.0, np.linalg.norm(there, axis=1))).all()
-
-
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("out", [3.0, 30.0, 300.0, 3000.0])
 def test_a_point_far_outside_finds_its_way_round_the_map(out, k):
@@ -311,18 +256,6 @@ def test_a_point_far_outside_finds_its_way_round_the_map(out, k):
         assert np.linalg.eigvalsh(second)[0] > 0
         slope = np.mean((1 - d / lengths)[:, None] * (y - P), axis=0)
         assert np.linalg.norm(np.linalg.solve(second, slope)) < 1e-6 * np.linalg.norm(y)
-
-
-def test_a_gradient_step_goes_down_outside_the_map_too():
-    """Bent round the map it would not: here it would pass the centre, and the point would stay where it starts."""
-    positions = np.array([[0.511, 0.666], [-0.359, -0.137], [-1.183, -0.473], [0.175, 0.068]])
-    weights = np.array([0.003, 0.081, 0.098, 0.818])
-    d, start = np.array([0.249, 0.096, 135.7, 1.73]), np.array([-0.454, 0.283])
-    for max_iter in (500, 100):  # abreast, and one after the other
-        place = np.zeros((1, 2))
-        fixed = FixedPoints(positions, weights, np.zeros((2, 4)), start, 1e-5, max_iter)
-        fixed.settle(Squares.given(padded(d[None] ** 2)), place)
-        assert point_loss(place[0], positions, d, weights) < 0.9 * point_loss(start, positions, d, weights)
 
 
 def test_a_point_above_the_middle_leaves_it():
@@ -350,80 +283,6 @@ def test_rows_of_single_precision_are_placed():
     X = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
     rows = LandmarkStress(2).fit(cdist(X[:9], X[:9])).for_rows(X[:9].astype(np.float64))
     assert rows.place(X).tobytes() == rows.place(X.astype(np.float64)).tobytes()
-
-
-@pytest.mark.parametrize("scale", [1e-145, 1e-30, 1.0, 1e30, 1e125])
-@pytest.mark.parametrize("shift", [0.0, 1e3])
-def test_points_abreast_of_any_size_go_where_they_go_one_after_the_other(scale, shift):
-    """Single precision has neither so large numbers nor so small ones, nor does it tell places that are far from 0."""
-    from driftmap._kernels.doors import settle_rows
-
-    rng = np.random.default_rng(1)
-    positions = rng.standard_normal((40, 2))
-    D = cdist(rng.standard_normal((70, 2)), positions) + 0.1 * rng.random((70, 40))
-    D[0] = cdist(positions[:1], positions)  # on a fixed point
-    D[1:4] += np.array([[1e3], [1e8], [1e25]])  # far too far
-    start = np.zeros((2, 40)), np.full(2, shift * scale)
-    fixed = FixedPoints((positions + shift) * scale, np.full(40, 1 / 40), *start, 1e-5 * scale, 500)
-    squared = padded((D * scale) ** 2)
-    abreast, one, alone = np.zeros((70, 2)), np.zeros((70, 2)), np.tile(fixed.shift, (70, 1))
-    fixed.settle(Squares.given(squared), abreast)
-    settle_rows(squared, fixed.rows.copy(), fixed.frame, np.empty((10, 3)), alone, fixed.tolerance, 500, False)
-    for i in range(70):
-        fixed.settle(Squares.given(squared[i : i + 1]), one[i : i + 1])
-    np.testing.assert_allclose(abreast[[0, *range(4, 70)]] / scale, alone[[0, *range(4, 70)]] / scale, atol=1e-7)
-    np.testing.assert_array_equal(abreast[1:4], alone[1:4])
-    assert abreast.tobytes() == one.tobytes()
-
-
-@given(n=st.integers(1, 13), d=st.integers(1, 40), a=st.sampled_from([8, 16, 200]), seed=st.integers(0, 100))
-@settings(max_examples=40, derandomize=True, deadline=None)
-def test_rows_are_measured_alike_alone_and_abreast(n, d, a, seed):
-    from driftmap._kernels.measure import squared_to_places
-
-    rng = np.random.default_rng(seed)
-    X, places, offsets = rng.standard_normal((n, d)), rng.standard_normal((a, d)), rng.random(a)
-    columns, abreast, alone = np.ascontiguousarray(places.T), np.empty((n, a)), np.empty((n, a))
-    squared_to_places(X, columns, offsets, abreast)
-    for i in range(n):
-        squared_to_places(X[i : i + 1], columns, offsets, alone[i : i + 1])
-    np.testing.assert_allclose(abreast, cdist(X, places) ** 2 + offsets, rtol=1e-12)
-    assert abreast.tobytes() == alone.tobytes()
-
-
-def test_rows_become_columns():
-    from numba import njit, types
-    from numba.extending import intrinsic
-
-    from driftmap._kernels.vectors import Matrix, transposed
-
-    @intrinsic
-    def turn(typing, rows, columns):
-        def generate(context, builder, signature, arguments):
-            matrix, out = (Matrix(context, builder, signature.args[i], arguments[i], 8 + 8 * i) for i in range(2))
-            for i, column in enumerate(transposed([matrix[row, 0] for row in range(16)])):
-                out[i, 0] = column
-            return context.get_dummy_value()
-
-        return types.void(rows, columns), generate
-
-    rows, columns = np.arange(128, dtype=np.float32).reshape(16, 8), np.zeros((8, 16), np.float32)
-    njit(lambda rows, columns: turn(rows, columns))(rows, columns)
-    np.testing.assert_array_equal(columns, rows.T)
-
-
-def test_sums_are_in_eight_parts():
-    from numba import njit
-
-    from driftmap._kernels.lanes import total
-
-    rows = np.random.default_rng(0).standard_normal((5, 200)) * 10.0 ** np.random.default_rng(1).integers(-9, 9, 200)
-    parts = np.zeros(8)
-    for products in (rows[4] * rows[0] * rows[2]).reshape(-1, 8):
-        parts += products
-    while len(parts) > 1:
-        parts = parts[::2] + parts[1::2]
-    assert njit(lambda rows: total(rows, 4, 0, 2))(rows) == parts[0]
 
 
 def test_the_same_calls_give_the_same_bits():
@@ -617,11 +476,6 @@ def test_parameters_and_starts_are_checked():
             LandmarkStress(2, **wrong).fit(D, masses)
     with pytest.raises(ValueError, match="start"):
         LandmarkStress(2).fit(D, masses, start=np.zeros((25, 3)))
-
-
-def test_compiled_code_is_not_loaded_with_the_package():
-    code = "import sys, driftmap.embedding; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # --- the paper's data: final landmarks of one pass, rule "tight", sigma over all points ------------------------------

@@ -25,7 +25,7 @@ from benchmarks.peers.methods import METHODS
 
 ROOT = Path(__file__).parents[2]
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB", "NUMEXPR", "LOKY")
-LIBRARIES = ("numpy", "scipy", "numba")
+LIBRARIES = ("numpy", "scipy")
 
 
 def machine(threads: int) -> dict[str, Any]:

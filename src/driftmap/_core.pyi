@@ -1,10 +1,10 @@
 """The compiled core (``src/core``): the arrival loop of a stream, and the placement of points on a map.
 
-**Distances.** One pair of points has one distance, to the bit, on every processor level. A sum over coordinates is taken
-in their order below 16 coordinates. From 16 on there are sixteen partial sums, coordinate k going to sum k mod 16 in
+**Distances.** One pair of points has one distance, to the bit, on every processor level. A sum over coordinates is
+taken in their order below 16 coordinates. From 16 on there are sixteen partial sums, coordinate k going to sum k mod 16 in
 order; then partial sum i is added to i + 8, and so on with 4, 2 and 1. Nothing is fused or reordered. Points are
-converted to double precision first. Euclidean distances are compared by their squares (the reduced distance), all others
-as they are.
+converted to double precision first. Euclidean distances are compared by their squares (the reduced distance), all
+others as they are.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ METRICS: tuple[str, ...]
 class DistanceSource(Protocol):
     """Measures what the core does not know how to measure: objects, callables, precomputed distances.
 
-    It stores the points. Rows of the present batch are numbered from 0; stored points are numbered in the order of their
-    arrival. Distances are true distances, finite and not negative; an exception undoes the batch.
+    It stores the points. Rows of the present batch are numbered from 0; stored points are numbered in the order of
+    their arrival. Distances are true distances, finite and not negative; an exception undoes the batch.
     """
 
     triangle: bool
@@ -161,3 +161,35 @@ class Stream:
 
 def distances(X: NDArray[Any], Y: NDArray[Any], metric: str = "euclidean", p: float = 2.0) -> Array:
     """Distances between the rows of two matrices, (n, m), by a native metric."""
+
+class Placement:
+    """Places points where their distances to fixed points are kept best: a minimum of the stress, each by itself."""
+
+    def __init__(
+        self,
+        fixed: Array,
+        projection: Array,
+        shift: Array,
+        origin: Array,
+        size: float,
+        tolerance: float,
+        max_iter: int,
+        matrix: Array | None = None,
+        offsets: Array | None = None,
+        centre: Array | None = None,
+    ) -> None:
+        """Of a fixed points on a map of size 1 round 0: their k coordinates and weights, ``fixed`` (k + 1, a).
+
+        A point starts at ``projection`` (k, a) times its squared distances plus ``shift`` (k,); its place times ``size``
+        plus ``origin`` (k,) is returned. Squared distances are :func:`affine` of the rows that are placed, or their
+        squares where there is no ``matrix``.
+        """
+
+    def place(self, X: NDArray[Any]) -> Array:
+        """Places of rows of float64 or float32, (n, k)."""
+
+def affine(X: NDArray[Any], matrix: Array, offsets: Array, centre: Array | None = None) -> Array:
+    """Row by row, ``(x - centre) matrix + offsets``; without a centre, ``x^2 matrix + offsets``."""
+
+def sweep(distances: Array, weights: Array, positions: Array) -> float:
+    """Move one point after the other to less stress, in place; returns the root mean square of the moves."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from driftmap import checks
 from driftmap.choices import ANIMATIONS
-from driftmap.embedding import align, move
+from driftmap.embedding import move, procrustes
 from driftmap.frames import Frame, Frames
 from driftmap.map import StreamMap
 from driftmap.plot import (
@@ -146,7 +146,7 @@ class Film:
             moments = [*moments, self._present()]
         scenes = [self._scene(moment) for moment in moments]
         own, given = scenes[-1].landmarks, self.mapper.landmark_embedding_[:, :3]
-        turn = align(own, given)
+        turn = procrustes(own, given)
         return [s._replace(points=move(s.points, *turn), landmarks=move(s.landmarks, *turn)) for s in scenes]
 
     def _scene(self, moment: Moment) -> Scene:

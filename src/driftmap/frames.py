@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import checks
-from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, align, choose_anchors, move
+from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, choose_anchors, move, procrustes
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.quality import Displacement, displacement
@@ -241,7 +241,7 @@ class Frames:
             if self.align:
                 real = min(old.embedding.n_dimensions_, embedding.n_dimensions_)  # the others are 0 and stay so
                 rotation, translation = np.eye(k), np.zeros(k)
-                rotation[:real, :real], translation[:real] = align(after[:, :real], before[:, :real])
+                rotation[:real, :real], translation[:real] = procrustes(after[:, :real], before[:, :real])
                 frame, after = frame.laid(rotation, translation), move(after, rotation, translation)
             if old.embedding.n_dimensions_:  # a map that was one place has no diameter to compare with
                 self.changes.append(FrameChange(self.count + 1, frame.rotation, displacement(before, after)))

@@ -1,9 +1,9 @@
 """Where points go, given landmarks: each embedding takes landmarks, their masses and distances."""
 
-from driftmap.embedding.align import align, move
 from driftmap.embedding.anchors import choose_anchors
 from driftmap.embedding.base import Embedding, RowPlacer
 from driftmap.embedding.lmds import LandmarkMDS, classical_mds
+from driftmap.embedding.procrustes import move, procrustes
 from driftmap.embedding.stress import LandmarkStress
 
 __all__ = [
@@ -11,8 +11,8 @@ __all__ = [
     "LandmarkMDS",
     "LandmarkStress",
     "RowPlacer",
-    "align",
     "choose_anchors",
     "classical_mds",
     "move",
+    "procrustes",
 ]

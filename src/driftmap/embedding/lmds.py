@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap._kernels import doors
+from driftmap import _core
 
 Array = NDArray[np.float64]
 
@@ -140,11 +140,9 @@ class LandmarkMDS:
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
-        distances = np.ascontiguousarray(distances, dtype=np.float64)
-        out = np.empty((len(distances), self.n_components))
+        matrix = -0.5 * self.projection_.T
         # not a matrix product: its rounding would depend on how many rows come at once
-        doors.project(distances, self.mean_squared_, self.projection_, out)
-        return out
+        return _core.affine(np.asarray(distances, dtype=np.float64), matrix, -(self.mean_squared_ @ matrix))
 
     def for_rows(self, landmarks: Array) -> LinearRows:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
@@ -154,26 +152,23 @@ class LandmarkMDS:
         centre = landmarks.mean(axis=0)
         centred = landmarks - centre
         shift = -0.5 * self.projection_ @ ((centred**2).sum(axis=1) - self.mean_squared_)
-        return LinearRows(centre, self.projection_ @ centred, shift)
+        return LinearRows(centre, centred.T @ self.projection_.T, shift)
 
 
 class LinearRows(NamedTuple):
-    """Places rows of numbers x at ``axes (x - centre) + shift``."""
+    """Places rows of numbers x at ``(x - centre) @ axes + shift``."""
 
     centre: Array
     """(d,)"""
     axes: Array
-    """(k, d)"""
+    """(d, k)"""
     shift: Array
     """(k,)"""
 
     def moved(self, rotation: Array, translation: Array) -> LinearRows:
         """The same on a map that is turned and shifted."""
-        axes = np.ascontiguousarray(rotation.T @ self.axes)
-        return LinearRows(self.centre, axes, self.shift @ rotation + translation)
+        return LinearRows(self.centre, self.axes @ rotation, self.shift @ rotation + translation)
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
-        out = np.empty((len(X), len(self.shift)))
-        doors.project_rows(X, self.centre, self.axes, self.shift, out)
-        return out
+        return _core.affine(X, self.axes, self.shift, self.centre)

@@ -12,12 +12,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import checks
-from driftmap._kernels import doors
+from driftmap import _core, checks
 from driftmap.embedding.anchors import Inference, infer_distances
-from driftmap.embedding.fixed import FixedPoints, Squares, StressRows, aligned, arrange, padded
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
-from driftmap.metrics import euclidean, squared_euclidean
+from driftmap.embedding.placement import Placement, arrange
+from driftmap.metrics import euclidean
 from driftmap.parallel import one_thread
 
 Array = NDArray[np.float64]
@@ -160,7 +159,10 @@ class LandmarkStress:
         self.anchor_coordinates_, self.stress_, self.n_iter_ = result
         positions = self.anchor_coordinates_[:, :real]
         start_from = start_map(mds, positions, weights)
-        self._fixed = FixedPoints(positions, weights, *start_from, tolerance, self.max_iter)
+        inference = self._inference or (None, None)
+        self._placement = Placement(
+            positions, weights, *start_from, tolerance, self.max_iter, self.n_components, *inference
+        )
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
         """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
@@ -171,45 +173,40 @@ class LandmarkStress:
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        squared = self._squared(distances)
-        coordinates = np.zeros((len(squared), self.n_components))
-        self._fixed.settle(Squares.given(squared), coordinates)
-        return coordinates
+        return self._placement.place(self._checked(distances))
 
     def residuals(self, distances: Array) -> Array:
         """Per row of landmark distances, the root of the weighted mean squared error of its distances on the map."""
-        targets = np.sqrt(np.maximum(self._squared(distances)[:, : len(self._weights)], 0.0))
+        targets = np.sqrt(np.maximum(self._squared(distances), 0.0))
         gaps = targets - euclidean(self.place(distances), self.anchor_coordinates_)
         return np.sqrt((gaps**2 * self._weights).sum(axis=1))
 
     def _squared(self, distances: Array) -> Array:
         """Squared distances to the fixed points, from those to the landmarks."""
-        distances, m = np.ascontiguousarray(distances, dtype=np.float64), len(self._landmarks)
+        distances = self._checked(distances)
+        return distances**2 if self._inference is None else _core.affine(distances, *self._inference)
+
+    def _checked(self, distances: Array) -> Array:
+        distances, m = np.asarray(distances, dtype=np.float64), len(self._landmarks)
         if distances.ndim != 2 or distances.shape[1] != m:
             raise ValueError(f"distances must have shape (n, {m}), got {distances.shape}")
-        if self._inference is None:
-            return padded(distances * distances)
-        coefficients, offsets = map(padded, self._inference)
-        squared = np.empty((len(distances), len(offsets)))
-        doors.infer_squared(distances, coefficients, offsets, squared)
-        return squared
+        return distances
 
-    def for_rows(self, landmarks: Array) -> StressRows:
+    def for_rows(self, landmarks: Array) -> Placement:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
 
-        Coefficients of an anchor sum to 1, so the distance to it that follows from distances to the landmarks is one to
-        a place, the mean of the landmarks by coefficients, and something that is the same for all points.
+        Coefficients of an anchor sum to 1, so the squared distance to it that follows from those to the landmarks is
+        the squared length of x plus something linear in x.
         """
+        centre = self._landmark_weights @ landmarks
+        centred = landmarks - centre
+        squared = (centred**2).sum(axis=1)
         if self._inference is None:
-            columns, offsets = landmarks.T, np.zeros(len(landmarks))
+            matrix, offsets = centred.T, squared
         else:
-            centre = self._landmark_weights @ landmarks
-            columns = ((landmarks - centre).T @ self._inference.coefficients) + centre[:, None]
-            offsets = self._anchor_squared - self._landmark_weights @ squared_euclidean(landmarks, columns.T)
-        columns, offsets = padded(columns), padded(offsets)
-        places = aligned(*columns.shape)
-        places[:] = columns
-        return StressRows(self._fixed, places, offsets, self.n_components)
+            matrix = centred.T @ self._inference.coefficients
+            offsets = self._anchor_squared - self._landmark_weights @ squared
+        return self._placement.replaced(matrix=-2.0 * matrix, offsets=offsets, centre=centre)
 
     def _is_usable(self, start: Array, n: int) -> bool:
         """Whether a start has an extent in every dimension; from one that has not, nothing would ever get there."""

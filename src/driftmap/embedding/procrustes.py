@@ -1,4 +1,4 @@
-"""Alignment of frames: how to turn, mirror and shift a new map so that it lies on the old one."""
+"""Procrustes alignment: how to turn, mirror and shift a new map so that it lies on the old one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 NOISE = 1e-12
 
 
-def align(new: Array, old: Array, weights: Array | None = None) -> tuple[Array, Array]:
+def procrustes(new: Array, old: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Weighted orthogonal Procrustes: rotation R (k, k) and translation t (k,) that bring ``new @ R + t`` to ``old``.
 
     Minimises the weighted sum of squared distances between corresponding rows over all rotations and reflections;
@@ -23,7 +23,7 @@ def align(new: Array, old: Array, weights: Array | None = None) -> tuple[Array, 
     >>> import numpy as np
     >>> old = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     >>> new = old[:, ::-1] + 5.0  # mirrored and shifted
-    >>> rotation, translation = align(new, old)
+    >>> rotation, translation = procrustes(new, old)
     >>> np.abs(move(new, rotation, translation) - old).max() < 1e-12
     np.True_
     """

@@ -1,0 +1,262 @@
+// Stress of a position on the map, and its minimisation by Newton's method in a trust region.
+//
+// The stress of a position y, given distances d to fixed points p with weights w, is the sum of w (|y - p| - d)^2. With
+// u the direction of y - p and q = w d / |y - p|, half its gradient is the sum of (w - q) (y - p), and half its Hessian
+// is the sum of (w - q) I + q u u'. A fixed point at y itself has no direction and pulls nowhere, as in SMACOF.
+//
+// V is the type of the numbers: Lanes, with another point in each lane, or double. K is the dimension of the map, or 0
+// if it is not known at compile time.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "simd.h"
+
+namespace driftmap {
+
+template <class T, int N>
+using Array = std::conditional_t<(N > 0), std::array<T, std::max(N, 1)>, std::vector<T>>;
+
+template <class T, int N>
+Array<T, N> zeros(int n) {
+    if constexpr (N == 0) return Array<T, N>(n);
+    return {};
+}
+
+auto dot(const auto& a, const auto& b) {
+    auto sum = a[0] * b[0];
+    for (size_t c = 1; c < a.size(); ++c) sum += a[c] * b[c];
+    return sum;
+}
+
+template <class V, int K>
+struct Derivatives {
+    V stress;
+    Array<V, K> gradient;
+    Array<V, K * K> hessian;  // its lower half
+};
+
+// Stress at y, half its gradient and half its Hessian. fixed(c, j) is coordinate c of fixed point j, and its weight for
+// c = k.
+template <int K, class V>
+Derivatives<V, K> derivatives(const Array<V, K>& y, const auto& fixed, const V* distances, int n) {
+    const int k = y.size();
+    V stress = 0, isotropic = 0;
+    auto gradient = zeros<V, K>(k), u = gradient;
+    auto hessian = zeros<V, K * K>(k * k);
+    for (int j = 0; j < n; ++j) {
+        for (int c = 0; c < k; ++c) u[c] = y[c] - fixed(c, j);
+        const V weight = fixed(k, j), length = sqrt(dot(u, u)), inverse = select(length > 0, 1 / length, 0);
+        const V residual = length - distances[j], pull = weight * residual;
+        const V left = select(length > 0, pull * inverse, weight), q = weight - left;
+        stress += pull * residual;
+        isotropic += left;
+        for (int c = 0; c < k; ++c) {
+            u[c] *= inverse;
+            gradient[c] += pull * u[c];
+            for (int b = 0; b <= c; ++b) hessian[c * k + b] += q * u[c] * u[b];
+        }
+    }
+    for (int c = 0; c < k; ++c) hessian[c * k + c] += isotropic;
+    return {stress, gradient, hessian};
+}
+
+// Half the gradient alone, in double precision, given squared distances. Reciprocal square roots are those of single
+// precision, improved by a Newton iteration; 0 where single precision has none.
+template <int K, int N>
+auto precise_gradient(const Array<Lanes<double, N>, K>& y, const auto& fixed, const Lanes<double, N>* squares, int n) {
+    using V = Lanes<double, N>;
+    const int k = y.size();
+    auto sums = zeros<V, K>(k), gap = sums;
+    for (int j = 0; j < n; ++j) {
+        for (int c = 0; c < k; ++c) gap[c] = y[c] - fixed(c, j);
+        const V product = dot(gap, gap) * squares[j];
+        const Lanes<float, N> single(product);
+        const V guess(select(single > 0, 1 / sqrt(single), 0));
+        const V ratio = squares[j] * guess * (1.5 - 0.5 * (product * guess) * guess);
+        const V left = fixed(k, j) * (1 - ratio);
+        for (int c = 0; c < k; ++c) sums[c] += left * gap[c];
+    }
+    return sums;
+}
+
+// The inverse of a symmetric matrix, given by its lower half, its least eigenvalue and the eigenvector of that. If the
+// least eigenvalue is not positive, all count by their magnitudes, which are at least `floor`.
+//
+// Eigenvalues are found by Jacobi rotations. The number of sweeps is fixed, so that lanes do not depend on each other;
+// in the plane one rotation is all it takes.
+template <class V, int K>
+struct Inverse {
+    V least = std::numeric_limits<float>::max();
+    Array<V, K> direction;
+    Array<V, K * K> matrix;
+
+    Inverse(int k, Array<V, K * K>& h, V floor) : direction(zeros<V, K>(k)), matrix(zeros<V, K * K>(k * k)) {
+        if constexpr (K > 0) k = K;
+        auto e = zeros<V, K * K>(k * k);
+        for (int c = 0; c < k; ++c) e[c * k + c] = 1;
+        for (int sweep = 0; sweep < (k == 2 ? 1 : std::min(k + 1, 8)); ++sweep)
+            for (int p = 0; p < k; ++p)
+                for (int q = p + 1; q < k; ++q) rotate(k, p, q, h, e);
+        for (int i = 0; i < k; ++i) least = select(least > h[i * k + i], h[i * k + i], least);
+        for (int i = 0; i < k; ++i) {
+            const V value = h[i * k + i], size = larger(larger<V>(value, 0 - value), floor);
+            const V inverse = 1 / select(least > 0, value, size);
+            for (int c = 0; c < k; ++c) {
+                direction[c] = select(value <= least, e[c * k + i], direction[c]);
+                for (int b = 0; b < k; ++b) matrix[c * k + b] += inverse * e[c * k + i] * e[b * k + i];
+            }
+        }
+    }
+
+ private:
+    // Makes entry (q, p) zero; e collects the rotations.
+    static void rotate(int k, int p, int q, Array<V, K * K>& h, Array<V, K * K>& e) {
+        const auto at = [&](int r, int c) -> V& { return h[std::max(r, c) * k + std::min(r, c)]; };
+        const V gap = at(q, q) - at(p, p), twice = 2 * at(q, p);
+        const V span = larger<V>(gap, 0 - gap) + sqrt(gap * gap + twice * twice);
+        const V ratio = select(span > 0, twice / span, 0), tangent = select(gap > 0, ratio, 0 - ratio);
+        const V cosine = 1 / sqrt(1 + tangent * tangent), sine = tangent * cosine;
+        const auto turn = [&](V& x, V& y) {
+            const V old = x;
+            x = cosine * old - sine * y;
+            y = sine * old + cosine * y;
+        };
+        at(p, p) -= tangent * at(q, p);
+        at(q, q) += tangent * at(q, p);
+        at(q, p) = 0;
+        for (int r = 0; r < k; ++r) {
+            if (r != p && r != q) turn(at(r, p), at(r, q));
+            turn(e[r * k + p], e[r * k + q]);
+        }
+    }
+};
+
+auto times(const auto& matrix, const auto& x) {
+    auto out = x;
+    for (size_t c = 0; c < x.size(); ++c) {
+        out[c] = matrix[c * x.size()] * x[0];
+        for (size_t b = 1; b < x.size(); ++b) out[c] += matrix[c * x.size() + b] * x[b];
+    }
+    return out;
+}
+
+// Newton's method on a map of size 1 round 0: one search in each lane, which never depends on the others.
+//
+// A step is at most as long as the radius of the trust region. One that goes down widens it if it was as long; one that
+// does not is tried again, shorter. Outside the map a step changes the length and the direction of y rather than its
+// coordinates, since the stress of a point far away lies in a ring (a shell): with n the direction of y, r its length
+// and g the gradient, the Hessian is then the above plus (n g' + g n' - n'g (I + n n')) / r. Lengths of steps are
+// relative to r there.
+template <class T, int N, int K>
+class Search {
+    using V = Lanes<T, N>;
+
+ public:
+    enum Status { SEARCHING, CONVERGED, STOPPED };
+
+    explicit Search(int k)
+        : y(zeros<V, K>(k)),
+          best(y),
+          step(y),
+          inverse(zeros<V, K * K>(k * k)),
+          stress(0),
+          radius(0),
+          tried(0),
+          status(STOPPED) {}
+
+    void start(int lane, const double* position) {
+        for (size_t c = 0; c < y.size(); ++c) {
+            y[c].set(lane, position[c]);
+            best[c].set(lane, position[c]);
+            step[c].set(lane, 0);
+        }
+        stress.set(lane, std::numeric_limits<T>::infinity());
+        radius.set(lane, 0.5);
+        tried.set(lane, 0);
+        status.set(lane, SEARCHING);
+    }
+    void stop(int lane) { status.set(lane, STOPPED); }
+    Status status_of(int lane) const { return Status(int(status.get(lane))); }
+    // The minimum, or the best position so far if there is none.
+    T position(int lane, int c) const { return (status_of(lane) == STOPPED ? best : y)[c].get(lane); }
+
+    // Judges the position y that is tried and chooses the next; returns how many lanes still search. Newton's steps
+    // shrink to their square: a search ends where a step is shorter than `within`, or short and, as far as the step
+    // before it tells, followed by one much shorter than that.
+    int advance(const auto& fixed, const V* distances, int n, T within, int max_tries) {
+        constexpr T SHORT = 1e-3, FLOOR = 0.02, ROUNDING = 10 * std::numeric_limits<T>::epsilon();
+        const int k = y.size();
+        auto at = derivatives<K>(y, fixed, distances, n);
+        const auto searching = status <= 0;
+        const auto better = (at.stress <= stress * (1 + ROUNDING * larger<V>(1, sqrt(dot(y, y))))) & searching;
+        const V before = dot(step, step) / larger<V>(1, dot(best, best));
+        for (int c = 0; c < k; ++c) best[c] = select(better, y[c], best[c]);
+        stress = select(better, at.stress, stress);
+
+        const V square = dot(best, best), unit = larger<V>(1, square), reach = sqrt(unit);
+        const V curvature = select(square > 1, 1 / reach, 0);
+        auto normal = best;
+        for (int c = 0; c < k; ++c) normal[c] *= curvature;
+        const V slope = dot(normal, at.gradient);
+        for (int c = 0; c < k; ++c) {
+            at.hessian[c * k + c] -= slope * curvature;
+            for (int b = 0; b <= c; ++b) {
+                const V mixed = normal[c] * at.gradient[b] + normal[b] * at.gradient[c];
+                at.hessian[c * k + b] += (mixed - slope * normal[c] * normal[b]) * curvature;
+            }
+        }
+        const Inverse<V, K> curved(k, at.hessian, FLOOR / unit);
+        const auto newton = times(curved.matrix, at.gradient);
+        // At a saddle or maximum the gradient leads nowhere: along the direction of least curvature.
+        const auto convex = curved.least > 0;
+        const auto stuck = select(convex, unit, dot(newton, newton)) <= unit * (SHORT * SHORT);
+        const V away = select(dot(curved.direction, at.gradient) <= 0, 0 - radius, radius) * reach;
+        for (int c = 0; c < k; ++c)
+            step[c] = select(better, select(stuck, away * curved.direction[c], newton[c]), step[c]);
+        for (int i = 0; i < k * k; ++i) inverse[i] = select(better, curved.matrix[i], inverse[i]);
+
+        const auto limited = before > radius * radius;
+        const V went = select(limited, radius, sqrt(before));
+        radius = select(better, select(limited, 2 * radius, radius), T(0.25) * went);
+        const V length = dot(step, step) / unit, part = select(length > radius * radius, radius / sqrt(length), 1);
+        const V outwards = 0 - part * dot(step, normal);
+        V turned = 1;
+        for (int c = 0; c < k; ++c) {
+            const V turn = (part * step[c] + outwards * normal[c]) * curvature;
+            normal[c] -= turn;
+            turned += turn * turn;
+        }
+        const V scale = (reach + outwards) / sqrt(turned);
+        for (int c = 0; c < k; ++c)
+            y[c] = select(searching, select(square > 1, scale * normal[c], best[c] - part * step[c]), y[c]);
+        tried += 1;
+
+        const V end = within * within, next = before * before * (end * T(0.04));
+        const auto ends = (length <= end) | ((length <= SHORT * SHORT) & (length * length * length <= next));
+        const auto goes_on = (better | (went > within)) & (max_tries > tried);
+        const V now = select(ends & better & convex, CONVERGED, select(goes_on, SEARCHING, STOPPED));
+        status = select(searching, now, status);
+        return int(select(status <= 0, 1, 0).sum());
+    }
+
+    // The minima after a last Newton step, by the gradient in double precision; returns its squared length.
+    template <class D>
+    D polish(Array<D, K>& minima, const auto& fixed, const D* squares, int n) const {
+        Array<D, K * K> matrix = zeros<D, K * K>(inverse.size());
+        for (size_t i = 0; i < inverse.size(); ++i) matrix[i] = D(inverse[i]);
+        for (size_t c = 0; c < y.size(); ++c) minima[c] = D(best[c]) - D(step[c]);
+        const auto last = times(matrix, precise_gradient<K>(minima, fixed, squares, n));
+        for (size_t c = 0; c < y.size(); ++c) minima[c] -= last[c];
+        return dot(last, last);
+    }
+
+ private:
+    Array<V, K> y, best, step;  // the position that is tried, the best one so far, and Newton's step from there
+    Array<V, K * K> inverse;    // of the Hessian at the best
+    V stress, radius, tried, status;
+};
+
+}  // namespace driftmap
