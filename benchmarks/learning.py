@@ -2,10 +2,10 @@
 
 ``partial_fit`` is compared with "blocked X @ L.T plus row minimum" in numpy, of the same precision, on the same rows in
 the same run, one thread, processor time: the least that any method must do which looks at all landmarks. Ratios are
-those of the rates, 1 being as fast as the reference; with bounded memory (the default) and with every point stored. Where a
-replacement has to pass over all stored points and most points lie near each other's distance (noise, topics), the ratio
-with every point stored says mostly how long the stream is. Goals are for streams that were not used to tune the engine;
-heavy tails, regimes, spectra and the spiral are shown beside them.
+those of the rates, 1 being as fast as the reference; with bounded memory (the default) and with every point stored.
+Where a replacement has to pass over all stored points, since most of them lie about as far from each other (noise,
+topics), the ratio with every point stored says mostly how long the stream is. Goals are for streams that were
+not used to tune the engine; heavy tails, regimes, spectra and the spiral are shown beside them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The compiled core (``src/core``): the arrival loop of a stream, and the placement of points on a map.
 
 **Distances.** One pair of points has one distance, to the bit, on every processor level. A sum over coordinates is
-taken in their order below 16 coordinates. From 16 on there are sixteen partial sums, coordinate k going to sum k mod 16 in
-order; then partial sum i is added to i + 8, and so on with 4, 2 and 1. Nothing is fused or reordered. Points are
-converted to double precision first. Euclidean distances are compared by their squares (the reduced distance), all
-others as they are.
+taken in their order below 16 coordinates. From 16 on there are sixteen partial sums, coordinate k going to sum
+k mod 16 in order; then partial sum i is added to i + 8, and so on with 4, 2 and 1. Nothing is fused or reordered.
+Points are converted to double precision first. Euclidean distances are compared by their squares (the reduced
+distance), all others as they are.
 """
 
 from collections.abc import Callable
@@ -180,9 +180,9 @@ class Placement:
     ) -> None:
         """Of a fixed points on a map of size 1 round 0: their k coordinates and weights, ``fixed`` (k + 1, a).
 
-        A point starts at ``projection`` (k, a) times its squared distances plus ``shift`` (k,); its place times ``size``
-        plus ``origin`` (k,) is returned. Squared distances are :func:`affine` of the rows that are placed, or their
-        squares where there is no ``matrix``.
+        A point starts at ``projection`` (k, a) times its squared distances plus ``shift`` (k,). Its place times
+        ``size`` plus ``origin`` (k,) is returned. Squared distances are :func:`affine` of the rows that are placed, or
+        their squares where there is no ``matrix``.
         """
 
     def place(self, X: NDArray[Any]) -> Array:

@@ -29,7 +29,9 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 FRAMES_KEPT = 1000
-SAMPLE = 1000
+FRESH = 0.5
+"""The share of landmarks that may be exchanged before stress is fitted without a start again, as a reference."""
+SAMPLE = 400
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
 FAINT = 1e-6
 """The least share in the mass that a landmark has."""
@@ -61,15 +63,16 @@ class Inputs(NamedTuple):
     """(a,)"""
     start: Array | None = None
     """Where the anchors, or the landmarks if there are none, lie on the last map, (a, k)."""
+    reference: float | None = None
+    """The stress of the last fit without a start; None: it is out of date."""
 
     def fit(self, embedding: str, n_components: int) -> LandmarkMDS | LandmarkStress:
         """The embedding of this name."""
-        distances, masses, *stress_only = self
+        distances, masses, anchors, anchor_masses, start, reference = self
         if embedding != "stress":
             return LandmarkMDS(n_components, weighted=embedding == "weighted-lmds").fit(distances, masses)
-        anchors, anchor_masses, start = stress_only
         return LandmarkStress(n_components).fit(
-            distances, masses, anchors=anchors, anchor_masses=anchor_masses, start=start
+            distances, masses, anchors=anchors, anchor_masses=anchor_masses, start=start, reference=reference
         )
 
 
@@ -148,6 +151,7 @@ class Frames:
         self.changes: deque[FrameChange] = deque(maxlen=FRAMES_KEPT)
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
+        self.exchanged = 0  # landmarks since the last fit without a start
 
     def copy(self) -> Frames:
         """An independent copy; frames themselves do not change."""
@@ -168,11 +172,12 @@ class Frames:
             names = ("landmarks", "rotation", "translation", "points")
             values["frame"] = frame.inputs._asdict() | {name: getattr(frame, name) for name in names}
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
-        return {"count": self.count, "warned": self.warned, **packed}
+        return {"count": self.count, "warned": self.warned, "exchanged": self.exchanged, **packed}
 
     def unpack(self, packed: dict[str, Any], arrays: Arrays, engine: LandmarkEngine) -> None:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
         self.count, self.warned = checks.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
+        self.exchanged = checks.integer_at_least(packed["exchanged"], "exchanged", 0)
         frame, frames, rotations, displacements = (
             rebuild(packed[name], arrays) for name in ("frame", "frames", "rotations", "displacements")
         )
@@ -192,6 +197,8 @@ class Frames:
     ) -> Frame:
         """A frame from what was packed, once that has been checked."""
         inputs, space, m, k = Inputs(**values), engine.space, len(landmarks), self.n_components
+        if not (inputs.reference is None or 0 <= inputs.reference < np.inf):
+            raise ValueError("its frame has a stress that is none")
         a = m if inputs.anchor_masses is None else len(inputs.anchor_masses)
         shapes = {"distances": (m, m), "masses": (m,), "anchors": (a, m), "anchor_masses": (a,), "start": (a, k)}
         arrays = [(rotation, (k, k)), (translation, (k,))] + [(getattr(inputs, name), shapes[name]) for name in shapes]
@@ -271,8 +278,14 @@ class Frames:
                     anchors=engine.stored_distances(points, landmarks), anchor_masses=_positive(shares)
                 )
             if self.current is not None and self.align:
-                inputs = inputs._replace(start=self.current.place_stored(engine, points))
-        return inputs.fit(self.embedding, self.n_components), inputs
+                self.exchanged += len(np.setdiff1d(landmarks, self.current.landmarks, assume_unique=True))
+                fresh = self.exchanged < FRESH * len(landmarks)
+                reference = getattr(self.current.embedding, "cold_stress_", None) if fresh else None
+                inputs = inputs._replace(start=self.current.place_stored(engine, points), reference=reference)
+        embedding = inputs.fit(self.embedding, self.n_components)
+        if inputs.reference is None or getattr(embedding, "cold_stress_", None) != inputs.reference:
+            self.exchanged = 0
+        return embedding, inputs
 
 
 def _row_placer(embedding: Any, space: Space, points: Any) -> RowPlacer | None:

@@ -79,6 +79,8 @@ class LandmarkStress:
     """Positions of the points that others are placed by, (a, k): the anchors, or the landmarks if there are none."""
     stress_: float
     """Normalised stress of these positions: root of the weighted mean of (d - |y - y'|)^2 over that of d^2."""
+    cold_stress_: float
+    """Stress of the last fit without a start, this one or that of the ``reference``."""
     n_iter_: int
     """Number of sweeps."""
     _inference: Inference | None
@@ -101,6 +103,7 @@ class LandmarkStress:
         anchors: Array | None = None,
         anchor_masses: Array | None = None,
         start: Array | None = None,
+        reference: float | None = None,
     ) -> Self:
         """Place landmarks given their (m, m) distances and how many points each one stands for.
 
@@ -110,7 +113,10 @@ class LandmarkStress:
             Distances of the anchors to the landmarks, and how many points each anchor stands for.
         start : (m, k), or (a, k) with anchors
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
-            the points are not, or where it leads to more than 1.1 times the stress of a fit without it.
+            the points are not, or where it leads to more than 1.1 times the stress of a fit without it (a cold fit).
+        reference : float, optional
+            The stress of the last cold fit, ``cold_stress_``. A warm fit with at most 1.1 times this stress is taken
+            as it is; only another one is compared with a cold fit.
         """
         checks.positive_number(self.tol, "tol")
         checks.integer_at_least(self.max_iter, "max_iter", 1)
@@ -121,11 +127,12 @@ class LandmarkStress:
         with one_thread():
             if anchors is None:
                 self._inference = None
-                self._fit(landmarks, masses, start)
+                self._fit(landmarks, masses, start, reference)
             else:
                 anchors = np.asarray(anchors, dtype=np.float64)
                 self._inference = infer_distances(landmarks, masses, anchors)
-                self._fit(self._inference.between_anchors(anchors), check_masses(anchor_masses, len(anchors)), start)
+                between, shares = self._inference.between_anchors(anchors), check_masses(anchor_masses, len(anchors))
+                self._fit(between, shares, start, reference)
                 self._anchor_squared = anchors**2 @ (masses / masses.sum())
         self._landmarks, self._landmark_weights = landmarks, masses / masses.sum()
         self._coordinates = None
@@ -140,22 +147,22 @@ class LandmarkStress:
             self._coordinates = self.place(self._landmarks)
         return self._coordinates
 
-    def _fit(self, targets: Array, masses: Array, start: Array | None) -> None:
+    def _fit(self, targets: Array, masses: Array, start: Array | None, reference: float | None) -> None:
         """Place the points that others are placed by, and keep what is needed to do so."""
         mds = classical_mds(targets, max(self.n_components, 2), masses)
         real = self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
         weights = self._weights = masses / masses.sum()
         tolerance = self._tolerance = self.tol * float(np.sqrt(weights @ (mds.coordinates[:, :real] ** 2).sum(axis=1)))
-        bent = self.n_components == 1 and mds.n_dimensions > 1
-        result = self._arrange(targets, mds.coordinates[:, :real], self.max_iter)
-        for direction in DIRECTIONS if bent else ():
-            other = self._arrange(targets, (mds.coordinates @ direction)[:, None], self.max_iter)
-            if other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
-                result = other
+        warm = None
         if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), len(targets)):
-            followed = self._arrange(targets, start, self.max_warm_iter)
-            if followed[1] <= STRAY * result[1]:
-                result = followed
+            warm = self._arrange(targets, start, self.max_warm_iter)
+        if warm is not None and reference is not None and warm[1] <= STRAY * reference:
+            result, self.cold_stress_ = warm, reference
+        else:
+            result = self._cold_fit(targets, mds)
+            self.cold_stress_ = result[1]
+            if warm is not None and warm[1] <= STRAY * result[1]:
+                result = warm
         self.anchor_coordinates_, self.stress_, self.n_iter_ = result
         positions = self.anchor_coordinates_[:, :real]
         start_from = start_map(mds, positions, weights)
@@ -163,6 +170,15 @@ class LandmarkStress:
         self._placement = Placement(
             positions, weights, *start_from, tolerance, self.max_iter, self.n_components, *inference
         )
+
+    def _cold_fit(self, targets: Array, mds: ClassicalMDS) -> tuple[Array, float, int]:
+        """Positions, stress and sweeps from classical MDS; on the line, the best of several views of the plane."""
+        result = self._arrange(targets, mds.coordinates[:, : self.n_dimensions_], self.max_iter)
+        for direction in DIRECTIONS if self.n_components == 1 and mds.n_dimensions > 1 else ():
+            other = self._arrange(targets, (mds.coordinates @ direction)[:, None], self.max_iter)
+            if other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
+                result = other
+        return result
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
         """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
