@@ -26,8 +26,10 @@ def get_requires_for_build_wheel(config_settings=None):
 get_requires_for_build_editable = get_requires_for_build_wheel
 
 if needs_zig and (zig := importlib.util.find_spec("ziglang")):
-    # CMake wants one program for each tool. Without a target, zig would compile for the very processor that it runs on.
-    options = {"c++": f"-target {target}" if target else "-mcpu=baseline"}
+    # CMake wants one program for each tool. By default zig compiles for the very processor that it runs on.
+    # It builds its C++ library for each set of options, which takes a minute. Given the build's options, CMake's
+    # checks need no other.
+    options = {"c++": f"{f'-target {target}' if target else '-mcpu=baseline'} -O3 -Wl,-s"}
     folder = Path("build", f"zig-{target or 'baseline'}").resolve()
     folder.mkdir(parents=True, exist_ok=True)
     for tool in ("c++", "ar", "ranlib"):
