@@ -12,7 +12,6 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftmap import networks
 from driftmap.networks import (
     Contacts,
     TieDecayNetwork,
@@ -286,7 +285,7 @@ def test_spectra_of_a_contact_list_are_those_of_its_snapshots(contacts, decay):
 def test_spectra_do_not_depend_on_the_size_of_the_blocks(monkeypatch):
     contacts = [(k % 4, 4 + k % 3, k // 2) for k in range(60)]
     whole = laplacian_spectra(contacts, 0.3)[1]
-    monkeypatch.setattr(networks, "_BLOCK_BYTES", 8 * 7 * 7 * 4)
+    monkeypatch.setattr("driftmap.networks.spectra.STACK_BYTES", 8 * 7 * 7 * 4)
     np.testing.assert_array_equal(laplacian_spectra(contacts, 0.3)[1], whole)
 
 
@@ -295,7 +294,7 @@ def test_spectra_do_not_depend_on_the_number_of_threads(monkeypatch, n_jobs):
     rng = np.random.default_rng(0)
     contacts = [(*rng.choice(30, 2, replace=False).tolist(), k // 3) for k in range(900)]
     expected = laplacian_spectra(contacts, 0.3)[1]
-    monkeypatch.setattr(networks, "_BLOCK_BYTES", 8 * 30 * 30 * 7)
+    monkeypatch.setattr("driftmap.networks.spectra.STACK_BYTES", 8 * 30 * 30 * 7)
     np.testing.assert_array_equal(laplacian_spectra(contacts, 0.3, n_jobs=n_jobs)[1], expected)
 
 
@@ -313,7 +312,7 @@ def test_spectra_keep_only_the_largest_eigenvalues_on_request(monkeypatch):
     contacts = Contacts.from_events((k % 7, 7 + k % 5, k // 2) for k in range(40))
     times, whole = laplacian_spectra(contacts, 0.3)
     np.testing.assert_array_equal(laplacian_spectra(contacts, 0.3, n_eigenvalues=2)[1], whole[:, -2:])
-    monkeypatch.setattr(networks, "_DENSE_LIMIT", 5)  # send even this network to the sparse solver
+    monkeypatch.setattr("driftmap.networks.spectra.DENSE_LIMIT", 5)  # send even this network to the sparse solver
     sparse_times, sparse = laplacian_spectra(contacts, 0.3, n_eigenvalues=2)
     np.testing.assert_array_equal(sparse_times, times)
     np.testing.assert_allclose(sparse, whole[:, -2:], atol=1e-10)

@@ -1,4 +1,7 @@
-"""What may come in: one clear error that names the row, the column or the parameter, before any state changes."""
+"""Validation of input: one error that names the row, the column or the parameter, before any state changes.
+
+Also the array types and the words that parameters choose from, which all modules share.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+"""Arrival numbers or rows."""
 
-PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-SMALL = 1e30
-"""If the squares of all numbers sum up to no more than this, the square of none overflows."""
+RULES = ("tight", "paper")
+EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
+"""Names of the replacement rules and of the embeddings; the first is the default."""
+
+NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
+"""What the core takes as it is."""
+SAFE_SUM_OF_SQUARES = 1e30
+"""If the squares of all numbers sum up to no more than this, no square overflows."""
 
 
 def integer_at_least(value: Any, name: str, lowest: int) -> int:
@@ -41,14 +51,14 @@ def number_at_least_zero(value: Any, name: str) -> float:
 
 
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
-    """Return a parameter that must be one of a few words, or raise an error that lists them."""
+    """Return a parameter that must be one of some words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
     return value
 
 
 def not_fitted(who: str) -> Exception:
-    """scikit-learn's error for an estimator that has seen nothing, imported when it is needed."""
+    """scikit-learn's error for an estimator that has seen no points; scikit-learn is imported only here."""
     from sklearn.exceptions import NotFittedError
 
     return NotFittedError(f"This {who} has seen no points yet: call partial_fit or fit first")
@@ -56,16 +66,16 @@ def not_fitted(who: str) -> Exception:
 
 def is_plain(X: Any) -> bool:
     """Whether X is a matrix of floating-point numbers as the core takes it."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.dtype in PLAIN and X.flags.c_contiguous and X.size > 0
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype in NATIVE_DTYPES and X.flags.c_contiguous and X.size > 0
 
 
 def points(X: Any) -> Array:
-    """Return X as a C-contiguous matrix of finite numbers, or say which row and column is wrong.
+    """Return X as a C-contiguous matrix of finite numbers, or raise an error that names the bad row and column.
 
-    Numbers are of double precision; of single precision if X is such a matrix already.
+    The result has double precision, or single precision if X is a C-contiguous matrix of it.
     """
     if is_plain(X):
-        if not np.vdot(X, X) <= SMALL:  # one quick pass settles nearly all cases; false for NaN
+        if not np.vdot(X, X) <= SAFE_SUM_OF_SQUARES:  # one fast pass decides nearly always; false for NaN
             _finite(X, None)
         return X
     columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
@@ -73,7 +83,7 @@ def points(X: Any) -> Array:
         raise ValueError("X has masked entries: fill or drop such rows first")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
         raise ValueError("X holds dates or time spans: map them to numbers first")
-    from sklearn.utils.validation import check_array  # which takes longer to import than all the rest
+    from sklearn.utils.validation import check_array  # slow to import
 
     try:
         array: Array = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)

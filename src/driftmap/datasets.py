@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_s_curve
 
-from driftmap.networks import Contacts, FloatArray, laplacian_spectra, read_contacts
+from driftmap.checks import Array
+from driftmap.networks import Contacts, laplacian_spectra, read_contacts
 
 __all__ = ["Hospital", "Stocks", "load_hospital", "load_stocks", "s_curve_stream"]
 
@@ -44,14 +45,14 @@ _TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
 @overload
 def s_curve_stream(
     n: int = ..., random_state: int | None = ..., *, return_parameter: Literal[False] = ...
-) -> FloatArray: ...
+) -> Array: ...
 @overload
 def s_curve_stream(
     n: int = ..., random_state: int | None = ..., *, return_parameter: Literal[True]
-) -> tuple[FloatArray, FloatArray]: ...
+) -> tuple[Array, Array]: ...
 def s_curve_stream(
     n: int = 1000, random_state: int | None = 1, *, return_parameter: bool = False
-) -> FloatArray | tuple[FloatArray, FloatArray]:
+) -> Array | tuple[Array, Array]:
     """Points of scikit-learn's S-curve without noise, (n, 3), in order of the curve's parameter.
 
     The defaults are the paper's stream. With `return_parameter`, also the parameter, ascending.
@@ -69,14 +70,14 @@ def s_curve_stream(
 class Hospital:
     """Contacts of 75 people in a hospital ward in Lyon, 6 to 10 December 2010 (SocioPatterns).
 
-    `contacts` are the face-to-face contacts, in seconds and steps of 20 s. `statuses`, one per node, are NUR
-    (nurse), PAT (patient), MED (doctor) and ADM (administration; the paper counts these among the nurses).
+    `contacts` are the face-to-face contacts, in seconds and steps of 20 s. `statuses`, one per node, are NUR (nurse),
+    PAT (patient), MED (doctor) and ADM (administration; the paper counts these as nurses).
     """
 
     contacts: Contacts
 
     @property
-    def times(self) -> FloatArray:
+    def times(self) -> Array:
         """The times with at least one contact, in seconds: the stream's arrivals."""
         return self.contacts.event_times
 
@@ -89,22 +90,22 @@ class Hospital:
     def clock(self) -> DateArray:
         """Date and time of day at each of `times`, local time in Lyon.
 
-        As in the paper, the first contact is at 1:00 PM on Monday; its "Monday, 2:14 PM" is arrival 64,
-        counted from 0, at 14:13:40.
+        As in the paper, the first contact is at 1:00 PM on Monday. The paper's "Monday, 2:14 PM" is arrival 64, counted
+        from 0, at 14:13:40.
         """
         return HOSPITAL_START + (self.times - HOSPITAL_FIRST_CONTACT).astype("timedelta64[s]")
 
-    def spectra(self, decay: float = 0.01) -> FloatArray:
+    def spectra(self, decay: float = 0.01) -> Array:
         """Laplacian spectrum of the tie-decay network at each of `times`; `decay` per second is alpha."""
         return laplacian_spectra(self.contacts, decay)[1]
 
 
 def load_hospital(path: PathLike | None = None, *, url: str = HOSPITAL_URL) -> Hospital:
-    """Load the hospital contacts from `path` (file or folder), DRIFTMAP_DATA or, failing these, `url`.
+    """Load the hospital contacts from `path` (file or folder), from DRIFTMAP_DATA or, if neither has them, from `url`.
 
-    A download needs the extra `data`, is checked against the known SHA-256 and kept in DRIFTMAP_CACHE or the
-    system's cache folder; an interrupted one goes on where it stopped. The data are licensed CC BY-NC-SA 3.0:
-    cite Vanhems et al., PLoS ONE 8(9), e73970 (2013).
+    A download needs the extra `data`. It is verified by its SHA-256 and cached in DRIFTMAP_CACHE or the system's cache
+    folder; an interrupted download resumes. The data are licensed CC BY-NC-SA 3.0: cite Vanhems et al., PLoS ONE 8(9),
+    e73970 (2013).
     """
     local = _local_file(path, HOSPITAL_FILE)
     return Hospital(read_contacts(local or _fetch(url, HOSPITAL_FILE, HOSPITAL_SHA256)))
@@ -116,10 +117,10 @@ class Stocks:
 
     dates: DateArray
     tickers: tuple[str, ...]
-    prices: FloatArray
+    prices: Array
 
     @property
-    def normalized(self) -> FloatArray:
+    def normalized(self) -> Array:
         """Prices mapped to [0, 1] by each stock's minimum and maximum over the whole period, as in the paper.
 
         >>> dates = np.array(["2013-01-02", "2013-01-03"], dtype="datetime64[D]")
@@ -132,10 +133,10 @@ class Stocks:
 
 
 def load_stocks(path: PathLike | None = None) -> Stocks:
-    """Load the prices of ten stocks, 2013 to 2022, from `path` (file or folder), DRIFTMAP_DATA or Yahoo.
+    """Load the prices of ten stocks, 2013 to 2022, from `path` (file or folder), DRIFTMAP_DATA or Yahoo Finance.
 
-    A file is CSV: a header `date,<ticker>,...`, then one day per line. A download needs the extra `stocks`;
-    later dividends rescale Yahoo's adjusted prices, which leaves `normalized` as it was, up to rounding.
+    A file is CSV: a header `date,<ticker>,...`, then one day per line. A download needs the extra `stocks`. Yahoo
+    rescales adjusted prices after each dividend; `normalized` stays the same up to rounding.
     """
     local = _local_file(path, STOCKS_FILE)
     return _download_stocks() if local is None else _read_stocks(local)
@@ -152,7 +153,7 @@ def _local_file(path: PathLike | None, name: str) -> Path | None:
     file = place / name if place.is_dir() else place
     if file.exists():
         return file
-    if path is None:  # the folder may well hold only the other data set
+    if path is None:  # DRIFTMAP_DATA may hold only the other data set
         return None
     raise FileNotFoundError(f"no file {str(file)!r}")
 
@@ -219,7 +220,7 @@ def _fetch(url: str, name: str, sha256: str) -> Path:
 
 @contextlib.contextmanager
 def _quiet(logger: Any) -> Iterator[None]:
-    """Silence pooch's progress notes: the library never prints."""
+    """Silence pooch's log messages: the library never prints."""
     level = logger.level
     logger.setLevel("WARNING")
     try:
@@ -229,7 +230,7 @@ def _quiet(logger: Any) -> Iterator[None]:
 
 
 class _Resumable:
-    """A pooch downloader that keeps what has arrived in a `.part` file and asks only for the rest."""
+    """A pooch downloader that writes to a `.part` file and resumes an interrupted download from it."""
 
     def __init__(self, part: Path) -> None:
         self.part = part
@@ -240,10 +241,10 @@ class _Resumable:
             self._receive(url)
         except (OSError, http.client.HTTPException) as error:
             raise ConnectionError(
-                f"could not download {url}: {error}. Try again later (what has arrived is kept), or get the "
+                f"could not download {url}: {error}. Try again later (the download will resume), or get the "
                 "file by other means and name it with path= or its folder with DRIFTMAP_DATA."
             ) from error
-        # Moved, not copied: if the checksum is wrong, pooch deletes it and the next attempt starts afresh.
+        # Moved, not copied: if the checksum is wrong, pooch deletes the file and the next attempt starts from zero.
         shutil.move(self.part, output_file)
 
     def _receive(self, url: str) -> None:
@@ -256,7 +257,7 @@ class _Resumable:
             with error:
                 if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
                     raise
-            # Nothing lies beyond what we have, so it is complete or of another file: get a new copy.
+            # The part is as long as the file: it is complete, or of another file. Start from zero.
             self.part.unlink()
             self._receive(url)
             return

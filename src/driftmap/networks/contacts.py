@@ -1,4 +1,4 @@
-"""Lists of contacts, who met whom and when: from events in memory and from files."""
+"""Contacts, who met whom and when: lists of them, from events in memory and from files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Contact", "Contacts", "Node", "checked", "read_contacts"]
+from driftmap.checks import Array, Ids
 
 Node: TypeAlias = Hashable
 Contact: TypeAlias = tuple[Node, Node, float]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,24 +36,24 @@ class Contacts:
     (('ann', 'bob', 'cem'), [0.0, 20.0])
     """
 
-    times: FloatArray
-    pairs: NDArray[np.int64]
+    times: Array
+    pairs: Ids
     nodes: tuple[Node, ...]
     statuses: tuple[str, ...] | None = None
 
     @classmethod
     def from_events(cls, events: Iterable[Contact]) -> Contacts:
-        """Collect (i, j, t) events, kept in the order given."""
+        """Collect (i, j, t) events in the order given."""
         index: dict[Node, int] = {}
         times, ends = array("d"), array("q")
         for event in events:
-            i, j, t = checked(event)
+            i, j, t = check_contact(event)
             times.append(t)
             ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
         return cls(np.array(times), np.array(ends, dtype=np.int64).reshape(-1, 2), tuple(index))
 
     @property
-    def event_times(self) -> FloatArray:
+    def event_times(self) -> Array:
         """The times with at least one contact, ascending: the paper's t_1, ..., t_n."""
         return np.unique(self.times)
 
@@ -69,12 +67,12 @@ class Contacts:
 
 
 def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Contacts:
-    """Read a list of contacts: a SocioPatterns file or one with named columns (CSV), plain or gzipped.
+    """Read contacts from a SocioPatterns file or a CSV file with named columns, plain or gzipped.
 
-    SocioPatterns files have no header: each line is `t i j` or `t i j Si Sj` (statuses), separated by tabs or
-    spaces. Otherwise the first line names the columns; `columns` = (t, i, j) or (t, i, j, Si, Sj) says which
-    are meant if they have other names, and the rest is ignored. Labels are kept as text and contacts sorted
-    by time. An empty, cut-off or malformed file raises one ValueError that names the file and the line.
+    A SocioPatterns file has no header: each line is `t i j` or `t i j Si Sj` (with statuses), separated by tabs or
+    spaces. Otherwise the first line names the columns. If these are not called t, i, j (Si, Sj), `columns` names them
+    in this order; further columns are ignored. Node labels stay text, and contacts are sorted by time. An empty,
+    truncated or malformed file raises a ValueError that names the file and the line.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +93,7 @@ def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = 
             try:
                 if len(fields) != len(head[1]):
                     raise ValueError(f"{len(fields)} fields, where the first line has {len(head[1])}")
-                i, j, t = checked((fields[where[1]], fields[where[2]], fields[where[0]]))
+                i, j, t = check_contact((fields[where[1]], fields[where[2]], fields[where[0]]))
                 if not (i and j):
                     raise ValueError("the label of a node is missing")
                 for node, position in zip((i, j), where[3:], strict=False):
@@ -113,8 +111,8 @@ def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = 
     return Contacts(np.array(times)[order], pairs, tuple(index), status)
 
 
-def checked(contact: Any) -> Any:
-    """The contact as (i, j, t) with a float t; raises if no network could take it."""
+def check_contact(contact: Any) -> Any:
+    """The contact as (i, j, t) with a float t, or a ValueError that names it."""
     try:
         i, j, t = contact
         hash((i, j))
@@ -133,7 +131,7 @@ def _rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
     number = 0
     try:
         with path.open("rb") as raw:
-            packed = raw.peek(2)[:2] == b"\x1f\x8b"  # the magic number tells more than the file's name
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"  # the magic number is more reliable than the suffix
             stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
             with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
                 first = next(text, "")
