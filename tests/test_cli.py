@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from driftmap import DriftMap, __version__, animate
+from driftmap import DriftMap, __version__
 from driftmap.cli import main, tables
 from driftmap.cli.progress import Progress
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks
 from driftmap.networks import laplacian_spectra
+from driftmap.plot import animation
 from driftmap.quality import landmark_stress, stress
 
 X = np.cumsum(np.random.default_rng(3).standard_normal((150, 4)), axis=0)
@@ -407,8 +408,8 @@ def test_an_animation_is_the_same_every_time_and_for_every_size_of_chunk(folder,
 
 
 def test_a_film_draws_a_bounded_number_of_points_where_the_map_puts_them(monkeypatch):
-    monkeypatch.setattr(animate, "POINTS", 50)
-    film = animate.Film(DriftMap(n_landmarks=int(M), embedding="stress"), n_frames=10)
+    monkeypatch.setattr(animation, "MOST_POINTS", 50)
+    film = animation.Film(DriftMap(n_landmarks=int(M), embedding="stress"), n_frames=10)
     for first in range(0, len(X), 40):
         film.feed(X[first : first + 40])
     scenes = film.scenes()
@@ -423,13 +424,13 @@ def test_a_film_draws_a_bounded_number_of_points_where_the_map_puts_them(monkeyp
 @pytest.mark.parametrize("label", [[], ["--label", "kind"]])
 def test_labels_of_a_film_are_those_of_the_points_drawn(folder, monkeypatch, label):
 
-    monkeypatch.setattr(animate, "POINTS", 50)
+    monkeypatch.setattr(animation, "MOST_POINTS", 50)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 7)
     folder.joinpath("l.csv").write_text(
         csv_text([[*r[:2], f"n{i}"] for i, r in enumerate(X.tolist())], ["a", "b", "kind"])
     )
     seen = {}
-    monkeypatch.setattr(animate, "save_animation", lambda film, *args, **options: seen.update(options, film=film))
+    monkeypatch.setattr(animation, "save_animation", lambda film, *args, **options: seen.update(options, film=film))
     run("embed", "l.csv", "--columns", "a,b", *label, "--animate", "m.gif", "-o", "o.csv")
     assert (seen["color"] is None) == (not label)
     if label:
@@ -446,9 +447,9 @@ def test_mp4_goes_through_ffmpeg(folder, capfd, monkeypatch):
     program = folder / "bin" / "ffmpeg"
     program.parent.mkdir()
     command = ["embed", "t.csv", "--landmarks", M, "--animate", "m.mp4", "--animate-frames", 4, "-o", "o.csv"]
-    monkeypatch.setattr(animate.shutil, "which", lambda name: None)
+    monkeypatch.setattr(animation.shutil, "which", lambda name: None)
     assert "mp4 needs the program ffmpeg" in mistake(capfd, *command)
-    monkeypatch.setattr(animate.shutil, "which", lambda name: str(program))
+    monkeypatch.setattr(animation.shutil, "which", lambda name: str(program))
     program.write_text("#!/bin/sh\necho no such codec >&2\nexit 1\n")
     program.chmod(0o755)
     assert "ffmpeg failed: no such codec" in mistake(capfd, *command)
@@ -459,7 +460,7 @@ def test_mp4_goes_through_ffmpeg(folder, capfd, monkeypatch):
     n_bytes = int(folder.joinpath("m.mp4").read_text())
     run(*command[:4], "--animate", "m.gif", "--animate-frames", 4, "-o", "o.csv")
     shown = pictures("m.gif")
-    assert n_bytes == shown[0].size * (len(shown) + animate.HELD - 1)
+    assert n_bytes == shown[0].size * (len(shown) + animation.LAST_FRAME_REPEATS - 1)
     assert shown[0].shape[0] % 2 == shown[0].shape[1] % 2 == 0
 
 

@@ -447,7 +447,7 @@ def test_memory_does_not_grow_with_a_parquet_file(folder):
 
 def test_options_name_what_the_library_has():
     from driftmap import DriftMap
-    from driftmap.choices import EMBEDDINGS
+    from driftmap.checks import EMBEDDINGS
     from driftmap.cli import options
     from driftmap.map import Trust
 

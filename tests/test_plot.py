@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from driftmap.plot import PALETTE, comparison_figure, map_figure, save_figure
+from driftmap.plot import comparison_figure, map_figure, save_figure
+from driftmap.plot.coloring import PALETTE
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((60, 3))

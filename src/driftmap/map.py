@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import checks
-from driftmap.choices import EMBEDDINGS
+from driftmap.checks import EMBEDDINGS
 from driftmap.embedding import Embedding
 from driftmap.frames import ROWS, Frame, FrameChange, Frames
 from driftmap.landmarks import Detector

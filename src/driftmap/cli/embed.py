@@ -35,7 +35,7 @@ from driftmap.map import StreamMap
 from driftmap.parallel import one_thread
 
 if TYPE_CHECKING:
-    from driftmap.animate import Film
+    from driftmap.plot.animation import Film
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
@@ -110,7 +110,7 @@ def _work(args: argparse.Namespace, job: Job, table: Table | None) -> None:
 
 
 def _film(args: argparse.Namespace, mapper: StreamMap) -> Film:
-    from driftmap.animate import Film  # which few need
+    from driftmap.plot.animation import Film  # which few need
 
     return Film(mapper, args.animate_frames or N_PICTURES)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from driftmap.choices import ANIMATIONS, EMBEDDINGS, RULES
+from driftmap.checks import EMBEDDINGS, RULES
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.cli.writing import TABLE_SUFFIXES, TEXT_SUFFIXES
-from driftmap.plot import FORMATS, require_matplotlib
+from driftmap.plot import ANIMATION_FORMATS, FIGURE_FORMATS, require_matplotlib
 
 BINARY = (".npy", ".parquet", ".pq")
 TRUST = ("reach", "residual")
@@ -116,7 +116,7 @@ def _add_mapping(parser: kinds.Parser) -> None:
 
 def _add_writing(parser: kinds.Parser) -> None:
     out = parser.add_argument_group("what to write (a file appears only when it is complete, but with --follow)")
-    table, figure = kinds.file_with_suffix(*TABLE_SUFFIXES), kinds.file_with_suffix(*FORMATS)
+    table, figure = kinds.file_with_suffix(*TABLE_SUFFIXES), kinds.file_with_suffix(*FIGURE_FORMATS)
     out.add_argument(
         "-o",
         "--output",
@@ -130,7 +130,7 @@ def _add_writing(parser: kinds.Parser) -> None:
     out.add_argument("--shade", choices=TRUST, help="colour the plot by this instead of by label or arrival")
     out.add_argument(
         "--animate",
-        type=kinds.file_with_suffix(*ANIMATIONS),
+        type=kinds.file_with_suffix(*ANIMATION_FORMATS),
         metavar="FILM",
         help="the map growing, as .gif or .mp4 (which needs ffmpeg)",
     )
@@ -177,7 +177,7 @@ def check(args: argparse.Namespace) -> None:
         if args.plot is not None or args.animate is not None:
             require_matplotlib()
     if args.animate is not None and args.animate.suffix.lower() == ".mp4":
-        from driftmap.animate import require_ffmpeg
+        from driftmap.plot.animation import require_ffmpeg
 
         require_ffmpeg()
 

@@ -18,7 +18,7 @@ from driftmap.map import StreamMap, Trust
 from driftmap.plot import map_figure, save_figure
 
 if TYPE_CHECKING:
-    from driftmap.animate import Film
+    from driftmap.plot.animation import Film
 
 
 class Output(Protocol):
@@ -161,7 +161,7 @@ class Animation:
         labels = mapped.chunk.labels
         if labels is None:
             return
-        from driftmap.animate import stride
+        from driftmap.plot.animation import stride
 
         self._labels.extend(labels[-mapped.first % self._stride :: self._stride])
         needed = stride(mapped.first + len(labels))
@@ -171,7 +171,7 @@ class Animation:
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
-        from driftmap.animate import save_animation
+        from driftmap.plot.animation import save_animation
 
         color = _color(self._labels)
         save_animation(self._film, self._file, self._kind, color=color, color_label=self._label, title=self._title)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from driftmap import checks
 from driftmap._core import Stream
-from driftmap.choices import RULES
+from driftmap.checks import RULES
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.memory import TIME_KINDS, Memory, memory_of, times_of

@@ -1,7 +1,7 @@
 """Animations: the map growing as the stream arrives, with the radius below.
 
-A :class:`Film` feeds a map and notes its frames at evenly spread moments; what it keeps does not grow with the stream.
-Nothing is drawn before the end, when the extent of the whole map is known: the axes never move.
+A :class:`Film` feeds a map and records its frames at evenly spread moments, in memory that does not grow with the
+stream. Frames are drawn at the end, when the extent of the whole map is known, so that the axes never move.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import checks
-from driftmap.choices import ANIMATIONS
+from driftmap.checks import Array, Ids
 from driftmap.embedding import move, procrustes
 from driftmap.frames import Frame, Frames
 from driftmap.map import StreamMap
-from driftmap.plot import (
-    FAINT,
+from driftmap.plot.coloring import Coloring, coloring_of
+from driftmap.plot.figures import (
+    ANIMATION_FORMATS,
     GREY,
+    GRID_COLOR,
     INK,
-    Coloring,
     Panel,
-    coloring_of,
     explain,
     landmark_style,
     point_style,
@@ -37,19 +37,16 @@ from driftmap.plot import (
 
 __all__ = ["Film", "require_ffmpeg", "save_animation"]
 
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
 Image = NDArray[np.uint8]
 
-POINTS = 5000
+MOST_POINTS = 5000
 """Points drawn at most, evenly spread over the stream."""
 DPI = 100
-MAP, LEFT, BELOW = 5.6, 0.8, 2.6
-"""Inches: the side of the map, and the room to its left and below it, where the radius is."""
-SECONDS = 0.08
-"""How long a picture is shown."""
-HELD = 25
-"""How many times longer the last one is shown."""
+MAP_SIDE, LEFT_MARGIN, BOTTOM_MARGIN = 5.6, 0.8, 2.6
+"""Inches; the curve of the radius is in the bottom margin."""
+FRAME_SECONDS = 0.08
+LAST_FRAME_REPEATS = 25
+"""How many times longer the last frame is shown."""
 
 
 class Moment(NamedTuple):
@@ -72,13 +69,12 @@ class Scene(NamedTuple):
 
 
 class Film:
-    """Feeds a map and notes what an animation of it needs.
+    """Feeds a map and records what an animation of it needs.
 
-    Moments are a fixed number of arrivals apart; when there are too many of them, every other one is dropped and the
-    distance doubles. So neither the length of the stream need be known nor does memory grow with it.
+    Moments are a fixed number of arrivals apart. When there are too many, every other one is dropped and the interval
+    doubles. So the length of the stream need not be known, and memory does not grow with it.
 
-    The film has frames of its own, each aligned to the one before. Those of the map are not touched: being filmed
-    changes no coordinate that the map gives out.
+    The film aligns frames of its own and leaves those of the map alone: recording changes no coordinate of the map.
 
     Parameters
     ----------
@@ -104,12 +100,12 @@ class Film:
         self._most = 3 * n_frames // 2
         self._step = 1
         self._moments: list[Moment] = []
-        self._shown: list[Any] = []  # every so many-th point, which may not be stored by the map any more
+        self._shown: list[Any] = []  # every so many-th point; the map need not store it any more
         self._frames = Frames(mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align)
         self._frames.warned = True  # the map itself warns of missing dimensions
 
     def feed(self, X: Any) -> None:
-        """Let the map learn from further points, and note it at the moments that fall among them."""
+        """Let the map learn from further points, and record it at the moments that fall among them."""
         start, seen = 0, self.mapper.n_samples_seen_ if self._moments else 0
         while start < len(X):
             stop = min(len(X), start + self._step - seen % self._step)
@@ -121,9 +117,9 @@ class Film:
             self._shown = self._shown[:: stride(seen) // apart]
             start = stop
             if seen % self._step == 0:
-                self._note()
+                self._record()
 
-    def _note(self) -> None:
+    def _record(self) -> None:
         self._moments.append(self._present())
         if len(self._moments) > self._most:
             self._step *= 2
@@ -140,7 +136,7 @@ class Film:
         return np.arange(0, n, stride(n))
 
     def scenes(self) -> list[Scene]:
-        """What is drawn, moment by moment; the last scene lies on the map that the mapper gives out now."""
+        """What is drawn, moment by moment; the last scene is aligned to the present frame of the map."""
         moments = self._moments
         if moments[-1].seen < self.mapper.n_samples_seen_:
             moments = [*moments, self._present()]
@@ -161,15 +157,15 @@ class Film:
 
 
 def stride(n: int) -> int:
-    """Of n points every how many-th is drawn: a power of 2, so that what is kept of a stream can be thinned later."""
+    """Every how many-th of n points is drawn: a power of 2, so that recorded points can be thinned later."""
     step = 1
-    while -(-n // step) > POINTS:
+    while -(-n // step) > MOST_POINTS:
         step *= 2
     return step
 
 
 def require_ffmpeg() -> str:
-    """The program ffmpeg, or an error that says what to do without it."""
+    """The path of ffmpeg, or an error that says what to do without it."""
     found = shutil.which("ffmpeg")
     if found is None:
         raise FileNotFoundError("mp4 needs the program ffmpeg, which is not on the PATH: install it, or write .gif")
@@ -185,12 +181,12 @@ def save_animation(
     color_label: str | None = None,
     title: str | None = None,
 ) -> None:
-    """Write a film to an open file as "gif" or "mp4"; the same film always gives the same pictures.
+    """Write a film to an open file as "gif" or "mp4"; equal films give equal pictures.
 
     ``color`` has an entry for each of ``film.arrivals``; it, ``color_label`` and ``title`` are as in
     :func:`~driftmap.plot.map_figure`.
     """
-    checks.one_of(format, "format", [suffix[1:] for suffix in ANIMATIONS])
+    checks.one_of(format, "format", [suffix[1:] for suffix in ANIMATION_FORMATS])
     program = require_ffmpeg() if format == "mp4" else ""
     require_matplotlib()
     arrivals = film.arrivals
@@ -207,7 +203,7 @@ def save_animation(
 
 
 class Screen:
-    """A figure on which scenes are shown one after the other."""
+    """A figure that shows one scene at a time."""
 
     def __init__(self, scenes: list[Scene], arrivals: Ids, coloring: Coloring, title: str) -> None:
         from matplotlib import rc_context
@@ -219,17 +215,20 @@ class Screen:
         everything = np.concatenate([part for scene in scenes for part in (scene.points, scene.landmarks)])
         panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None, None)
         spans = spans_of([panel])
-        # Inches. A map in the plane gets axes of its own shape; names of groups need more room than a colour bar.
+        # Inches. A map in the plane gets axes of its own shape; names of groups are wider than a colour bar.
         shape = {1: 0.6, 2: min(1.0, float(spans[-1] / spans[0])), 3: 0.8}[self._k]
-        width, height = LEFT + MAP + (2.1 if coloring.groups else 1.2), BELOW + shape * MAP + 0.6
-        # Both sides are even numbers of pixels, as mp4 wants them.
+        width, height = (
+            LEFT_MARGIN + MAP_SIDE + (2.1 if coloring.groups else 1.2),
+            BOTTOM_MARGIN + shape * MAP_SIDE + 0.6,
+        )
+        # Both sides are even numbers of pixels, as mp4 requires.
         width, height = (2 * round(side * DPI / 2) / DPI for side in (width, height))
         figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white")
         self._canvas: Any = FigureCanvasAgg(figure)
         space: dict[str, Any] = {"projection": "3d", "computed_zorder": False} if self._k == 3 else {}
-        left, across = LEFT / width, MAP / width
-        with rc_context({"grid.color": FAINT, "grid.linewidth": 0.7}):
-            self._map: Any = figure.add_axes((left, BELOW / height, across, shape * MAP / height), **space)
+        left, across = LEFT_MARGIN / width, MAP_SIDE / width
+        with rc_context({"grid.color": GRID_COLOR, "grid.linewidth": 0.7}):
+            self._map: Any = figure.add_axes((left, BOTTOM_MARGIN / height, across, shape * MAP_SIDE / height), **space)
             self._curve: Any = figure.add_axes((left, 0.6 / height, across, 0.9 / height))
         set_up(self._map, panel, spans)
         self._set_up_curve()
@@ -238,7 +237,7 @@ class Screen:
 
     def _set_up_curve(self) -> None:
         ax, n = self._curve, self.scenes[-1].seen
-        if self._k == 1:  # the map too is drawn against arrival
+        if self._k == 1:  # the map, too, is drawn against arrival
             self._map.set_xlim(-0.02 * n, 1.02 * n)
         ax.set_xlim((-0.02 * n, 1.02 * n) if self._k == 1 else (0, n))
         highest = max(scene.radius for scene in self.scenes)
@@ -282,21 +281,21 @@ class Screen:
 def _write_gif(screen: Screen, file: BinaryIO) -> None:
     from PIL import Image as Pillow
 
-    # One palette for all pictures, from the one that shows everything: others would flicker.
+    # One palette for all pictures, from the last one: several would flicker.
     palette = Pillow.fromarray(screen.picture(-1)).quantize(256)
     colors = np.array(palette.getpalette()).reshape(-1, 3)
-    colors[colors.min(axis=1) >= 248] = 255  # averaging makes the white of the paper a little grey
+    colors[colors.min(axis=1) >= 248] = 255  # quantisation makes white slightly grey
     palette.putpalette(colors.ravel().tolist())
     plain = Pillow.Dither.NONE
     first, *others = (Pillow.fromarray(p).quantize(palette=palette, dither=plain) for p in screen.pictures())
-    milliseconds = [round(1000 * SECONDS)] * len(others) + [round(1000 * SECONDS * HELD)]
+    milliseconds = [round(1000 * FRAME_SECONDS)] * len(others) + [round(1000 * FRAME_SECONDS * LAST_FRAME_REPEATS)]
     first.save(file, format="GIF", save_all=True, append_images=others, duration=milliseconds, loop=0)
 
 
 def _write_mp4(screen: Screen, path: Path, program: str) -> None:
     height, width, _ = screen.picture(0).shape
-    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{1 / SECONDS}", "-i", "-"]
-    # Nothing in the file that depends on the time or the version; a pixel format that all players know.
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{1 / FRAME_SECONDS}", "-i", "-"]
+    # bitexact: no time or version in the file. yuv420p: a pixel format that all players know.
     wanted = ["-pix_fmt", "yuv420p", "-fflags", "+bitexact", "-flags:v", "+bitexact", "-f", "mp4", "-y", str(path)]
     command = [program, "-loglevel", "error", *given, *wanted]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
@@ -304,10 +303,10 @@ def _write_mp4(screen: Screen, path: Path, program: str) -> None:
         try:
             for picture in screen.pictures():
                 process.stdin.write(picture.tobytes())
-            for _ in range(HELD - 1):
+            for _ in range(LAST_FRAME_REPEATS - 1):
                 process.stdin.write(picture.tobytes())
         except BrokenPipeError:
-            pass  # it ended early, and says below why
+            pass  # ffmpeg ended early; its exit code and message follow
         _, errors = process.communicate()
     if process.returncode != 0:
         lines = errors.decode(errors="replace").strip().splitlines()

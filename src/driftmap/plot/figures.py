@@ -1,42 +1,38 @@
-"""Figures of maps, with matplotlib. They are plain Figure objects: nothing here touches pyplot or a display.
+"""Figures of maps, with matplotlib.
 
-The extra ``plot`` installs matplotlib, which is imported when the first figure is made.
+They are plain Figure objects, made without pyplot or a display. matplotlib (the extra ``plot``) is imported when the
+first figure is made.
 """
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from driftmap.checks import Array
+from driftmap.plot.coloring import Coloring, coloring_of, colormap, normalization
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "comparison_figure", "map_figure", "require_matplotlib", "save_figure"]
-
-Array = NDArray[np.float64]
-
-FORMATS = (".png", ".svg", ".pdf")
-COLORMAP = "viridis"
-# Okabe and Ito's colours, which remain distinct to colour-blind readers, without yellow (pale on white) and black
-# (kept for outlines), then three more.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A5195", "#8C564B", "#66A61E", "#4D4D4D")
-OTHER = "#C9CDD2"
+FIGURE_FORMATS = (".png", ".svg", ".pdf")
+ANIMATION_FORMATS = (".gif", ".mp4")
 INK = "#22262B"
 GREY = "#9AA1A9"
-FAINT = "#E4E7EB"
+GRID_COLOR = "#E4E7EB"
 LONGEST_NAME = 28
-MANY = 20_000
-"""From this many points on, they are drawn as an image in vector files, which would be huge otherwise."""
+"""Letters of a group's name in the legend."""
+RASTERIZED_POINTS = 20_000
+"""More points than this are an image in vector files, which would be huge otherwise."""
 
 
 def require_matplotlib() -> None:
-    """Raise an ImportError that says what to install where matplotlib is missing."""
+    """Raise an ImportError that names the extra to install if matplotlib is missing."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
@@ -63,15 +59,15 @@ def map_figure(
     landmark_coordinates : array of shape (m, k), optional
         Positions of the landmarks.
     color : array of length n, optional
-        What colours the points: numbers or dates, with a colour bar; text, or integers of few values, with a legend.
-        By default the arrival.
+        Values that colour the points: numbers or dates, with a colour bar; text, or few distinct integers, with a
+        legend. By default the arrival number.
     color_label : str, optional
-        What ``color`` is.
+        Name of these values.
     title : str, optional
     landmark_arrivals : array of length m, optional
-        Arrival numbers of the landmarks, to draw them where they belong if k = 1; otherwise they stand at the margin.
+        Arrival numbers of the landmarks: their horizontal positions if k = 1. Without, landmarks are at the margin.
     size : (width, height) in inches, optional
-        By default made to fit the map.
+        By default derived from the shape of the map.
 
     Examples
     --------
@@ -121,15 +117,15 @@ def comparison_figure(
 
 
 def save_figure(figure: Figure, file: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
-    """Write a figure as PNG, SVG or PDF; the same figure always gives the same bytes.
+    """Write a figure as PNG, SVG or PDF; equal figures give equal bytes.
 
     ``format`` is needed for an open file and otherwise taken from the suffix.
     """
     import matplotlib
 
     kind = format if format is not None else Path(os.fspath(file)).suffix[1:].lower()  # type: ignore[arg-type]
-    if f".{kind}" not in FORMATS:
-        raise ValueError(f"figures are written as {', '.join(FORMATS)}, not as {kind!r}")
+    if f".{kind}" not in FIGURE_FORMATS:
+        raise ValueError(f"figures are written as {', '.join(FIGURE_FORMATS)}, not as {kind!r}")
     undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with matplotlib.rc_context({"svg.hashsalt": "driftmap", "pdf.fonttype": 42}):
         figure.savefig(file, format=kind, dpi=200, bbox_inches="tight", pad_inches=0.12, metadata=undated.get(kind))
@@ -166,9 +162,9 @@ def _figure(
     figure = Figure(figsize=size or _size(spans, len(panels)), layout="constrained", facecolor="white")
     if title:
         figure.suptitle(title, fontsize=13, color=INK, parse_math=False)
-    # By default the axes in space order what they show by depth, and points would hide landmarks.
+    # By default 3d axes order artists by depth, and points would hide landmarks.
     kind: dict[str, Any] = {"projection": "3d", "computed_zorder": False} if k == 3 else {}
-    with rc_context({"grid.color": FAINT, "grid.linewidth": 0.7}):
+    with rc_context({"grid.color": GRID_COLOR, "grid.linewidth": 0.7}):
         axes = [figure.add_subplot(1, len(panels), i + 1, **kind) for i in range(len(panels))]
     for ax, panel in zip(axes, panels, strict=True):
         _draw(ax, panel, coloring, scale=1.0 if len(panels) == 1 else 0.7)
@@ -185,76 +181,6 @@ def _positions(coordinates: ArrayLike) -> Array:
     return array[:, :3]
 
 
-# --- colours ---
-
-
-class Coloring(NamedTuple):
-    """How points are coloured: by numbers on a scale, or by group."""
-
-    values: Array
-    """A number per point; for groups, the number of its group."""
-    label: str
-    groups: tuple[str, ...] = ()
-    """Names of the groups; none for a scale."""
-    colors: tuple[Any, ...] = ()
-    """Colours of the groups."""
-    dates: bool = False
-
-    def of_points(self) -> Any:
-        """What scatter takes as ``c``."""
-        return np.asarray(self.colors)[self.values.astype(int)] if self.groups else self.values
-
-
-def coloring_of(color: Any, label: str | None, n: int) -> Coloring:
-    """How n points are coloured by what the user gave, as :func:`map_figure` describes it."""
-    if color is None:
-        return Coloring(np.arange(n, dtype=np.float64), label or "arrival")
-    values = np.asarray(color)
-    if values.shape != (n,):
-        raise ValueError(f"color must have one entry for each of the {n} points, got shape {values.shape}")
-    if values.dtype == object and isinstance(values[0], datetime.date):
-        values = values.astype("datetime64[us]")
-    if values.dtype.kind == "M":
-        days = values.astype("datetime64[us]").astype(np.float64) / 86_400e6  # matplotlib's unit
-        return Coloring(np.where(np.isnat(values), np.nan, days), label or "date", dates=True)
-    if values.dtype.kind in "iuf":
-        numbers = values.astype(np.float64)
-        different = np.unique(numbers)
-        whole = np.isfinite(different).all() and bool((different == np.floor(different)).all())
-        if not whole or len(different) > len(PALETTE):
-            return Coloring(numbers, label or "value")
-        return _groups(numbers, different, [f"{value:.0f}" for value in different], _sampled(len(different)), label)
-    return _categories(np.array([str(value) or "(none)" for value in values.tolist()]), label)
-
-
-def _categories(names: NDArray[np.str_], label: str | None) -> Coloring:
-    """Text: a colour for each of the most frequent entries, grey for the others."""
-    different, counts = np.unique(names, return_counts=True)
-    if len(different) <= len(PALETTE):
-        return _groups(names, different, different.tolist(), PALETTE[: len(different)], label)
-    kept = np.sort(different[np.argsort(-counts, kind="stable")[: len(PALETTE) - 1]])
-    rest = len(different) - len(kept)
-    coloring = _groups(names, kept, [*kept.tolist(), f"{rest} others"], (*PALETTE[: len(kept)], OTHER), label)
-    return coloring._replace(values=np.where(np.isin(names, kept), coloring.values, float(len(kept))))
-
-
-def _groups(
-    values: NDArray[Any], different: NDArray[Any], names: Sequence[str], colors: Sequence[Any], label: str | None
-) -> Coloring:
-    places = np.minimum(np.searchsorted(different, values), len(different) - 1)
-    return Coloring(places.astype(np.float64), label or "", tuple(names), tuple(colors))
-
-
-def _sampled(n: int) -> list[Any]:
-    """Colours in order, for groups that have one; the palest end is left out."""
-    import matplotlib
-
-    return [matplotlib.colormaps[COLORMAP](x) for x in np.linspace(0.0, 0.92, n)]
-
-
-# --- drawing ---
-
-
 def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> None:
     n, k = panel.points.shape
     points = [np.arange(n), panel.points[:, 0]] if k == 1 else list(panel.points.T)
@@ -267,30 +193,30 @@ def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> None:
 
 
 def point_style(coloring: Coloring, n: int, k: int, scale: float = 1.0) -> dict[str, Any]:
-    """How scatter draws n points in k dimensions, but for their colours."""
+    """Arguments of scatter for n points in k dimensions, except their colours."""
     size = scale * float(np.clip(330 / np.sqrt(n), 1.5, 24.0))
-    style: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": n > MANY}
+    style: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": n > RASTERIZED_POINTS}
     if not coloring.groups:
-        style |= {"cmap": _colormap(), "norm": _norm(coloring), "plotnonfinite": True}
+        style |= {"cmap": colormap(), "norm": normalization(coloring), "plotnonfinite": True}
     return style | _in_space(k)
 
 
 def landmark_style(m: int, k: int, scale: float = 1.0) -> dict[str, Any]:
-    """How scatter draws m landmarks in k dimensions."""
+    """Arguments of scatter for m landmarks in k dimensions."""
     size = scale * float(np.clip(160 / np.sqrt(m), 10.0, 24.0))
     style = {"marker": "D", "s": size, "facecolors": "white", "edgecolors": INK, "linewidths": 0.8, "zorder": 3}
     return style | _in_space(k)
 
 
 def _in_space(k: int) -> dict[str, Any]:
-    """Axes in space would otherwise fade what is far away, landmarks and colours alike."""
+    """3d axes would otherwise fade distant points, landmarks and colours alike."""
     return {"depthshade": False} if k == 3 else {}
 
 
 def set_up(ax: Any, panel: Panel, spans: Array) -> None:
-    """Title, grid and limits; all panels show equally long stretches, each around the middle of its own points."""
+    """Title, grid and limits. All panels have axes of equal length, each centred at its own points."""
     k = panel.points.shape[1]
-    # A dollar sign in a name is no mathematics, here and below.
+    # parse_math: a dollar sign in a name is no mathematics, here and below.
     ax.set_title(panel.name, fontsize=12, color=INK, loc="left", parse_math=False)
     ax.grid(visible=True)
     ax.set_axisbelow(True)
@@ -305,7 +231,7 @@ def set_up(ax: Any, panel: Panel, spans: Array) -> None:
     for axis, middle, span in zip("y" if k == 1 else "xyz", (low + high) / 2, spans, strict=False):
         getattr(ax, f"set_{axis}lim")(middle - 0.54 * span, middle + 0.54 * span)
     if k == 2:
-        ax.spines[:].set_color(FAINT)
+        ax.spines[:].set_color(GRID_COLOR)
         ax.set_aspect("equal")
     if k == 3:
         ax.set_box_aspect(tuple(spans), zoom=0.9)
@@ -321,33 +247,20 @@ def _box(panel: Panel) -> tuple[Array, Array]:
 
 
 def spans_of(panels: Sequence[Panel]) -> Array:
-    """Length of each axis: the longest that any panel needs, and no axis too short to be read."""
+    """Length of each axis: the largest that any panel needs, and at least 0.3 of the longest axis."""
     needed = np.max([high - low for low, high in map(_box, panels)], axis=0)
     longest = needed.max() if needed.max() > 0 else 1.0
     return np.asarray(np.maximum(needed, 0.3 * longest))
 
 
 def _size(spans: Array, n_panels: int) -> tuple[float, float]:
-    """Inches for axes of the shape that the map has, with room for labels and colour bar."""
+    """Inches for axes of the shape of the map, with margins for labels and colour bar."""
     if len(spans) == 1:
         return 1.6 + 5.4 * n_panels, 4.2
     if len(spans) == 3:
         return 1.4 + 5.2 * n_panels, 5.4
     width = (5.4 if n_panels == 1 else 3.6) * min(1.0, np.sqrt(spans[0] / spans[1]))
     return float(1.6 + width * n_panels + 0.4 * (n_panels - 1)), float(1.4 + width * spans[1] / spans[0])
-
-
-def _colormap() -> Any:
-    import matplotlib
-
-    return matplotlib.colormaps[COLORMAP].with_extremes(bad=OTHER)
-
-
-def _norm(coloring: Coloring) -> Any:
-    from matplotlib.colors import Normalize
-
-    known = coloring.values[np.isfinite(coloring.values)]
-    return Normalize(known.min(), known.max()) if len(known) else Normalize(0.0, 1.0)
 
 
 def explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: bool) -> None:
@@ -358,7 +271,7 @@ def explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: 
 
     def handle(name: str, marker: str, size: float, face: Any, edge: Any) -> Line2D:
         name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
-        # matplotlib leaves out what starts with an underscore
+        # matplotlib omits labels that start with an underscore
         name = f" {name}" if name.startswith("_") else name
         style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": 0.9}
         return Line2D([], [], linestyle="none", marker=marker, markersize=size, label=name, **style)
@@ -381,9 +294,9 @@ def explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: 
             text.set_parse_math(False)
     if coloring.groups:
         return
-    scale = ScalarMappable(_norm(coloring), _colormap())
+    scale = ScalarMappable(normalization(coloring), colormap())
     if hasattr(beside, "zaxis"):
-        # Without a layout engine nothing keeps the bar clear of the third axis' name.
+        # Without a layout engine the bar would overlap the name of the third axis.
         pad = 0.06 if figure.get_layout_engine() is not None else 0.14
         bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=pad)
     else:  # as high as the axes, whatever shape the map gives them
