@@ -1,8 +1,7 @@
 """Driftmap: a true, steady, low-dimensional map of a data stream."""
 
-from typing import TYPE_CHECKING
-
-from driftmap.ondemand import on_demand
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from driftmap.estimator import DriftMap
@@ -11,7 +10,15 @@ if TYPE_CHECKING:
 __all__ = ["DriftMap", "OnlineLandmarks"]
 __version__ = "0.1.0"
 
-# The command line has other things to do before it imports these, or does without.
-__getattr__, __dir__ = on_demand(
-    __name__, {"driftmap.estimator": ("DriftMap",), "driftmap.landmarks": ("OnlineLandmarks",)}
-)
+_MODULES = {"DriftMap": "driftmap.estimator", "OnlineLandmarks": "driftmap.landmarks"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the estimators, and scikit-learn with them, on first use: the command line does without."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, getattr(import_module(_MODULES[name]), name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,7 @@
 """Which points of a stream are landmarks; usable without any embedding."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from driftmap.landmarks.dominating_set import (
     greedy_dominating_set,
@@ -11,7 +12,6 @@ from driftmap.landmarks.dominating_set import (
 )
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.events import Event
-from driftmap.ondemand import on_demand
 
 if TYPE_CHECKING:
     from driftmap.landmarks.baselines import (
@@ -39,16 +39,22 @@ __all__ = [
     "radius_for_budget",
 ]
 
-# These need scikit-learn, which takes long to import; the command line does without.
-__getattr__, __dir__ = on_demand(
-    __name__,
-    {
-        "driftmap.landmarks.baselines": (
-            "FarthestFirstLandmarks",
-            "InitialLandmarks",
-            "RandomLandmarks",
-            "RandomOnlineLandmarks",
-        ),
-        "driftmap.landmarks.estimators": ("LandmarkSelector", "OnlineLandmarks"),
-    },
-)
+_MODULES = {
+    "FarthestFirstLandmarks": "baselines",
+    "InitialLandmarks": "baselines",
+    "RandomLandmarks": "baselines",
+    "RandomOnlineLandmarks": "baselines",
+    "LandmarkSelector": "estimators",
+    "OnlineLandmarks": "estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the estimators, and scikit-learn with them, on first use: the command line does without."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, getattr(import_module(f"{__name__}.{_MODULES[name]}"), name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
