@@ -1,6 +1,4 @@
-"""The theorems of sections 3 and 5, checked on random instances."""
-
-import itertools
+"""The theorems of section 5, checked on random instances."""
 
 import numpy as np
 import pytest
@@ -8,13 +6,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from driftmap.bounds import (
+from driftmap.embedding.lmds import classical_mds
+from driftmap.paper.bounds import (
     dislocation_bound,
     measured_dislocation,
-    neighbor_degree_holds,
     projection_perturbation_bound,
 )
-from driftmap.embedding.lmds import classical_mds
 
 SEEDS = st.integers(0, 10**6)
 METRICS = st.sampled_from(["euclidean", "cityblock", "chebyshev"])
@@ -194,49 +191,3 @@ def test_bad_input_is_named():
         measured_dislocation(before, after, z_before, z_after, 2, match="none")
     with pytest.raises(ValueError, match="perturbation_norm"):
         projection_perturbation_bound(before, 2, -1.0)
-
-
-def graphs_on_five_nodes():
-    pairs = list(itertools.combinations(range(5), 2))
-    for code in range(2 ** len(pairs)):
-        adjacency = np.zeros((5, 5), dtype=bool)
-        for a, b in (pair for i, pair in enumerate(pairs) if code >> i & 1):
-            adjacency[a, b] = adjacency[b, a] = True
-        yield adjacency
-
-
-def has_low_degree_neighbours(adjacency, factor):
-    """The statement of the theorem, node by node."""
-    neighbours = [np.flatnonzero(row).tolist() for row in adjacency]
-    root = np.sqrt(sum(map(len, neighbours)) / 2)
-    return all(len(near) <= factor * root or any(len(neighbours[y]) <= root for y in near) for near in neighbours)
-
-
-@pytest.mark.parametrize("factor", [1, 2])
-def test_low_degree_neighbours_on_five_nodes(factor):
-    """Every graph has them with the factor of the theorem; with a smaller one some do, and others do not."""
-    found = [neighbor_degree_holds(adjacency, factor) for adjacency in graphs_on_five_nodes()]
-    assert found == [has_low_degree_neighbours(adjacency, factor) for adjacency in graphs_on_five_nodes()]
-    assert set(found) == {1: {True, False}, 2: {True}}[factor]
-
-
-@settings(derandomize=True, max_examples=100, deadline=None)
-@given(n=st.integers(6, 40), density=st.floats(0, 0.3), seed=SEEDS, factor=st.sampled_from([1, 2]))
-def test_low_degree_neighbours_of_a_hub(n, density, seed, factor):
-    upper = np.triu(np.random.default_rng(seed).random((n, n)) < density, 1)
-    upper[0, 1:] = True
-    adjacency = upper | upper.T
-    assert neighbor_degree_holds(adjacency, factor) == has_low_degree_neighbours(adjacency, factor)
-    assert neighbor_degree_holds(adjacency)
-
-
-def test_neighbor_degree_of_a_graph_without_nodes_or_edges():
-    assert neighbor_degree_holds(np.zeros((0, 0)))
-    assert neighbor_degree_holds(np.zeros((3, 3)))
-
-
-def test_neighbor_degree_rejects_what_is_no_undirected_graph():
-    with pytest.raises(ValueError, match="undirected"):
-        neighbor_degree_holds(np.triu(np.ones((3, 3)), 1))
-    with pytest.raises(ValueError, match="loops"):
-        neighbor_degree_holds(np.eye(3))

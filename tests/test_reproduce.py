@@ -16,17 +16,17 @@ import naive
 from driftmap import cli
 from driftmap.landmarks import is_dominating, private_points
 from driftmap.paper.curves import stress_against_m, time_against_n
-from driftmap.paper.effort import FULL, QUICK
+from driftmap.paper.example_graph import DOMINATING, NOT_DOMINATING, ONLY_BY_3, graph_distances
 from driftmap.paper.experiment import MissingDataError, load_streams
-from driftmap.paper.findings import find, largest_jumps
 from driftmap.paper.hospital import clock, hourly_means
-from driftmap.paper.illustration import DOMINATING, NOT_DOMINATING, ONLY_BY_3, graph_distances
-from driftmap.paper.literal import literal_landmarks
-from driftmap.paper.printed import PRINTED, PrintedCell
-from driftmap.paper.scenarios import SCENARIOS, aligned_maps, choose, embed, load, run_all
+from driftmap.paper.literal import literal_landmarks, newcomer
+from driftmap.paper.nested_stress import nested_stress
+from driftmap.paper.printed_values import PRINTED, PrintedCell
+from driftmap.paper.scenarios import SCENARIOS, aligned_maps, embed, load_stream, run_scenarios, select_landmarks
+from driftmap.paper.settings import FULL, QUICK
 from driftmap.paper.spy import fraction_by_year, landmark_years
-from driftmap.paper.stresses import nested_stress
-from driftmap.paper.table import CROSS, table_cells
+from driftmap.paper.statements import compare, largest_jumps
+from driftmap.paper.table1 import CROSS, table_cells
 
 N_RUNS = {"s-curve": 10, "spy": 10, "hospital": 5}
 OUTSIDE_TWO_SD: set[tuple[str, str, str, int]] = set()
@@ -40,16 +40,16 @@ def measured(data):
     folder = os.environ.get("DRIFTMAP_DATA")
     if needs and not (folder and Path(folder, needs).is_file()):
         pytest.skip(f"needs {needs} in the folder named by DRIFTMAP_DATA")
-    return run_all(load(data), N_RUNS[data])
+    return run_scenarios(load_stream(data), N_RUNS[data])
 
 
 @cache
-def findings(data):
-    return find([measured(data)])
+def comparison(data):
+    return compare([measured(data)])
 
 
 def statement(data, what):
-    return next(row for row in findings(data).statements if row.what.startswith(what))
+    return next(row for row in comparison(data).statements if row.what.startswith(what))
 
 
 # --- Table 1 ---
@@ -110,12 +110,12 @@ def test_stress_of_many_maps_equals_the_double_sum():
 def test_stress_does_not_depend_on_tiles(monkeypatch):
     X = np.random.default_rng(2).standard_normal((70, 3))
     whole = nested_stress(X, [X[:, :2]])
-    monkeypatch.setattr("driftmap.paper.stresses.TILE", 16)
+    monkeypatch.setattr("driftmap.paper.nested_stress.TILE_POINTS", 16)
     np.testing.assert_allclose(nested_stress(X, [X[:, :2]]), whole, rtol=1e-12)
 
 
 def test_one_map_in_three_dimensions_holds_the_maps_in_fewer():
-    X = load("s-curve").points
+    X = load_stream("s-curve").points
     indices = np.arange(0, 1000, 50)
     for k in (1, 2):
         np.testing.assert_allclose(embed(X, indices, 3)[0][:, :k], embed(X, indices, k)[0], atol=1e-9)
@@ -146,7 +146,7 @@ def test_hospital_stress_with_all_points_as_landmarks():
 
 def test_hospital_p_values_are_ours_and_the_hours_are_stated():
     # The printed ones follow from no choice of hours that we tried; a change of ours should not go unnoticed.
-    tests = {test.scenario: test for test in findings("hospital").hour_tests if test.hours == (6, 20)}
+    tests = {test.scenario: test for test in comparison("hospital").hour_tests if test.hours == (6, 20)}
     assert (tests["initial"].n_same, tests["initial"].n_different) == (88, 1508)
     ours = {key: tests[key].p_student for key in ("initial", "published", "all points")}
     assert ours == pytest.approx({"initial": 2.05e-6, "published": 7.51e-12, "all points": 3.59e-12}, rel=0.01)
@@ -164,11 +164,11 @@ def test_hourly_means_are_means():
 
 
 def test_spy_landmark_years():
-    one = measured("spy")
-    published = one.landmarks["published"][0]
-    assert landmark_years(one.stream, published) == {2013: 3, 2018: 1, 2019: 1, 2020: 3, 2021: 1, 2022: 1}
+    results = measured("spy")
+    published = results.landmarks["published"][0]
+    assert landmark_years(results.stream, published) == {2013: 3, 2018: 1, 2019: 1, 2020: 3, 2021: 1, 2022: 1}
     assert statement("spy", "years of the landmarks").agrees
-    names, fractions = fraction_by_year(one.stream, published)
+    names, fractions = fraction_by_year(results.stream, published)
     np.testing.assert_allclose(fractions.sum(axis=1), 1.0)
     assert dict(zip(names.tolist(), (fractions[-1] * 10).round().astype(int).tolist(), strict=True))[2013] == 3
 
@@ -181,21 +181,23 @@ def test_spy_yearly_distances_lead_to_the_same_conclusion():
 
 @pytest.mark.parametrize(("rule", "n"), [("published", 44), ("paper", 125), ("tight", 255)])
 def test_every_replacement_on_the_s_curve_obeys_the_dislocation_bound(rule, n):
-    rows = [row for row in findings("s-curve").dislocations if row.rule == rule]
+    rows = [row for row in comparison("s-curve").dislocations if row.rule == rule]
     assert len(rows) == n
     assert max(row.ratio for row in rows) < 1
 
 
 @ALL
 def test_the_tight_rule_covers_better(data):
-    radii = {row.rule: row.covering_radius for row in findings(data).radii}
+    radii = {row.rule: row.covering_radius for row in comparison(data).radii}
     assert radii["tight"] < min(radii["paper"], radii["published"])
 
 
 @ALL
 def test_maps_are_mirrored_alike(data):
-    one = measured(data)
-    maps = aligned_maps(one.stream, {key: one.landmarks[key][0].indices for key in ("published", "paper", "tight")})
+    results = measured(data)
+    maps = aligned_maps(
+        results.stream, {key: results.landmarks[key][0].indices for key in ("published", "paper", "tight")}
+    )
     first = [np.corrcoef(maps["published"][:, 0], positions[:, 0])[0, 1] for positions in maps.values()]
     assert min(first) > 0
 
@@ -227,24 +229,43 @@ def test_the_illustration_has_what_its_caption_says():
 def test_the_literal_algorithm_finds_the_landmarks_of_rule_paper(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 5, (60, 2)) if seed % 2 else np.cumsum(rng.standard_normal((80, 3)), axis=0)
-    run, fast = literal_landmarks(X, 6), choose("paper", X.astype(float), 6)
+    run, fast = literal_landmarks(X, 6), select_landmarks("paper", X.astype(float), 6)
     assert run.landmarks == fast.indices.tolist()
     assert run.radius == pytest.approx(fast.radius, rel=1e-12)
 
 
+def graphs_with_a_hub():
+    rng = np.random.default_rng(0)
+    for n in range(2, 60):
+        pairs = np.argwhere(np.triu(rng.random((n, n)) < rng.uniform(0, 0.3), 1))
+        yield n, {*((0, i) for i in range(1, n)), *map(tuple, pairs.tolist())}
+
+
+def test_a_node_of_high_degree_lets_a_neighbour_of_low_degree_join():
+    n_high = 0
+    for n, edges in graphs_with_a_hub():
+        neighbours = [{b for edge in edges if a in edge for b in edge if b != a} for a in range(n)]
+        for x in range(n):
+            came, high = newcomer(x, neighbours, len(edges)), len(neighbours[x]) > 2 * np.sqrt(len(edges))
+            n_high += high
+            assert came in neighbours[x] if high else came == x
+            assert not high or len(neighbours[came]) <= np.sqrt(len(edges))
+    assert n_high > 10
+
+
 def test_scenarios_are_repeatable_and_differ_by_seed():
-    X = load("s-curve").points
+    X = load_stream("s-curve").points
     for scenario in SCENARIOS:
-        a, b, c = (choose(scenario.key, X, 20, seed).indices.tolist() for seed in (1, 1, 2))
+        a, b, c = (select_landmarks(scenario.key, X, 20, seed).indices.tolist() for seed in (1, 1, 2))
         assert a == b
         assert (a != c) == scenario.is_random
     with pytest.raises(ValueError, match="unknown scenario"):
-        choose("best", X, 20)
+        select_landmarks("best", X, 20)
 
 
 def test_curves_cover_what_they_promise():
-    few = QUICK._replace(sweep={"s-curve": (5, 20)}, n_sizes=2, literal_seconds=0.0)
-    stream = load("s-curve")
+    few = QUICK._replace(landmark_counts={"s-curve": (5, 20)}, n_lengths=2, literal_seconds=0.0)
+    stream = load_stream("s-curve")
     assert [(p.rule, p.m) for p in stress_against_m(stream, few)] == [
         (rule, m) for rule in ("published", "tight") for m in (5, 20)
     ]
@@ -272,7 +293,7 @@ def test_reproduce_s_curve_quick_end_to_end(command, tmp_path, monkeypatch):
     code, out, err = command("s-curve", "--quick", "-o", tmp_path / "new" / "folder")
     assert code == 0, err
     folder = tmp_path / "new" / "folder"
-    tables = {"table1.json", "table1.md", "table1.csv", "findings.json", "findings.md"}
+    tables = {"table1.json", "table1.md", "table1.csv", "statements.json", "statements.md"}
     tables |= {"computation_time.csv", "stress_against_m.csv", "dislocation.csv", "fidelity.md", "fidelity.csv"}
     names = {path.name for path in folder.iterdir()}
     assert names == tables | {"figures", "report.html"}

@@ -33,14 +33,14 @@ def register(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry out the command."""
-    from driftmap.paper.effort import FULL, QUICK
     from driftmap.paper.experiment import MissingDataError, reproduce, summary
+    from driftmap.paper.settings import FULL, QUICK
 
     names = NAMES if arguments.what == "all" else (arguments.what,)
-    effort = QUICK if arguments.quick else FULL
+    settings = QUICK if arguments.quick else FULL
     try:
         with Steps(sys.stderr) as steps:
-            result = reproduce(names, arguments.output, effort=effort, data=arguments.data, tell=steps)
+            result = reproduce(names, arguments.output, settings=settings, data=arguments.data, progress=steps)
     except (MissingDataError, ImportError) as error:
         raise UserError(str(error)) from error
     print("\n".join(summary(result)))

@@ -1,1 +1,1 @@
-"""The paper's experiments: the rule behind its printed numbers, scenarios, tables and figures."""
+"""The paper's experiments: its scenarios, the rule behind its printed numbers, its theorems, tables and figures."""

@@ -1,4 +1,4 @@
-"""Two experiments that give curves: stress against the number of landmarks, and computation time against n."""
+"""Two experiments that give curves: stress against the number of landmarks m, computation time against n."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from driftmap.checks import Array, Ids
 from driftmap.datasets import Hospital
 from driftmap.networks import Contacts, laplacian_spectra
-from driftmap.paper.effort import Effort
 from driftmap.paper.literal import literal_landmarks
-from driftmap.paper.scenarios import Stream, choose, embed, measure
-from driftmap.paper.stresses import Progress, no_progress
+from driftmap.paper.nested_stress import Progress, no_progress
+from driftmap.paper.scenarios import Stream, embed, select_landmarks, stress_of_landmarks
+from driftmap.paper.settings import Settings
 from driftmap.parallel import one_thread
 
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
-
 LITERAL, SPECTRA = "literal", "spectra"
-TIMED = ("published", "paper", "tight", LITERAL)
+TIMED_RULES = ("published", "paper", "tight", LITERAL)
 
 
 class SweepPoint(NamedTuple):
@@ -41,39 +38,38 @@ class Timing(NamedTuple):
 
     data: str
     rule: str
-    """A scenario; "literal": Algorithm 2 with explicit edges; "spectra": the Laplacian spectra of n networks alone."""
+    """A scenario; "literal": Algorithm 2 with explicit edges; "spectra": only the Laplacian spectra of n networks."""
     n: int
     seconds: float
 
 
-def stress_against_m(stream: Stream, effort: Effort, progress: Progress = no_progress) -> list[SweepPoint]:
+def stress_against_m(stream: Stream, settings: Settings, progress: Progress = no_progress) -> list[SweepPoint]:
     """The supplement's figure: sigma and sigma_L for many m, as published and with the tight rule."""
-    wanted = [(rule, m) for rule in ("published", "tight") for m in effort.sweep[stream.key]]
+    wanted = [(rule, m) for rule in ("published", "tight") for m in settings.landmark_counts[stream.key]]
     found: list[tuple[str, int, Ids]] = []
     for done, (rule, m) in enumerate(wanted):
         progress(done / len(wanted))
         try:
-            found.append((rule, m, choose(rule, stream.points, m).indices))
+            found.append((rule, m, select_landmarks(rule, stream.points, m).indices))
         except RuntimeError:
-            continue  # the published rule leaves open what to do when its list of pairs is exhausted
-    fits = measure(stream.points, [indices for _, _, indices in found], n_components=2)
+            continue  # the published rule is undefined once its list of pairs is exhausted
+    stresses = stress_of_landmarks(stream.points, [indices for _, _, indices in found], n_components=2)
     return [
-        SweepPoint(stream.key, rule, m, float(fit.sigma_L[-1]), float(fit.sigma[-1]))
-        for (rule, m, _), fit in zip(found, fits, strict=True)
+        SweepPoint(stream.key, rule, m, float(stress.sigma_L[-1]), float(stress.sigma[-1]))
+        for (rule, m, _), stress in zip(found, stresses, strict=True)
     ]
 
 
-def time_against_n(stream: Stream, effort: Effort) -> list[Timing]:
-    """The paper's figure of computation time, for our rules and for Algorithm 2 with explicit edges."""
-    sizes = np.geomspace(stream.m + 10, len(stream.points), effort.n_sizes).astype(int).tolist()
-    _run("tight", stream.points[: sizes[0]], stream.m)  # compile before the clock starts
+def time_against_n(stream: Stream, settings: Settings) -> list[Timing]:
+    """The paper's figure of computation time: the online rules, and Algorithm 2 with explicit edges."""
+    sizes = np.geomspace(stream.m + 10, len(stream.points), settings.n_lengths).astype(int).tolist()
     timings = []
-    # One BLAS thread: more would gain nothing on matrices this small and make the times of a busy machine erratic.
+    # One BLAS thread: more gain nothing on matrices this small, and make the times of a busy machine erratic.
     with one_thread():
-        for rule in TIMED:
+        for rule in TIMED_RULES:
             seconds = 0.0
             for before, n in zip([sizes[0], *sizes], sizes, strict=False):
-                if rule == LITERAL and seconds * (n / before) ** 3 > effort.literal_seconds:
+                if rule == LITERAL and seconds * (n / before) ** 3 > settings.literal_seconds:
                     break
                 seconds = _seconds(partial(_run, rule, stream.points[:n], stream.m))
                 timings.append(Timing(stream.key, rule, n, seconds))
@@ -88,12 +84,12 @@ def _run(rule: str, points: Array, m: int) -> None:
     if rule == LITERAL:
         indices = np.array(literal_landmarks(points, m).landmarks, dtype=np.int64)
     else:
-        indices = choose(rule, points, m).indices
+        indices = select_landmarks(rule, points, m).indices
     embed(points, indices, n_components=2)
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """The shortest of up to ten runs; long runs are not repeated, since noise matters less there."""
+    """The shortest of up to ten runs; a run of more than 0.2 s is not repeated."""
     shortest, total = math.inf, 0.0
     for _ in range(10):
         start = time.perf_counter()
@@ -107,5 +103,5 @@ def _seconds(work: Callable[[], object]) -> float:
 
 def _first_events(contacts: Contacts, n: int) -> Contacts:
     """The contacts of the first n event times."""
-    kept = contacts.times <= contacts.event_times[n - 1]
-    return Contacts(contacts.times[kept], contacts.pairs[kept], contacts.nodes, contacts.statuses)
+    early = contacts.times <= contacts.event_times[n - 1]
+    return Contacts(contacts.times[early], contacts.pairs[early], contacts.nodes, contacts.statuses)

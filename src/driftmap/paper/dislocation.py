@@ -1,22 +1,20 @@
-"""How far replacements moved the map of a stream, against the bound of section 5."""
+"""Measured dislocation of the map at each replacement of a stream, against the bound of section 5."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from driftmap.bounds import dislocation_bound, measured_dislocation
+from driftmap.checks import Array
+from driftmap.paper.bounds import dislocation_bound, measured_dislocation
 from driftmap.paper.scenarios import Landmarks
 from driftmap.parallel import one_thread
 
-Array = NDArray[np.float64]
-
 
 class Dislocation(NamedTuple):
-    """One replacement, and the point z that it moved farthest in proportion to its bound."""
+    """One replacement, and the point z with the largest ratio of measured movement to bound."""
 
     rule: str
     arrival: int
@@ -27,22 +25,22 @@ class Dislocation(NamedTuple):
     point: int
     """z."""
     measured: float
-    """Distance between the positions of z before and after, once the frames are matched by the best rotation."""
+    """Distance between the positions of z before and after, with frames aligned by the best rotation."""
     bound: float
     """Theorem embedding_dislocation for z, without its O(epsilon^2) term."""
     median_measured: float
-    """Median movement over all points that had arrived and are no landmarks."""
+    """Median movement of the points seen that are no landmarks."""
 
     @property
     def ratio(self) -> float:
-        """Measured against bound: the theorem says that it is below 1 for small epsilon."""
+        """Measured movement divided by its bound; below 1 for small epsilon, by the theorem."""
         return self.measured / self.bound
 
 
 def dislocations(points: Array, m: int, rule: str, landmarks: Landmarks, n_components: int = 2) -> list[Dislocation]:
-    """Measured movement and bound for each replacement of a run whose first landmarks were the first m points.
+    """Measured movement and bound for each replacement of a run that starts with the first m points as landmarks.
 
-    A replacement by the arrival number m has no other points to move and is left out.
+    A replacement is skipped if there is no point yet that is no landmark.
     """
     distances = cdist(points, points)
     present = list(range(m))

@@ -1,7 +1,7 @@
-"""A truer map from the same landmarks: stress of Driftmap's embeddings beside the paper's and beside the floor.
+"""Stress of Driftmap's embeddings, beside the paper's embedding and beside the best that batch methods reach.
 
-One pass, the tight rule, the paper's m, and distances to the m landmarks alone. Classical MDS and batch stress see all
-distances between all points.
+Driftmap's embeddings use one pass, the tight rule, the paper's m, and the distances to the m landmarks only. Classical
+MDS and batch stress use the distances between all points.
 """
 
 from __future__ import annotations
@@ -10,34 +10,32 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
+from driftmap.checks import Array
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS, LandmarkStress, choose_anchors
-from driftmap.landmarks import OnlineLandmarks
-from driftmap.paper.effort import Effort
-from driftmap.paper.scenarios import DIMENSIONS, Measured, Stream
-from driftmap.paper.stresses import Progress, nested_stress, no_progress
+from driftmap.landmarks.online import LandmarkEngine
+from driftmap.paper.nested_stress import Progress, nested_stress, no_progress
+from driftmap.paper.scenarios import DIMENSIONS, DataSetResults, Stream
+from driftmap.paper.settings import Settings
 
-Array = NDArray[np.float64]
-
-ANCHORS = 128
+N_ANCHORS = 128
 METHODS = {
     "published": "the paper's online embedding",
     "all": "classical MDS on all points",
     "lmds": "LMDS, tight rule",
     "weighted": "weighted LMDS",
     "stress": "stress, landmarks only",
-    "anchors": f"stress, {ANCHORS} anchors",
+    "anchors": f"stress, {N_ANCHORS} anchors",
     "floor": "batch stress on all points (floor)",
 }
-"""How maps are made, from the paper's to the best there is."""
-SEEDS = 20
-FLOOR_POINTS, QUICK_POINTS = 2600, 600
-"""Batch stress needs all distances at once; longer streams are represented by so many points, evenly spread."""
-MEAN = "s-curve-mean"
-TITLES = {"s-curve": "S-curve", MEAN: "S-curve (mean)", "spy": "SPY", "hospital": "Hospital"}
+"""The rows of the table, from the paper's embedding to the floor."""
+N_SEEDS = 20
+FLOOR_POINTS, QUICK_FLOOR_POINTS = 2600, 600
+"""Batch stress needs all distances at once; a longer stream is sampled to so many points, evenly spread."""
+MEAN_OF_SEEDS = "s-curve-mean"
+COLUMN_TITLES = {"s-curve": "S-curve", MEAN_OF_SEEDS: "S-curve (mean)", "spy": "SPY", "hospital": "Hospital"}
 
 
 class Fidelity(NamedTuple):
@@ -50,25 +48,28 @@ class Fidelity(NamedTuple):
     note: str = ""
 
 
-def fidelity(measured: Sequence[Measured], effort: Effort, progress: Progress = no_progress) -> list[Fidelity]:
+def fidelity(
+    all_results: Sequence[DataSetResults], settings: Settings, progress: Progress = no_progress
+) -> list[Fidelity]:
     """All methods on the data sets, and the S-curve averaged over other random points."""
     rows: list[Fidelity] = []
-    for done, one in enumerate(measured):
-        progress(done / len(measured))
-        key, sigma = one.stream.key, {"published": one.fits["published"][0].sigma, "all": one.sigma_all_points}
+    for done, results in enumerate(all_results):
+        progress(done / len(all_results))
+        key = results.stream.key
+        sigma = {"published": results.stresses["published"][0].sigma, "all": results.sigma_all_points}
         rows += [Fidelity(key, k, method, float(of[k - 1])) for method, of in sigma.items() for k in _dimensions(key)]
-        rows += _of_stream(one.stream, QUICK_POINTS if effort.is_quick else FLOOR_POINTS, effort.is_quick)
+        rows += _of_stream(results.stream, QUICK_FLOOR_POINTS if settings.is_quick else FLOOR_POINTS, settings.is_quick)
         if key == "s-curve":
-            rows += _over_seeds(one.stream.m, 3 if effort.is_quick else SEEDS)
+            rows += _over_seeds(results.stream.m, 3 if settings.is_quick else N_SEEDS)
     return rows
 
 
 def maps(points: Array, m: int, k: int) -> dict[str, Array]:
-    """Positions of all points by the methods that see the landmarks of one pass only."""
-    selector = OnlineLandmarks(m).fit(points)
+    """Positions of all points by the methods that use the landmarks of one pass only."""
+    selector = LandmarkEngine(m).partial_fit(points)
     landmarks, masses = selector.landmark_indices_, selector.landmark_mass_.astype(np.float64)
     between, distances = selector.landmark_distances(), selector.distances(points)
-    anchors, anchor_masses = choose_anchors(landmarks, selector.cells()[0], ANCHORS)
+    anchors, anchor_masses = choose_anchors(landmarks, selector.cells()[0], N_ANCHORS)
     return {
         "lmds": LandmarkMDS(k).fit(between).place(distances),
         "weighted": LandmarkMDS(k, weighted=True).fit(between, masses).place(distances),
@@ -96,7 +97,7 @@ def _of_stream(stream: Stream, most: int, quick: bool) -> list[Fidelity]:
 
 
 def _over_seeds(m: int, seeds: int) -> list[Fidelity]:
-    """The S-curve with other random points: means over seeds."""
+    """Means over S-curves with other random points."""
     found: dict[tuple[int, str], list[float]] = {}
     for seed in range(seeds):
         points = s_curve_stream(random_state=seed)
@@ -106,7 +107,7 @@ def _over_seeds(m: int, seeds: int) -> list[Fidelity]:
                 found.setdefault((k, method), []).append(float(sigma))
     note = f"S-curve, mean of {seeds} seeds, sd"
     return [
-        Fidelity(MEAN, k, method, float(np.mean(values)), f"{note} {np.std(values):.4f}")
+        Fidelity(MEAN_OF_SEEDS, k, method, float(np.mean(values)), f"{note} {np.std(values):.4f}")
         for (k, method), values in found.items()
     ]
 
@@ -117,14 +118,16 @@ def _dimensions(key: str) -> Sequence[int]:
 
 
 def columns(rows: Sequence[Fidelity]) -> list[tuple[str, int]]:
-    """The data sets and dimensions there are, in the order of the table."""
-    return list(dict.fromkeys((row.data, row.k) for row in sorted(rows, key=lambda row: list(TITLES).index(row.data))))
+    """The data sets and dimensions of the rows, in the order of the table."""
+    return list(
+        dict.fromkeys((row.data, row.k) for row in sorted(rows, key=lambda row: list(COLUMN_TITLES).index(row.data)))
+    )
 
 
 def as_table(rows: Sequence[Fidelity]) -> list[list[str]]:
     """A row per method and a column per data set and dimension, the first row being the heading."""
     value = {(row.method, row.data, row.k): row.sigma for row in rows}
-    heading = ["", *(f"{TITLES[data]}, k={k}" for data, k in columns(rows))]
+    heading = ["", *(f"{COLUMN_TITLES[data]}, k={k}" for data, k in columns(rows))]
     body = [
         [title, *(f"{s:.4f}" if (s := value.get((method, *column))) is not None else "" for column in columns(rows))]
         for method, title in METHODS.items()
@@ -133,8 +136,10 @@ def as_table(rows: Sequence[Fidelity]) -> list[list[str]]:
 
 
 def notes(rows: Sequence[Fidelity]) -> list[str]:
-    """What has to be known about some of the numbers."""
-    return list(dict.fromkeys(f"{TITLES[row.data]}, {METHODS[row.method]}: {row.note}" for row in rows if row.note))
+    """Footnotes: samples and means."""
+    return list(
+        dict.fromkeys(f"{COLUMN_TITLES[row.data]}, {METHODS[row.method]}: {row.note}" for row in rows if row.note)
+    )
 
 
 def to_markdown(rows: Sequence[Fidelity], mode: str) -> str:

@@ -1,4 +1,4 @@
-"""What the paper derives from the hospital contacts: averages by hour, and whether days resemble each other."""
+"""What the paper derives from the hospital contacts: hourly means, and a t-test of whether days are alike."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from scipy.stats import ttest_ind
 
+from driftmap.checks import Array, Ids
 from driftmap.datasets import Hospital
 from driftmap.paper.scenarios import Stream
 
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
-
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 DAYTIME = (6, 20)
-"""6:00 AM to 8:00 PM: the hours that the paper's sixteen trajectories are taken from."""
+"""6:00 AM to 8:00 PM: the hours of the paper's sixteen trajectories."""
 ALL_HOURS = (0, 24)
 
 
@@ -29,7 +27,7 @@ def hospital_of(stream: Stream) -> Hospital:
 
 
 class Clock(NamedTuple):
-    """When arrivals happened."""
+    """Weekday and time of day of each arrival."""
 
     day: Ids
     """0 is Monday."""
@@ -46,7 +44,7 @@ class Clock(NamedTuple):
         return (self.hour >= hours[0]) & (self.hour < hours[1])
 
     def text(self, arrival: int) -> str:
-        """Weekday and time, to the nearest minute, as the paper writes it."""
+        """Weekday and time to the minute, as the paper writes them."""
         minutes = round(float(self.hour[arrival]) * 60)
         hour, minute = divmod(minutes, 60)
         return f"{WEEKDAYS[self.day[arrival]]} {(hour - 1) % 12 + 1}:{minute:02d} {'AM' if hour < 12 else 'PM'}"
@@ -61,7 +59,7 @@ def clock(stream: Stream) -> Clock:
 
 
 class HourlyMeans(NamedTuple):
-    """Mean position on the map in each hour of each day that has contacts, in order of time."""
+    """Mean position on the map in each hour with contacts, in order of time."""
 
     day: Ids
     hour: Ids
@@ -69,7 +67,7 @@ class HourlyMeans(NamedTuple):
 
 
 def hourly_means(positions: Array, when: Clock, hours: tuple[int, int] = ALL_HOURS) -> HourlyMeans:
-    """Average positions by day and hour; only the given hours of each day."""
+    """Average positions by day and hour, over the given hours of each day."""
     chosen = when.within(hours)
     slot = when.day[chosen] * 24 + when.full_hour[chosen]
     slots, which = np.unique(slot, return_inverse=True)
@@ -79,7 +77,7 @@ def hourly_means(positions: Array, when: Clock, hours: tuple[int, int] = ALL_HOU
 
 
 class HourTest(NamedTuple):
-    """Are two days alike at the same hour? The t-test of distances at the same against those at different hours."""
+    """A t-test: are hourly means of two days closer at the same hour than at different hours?"""
 
     scenario: str
     hours: tuple[int, int]
@@ -94,7 +92,7 @@ class HourTest(NamedTuple):
 
 
 def hour_test(scenario: str, positions: Array, when: Clock, hours: tuple[int, int]) -> HourTest:
-    """Test the distances between hourly means: same hour on two days against different hours."""
+    """Compare the distances between hourly means at the same hour of two days with those at different hours."""
     means = hourly_means(positions, when, hours)
     distances = pdist(means.positions)
     r, s = np.triu_indices(len(means.hour), k=1)

@@ -1,12 +1,14 @@
-"""Algorithms 2 and 3 word by word, with explicit edges and a sorted list of pairs: a yardstick for computation time.
+"""Algorithms 2 to 4 line by line, with explicit edges and a sorted list of pairs: the baseline of computation time.
 
-The package's own ``OnlineLandmarks(rule="paper")`` finds the same landmarks without edges, pairs or sorting. This file
-shows what that saves, and takes time in proportion to n^3 for what the other does in n: use it on short streams only.
+This is not what the package runs: ``OnlineLandmarks(rule="paper")`` (``src/core/replacement.cpp``) finds the same
+landmarks without edges, pairs or sorting. This file takes time in proportion to n^3, as the paper's corollary states;
+use it on short streams only.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +25,7 @@ class LiteralRun(NamedTuple):
 
 
 def literal_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 1e-20) -> LiteralRun:
-    """Landmarks of the stream of rows of ``X`` by Algorithm 2 as printed.
+    """Landmarks of the stream of rows of ``X`` by Algorithm 2 as printed, with Euclidean distances.
 
     An edge joins points at distance <= rho, equal lengths enter together, and an "arbitrary" neighbour is the one with
     the smallest index, as everywhere in the package.
@@ -37,8 +39,23 @@ def literal_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 1e
     return LiteralRun(sorted(graph.landmarks), graph.radius)
 
 
+def newcomer(x: int, neighbours: Sequence[set[int]], n_edges: int) -> int:
+    """Lines 1-6 of Algorithm 2: the point that joins L when x is uncovered.
+
+    It is x itself if deg(x) <= 2 sqrt(|E|), else the first neighbour of x with degree <= sqrt(|E|). Theorem
+    neighbor_degree guarantees that there is one. Degrees are squared, so that the comparisons are exact.
+
+    >>> star = [{1, 2, 3, 4, 5, 6}, *({0} for _ in range(6))]
+    >>> newcomer(0, star, n_edges=6)  # 6 > 2 sqrt(6)
+    1
+    """
+    if len(neighbours[x]) ** 2 <= 4 * n_edges:
+        return x
+    return min(y for y in neighbours[x] if len(neighbours[y]) ** 2 <= n_edges)
+
+
 class _Graph:
-    """The geometric graph (V, E), its landmarks L and the pairs that are no edges yet."""
+    """The geometric graph (V, E), its landmarks L and the sorted pairs that are no edges yet."""
 
     def __init__(self, m: int, radius: float) -> None:
         self.m, self.radius = m, radius
@@ -46,7 +63,7 @@ class _Graph:
         self.neighbours: list[set[int]] = []
         self.n_edges = 0
         self.landmarks: set[int] = set()
-        self.waiting: list[tuple[float, int, int]] = []
+        self.pairs: list[tuple[float, int, int]] = []
 
     def arrive(self, x: list[float]) -> None:
         n = len(self.points)
@@ -56,7 +73,7 @@ class _Graph:
         for length, s, _ in lengths:
             if length <= self.radius:
                 self.join(s, n)
-        self.waiting += [pair for pair in lengths if pair[0] > self.radius]
+        self.pairs += [pair for pair in lengths if pair[0] > self.radius]
         if not self.neighbours[n].isdisjoint(self.landmarks):
             return
         if len(self.landmarks) < self.m:
@@ -70,29 +87,26 @@ class _Graph:
         self.n_edges += 1
 
     def next_pair(self) -> tuple[int, int]:
-        """Add the shortest missing edge, and others of the same length; rho is that length."""
-        self.radius, r, s = self.waiting[0]
-        stop = next((i for i, pair in enumerate(self.waiting) if pair[0] > self.radius), len(self.waiting))
-        for _, a, b in self.waiting[:stop]:
+        """Add the shortest missing edge and others of the same length, which is the new rho; returns (x_r, x_s)."""
+        self.radius, r, s = self.pairs[0]
+        stop = next((i for i, pair in enumerate(self.pairs) if pair[0] > self.radius), len(self.pairs))
+        for _, a, b in self.pairs[:stop]:
             self.join(a, b)
-        # Of equally short pairs the first with a landmark is the one that REMOVE is asked about.
-        first = next(((a, b) for _, a, b in self.waiting[:stop] if a in self.landmarks or b in self.landmarks), (r, s))
-        del self.waiting[:stop]
+        # Of equally short pairs, REMOVE gets the first that has a landmark.
+        first = next(((a, b) for _, a, b in self.pairs[:stop] if a in self.landmarks or b in self.landmarks), (r, s))
+        del self.pairs[:stop]
         return first
 
     def replace(self, x: int) -> None:
         """Algorithm 2."""
-        came = x
-        if len(self.neighbours[x]) > 2 * math.sqrt(self.n_edges):
-            came = min(y for y in self.neighbours[x] if len(self.neighbours[y]) <= math.sqrt(self.n_edges))
-        self.landmarks.add(came)
-        self.waiting.sort()  # merges sorted runs, which is Algorithm 4
+        self.landmarks.add(newcomer(x, self.neighbours, self.n_edges))
+        self.pairs.sort()  # Timsort merges sorted runs: Algorithm 4
         r, s = self.next_pair()
         while r not in self.landmarks and s not in self.landmarks:
             r, s = self.next_pair()
-        while (gone := self.remove(r, s)) is None:
+        while (redundant := self.remove(r, s)) is None:
             self.next_pair()
-        self.landmarks.remove(gone)
+        self.landmarks.remove(redundant)
 
     def remove(self, r: int, s: int) -> int | None:
         """Algorithm 3."""

@@ -1,32 +1,31 @@
-"""The rule behind the printed 'Online' column of the paper's Table 1.
+"""The rule "as published": the one that gives the printed column Online of the paper's Table 1.
 
-Algorithm 2, followed to the letter, leads to other landmarks than the ones the paper reports. The rule here
-takes the same steps and differs in its bookkeeping only; it gives the reported radii and stresses of all
-three data sets. x_0, x_1, ... are the arrivals, m = ``n_landmarks``, rho = ``radius``, L the landmarks and
-N(x) the neighbour list of x. One list of candidate pairs is kept from call to call, in order of length (equal
-lengths: smaller indices first).
+This is not Algorithm 2, which leads to other landmarks than those the paper reports. It takes the same steps with
+different bookkeeping, and gives the reported radii and stresses of all three data sets. x_0, x_1, ... are the arrivals,
+m = ``n_landmarks``, rho = ``radius``, L the landmarks and N(x) the neighbour list of x. One list of candidate pairs
+persists from call to call, in order of length (equal lengths: smaller indices first).
 
 1. *Start.* L is the first m points, whatever their distances. Their pairs at distance >= rho are listed.
 2. *Arrival.* x gets an edge to every earlier point at distance strictly < rho. With a landmark among these it
-   is covered and nothing else happens: its other pairs are never listed, so a growing rho brings it no
-   further edges except to later uncovered arrivals. In Algorithm 2 all pairs wait for their edge.
-3. *Uncovered arrival.* Its pairs with all earlier points at distance >= rho are listed. Lines 1-6 then choose
+   is covered and nothing else happens: its other pairs are never listed, so a growing rho gives it no further edges
+   except to later uncovered arrivals. In Algorithm 2 every pair is a candidate.
+3. *Uncovered arrival.* Its pairs with all earlier points at distance >= rho are listed. Lines 1-6 then select_landmarks
    the newcomer as printed (no arrival of the paper's three streams reaches line 4).
 4. *Lines 7-11.* The first listed pair sets rho and (x_r, x_s) but gets no edge. If neither end is in L, pairs
    are stepped over, each getting its edge, up to and including the first that has one, and that becomes
    (x_r, x_s). Algorithm 2 adds the edge of the first pair too.
 5. *Lines 12-16.* As printed: step over pairs, adding the edge of each, until REMOVE(x_r, x_s)
    names a landmark.
-6. *After the call* the list keeps its pairs of length >= rho. The pair that set rho is one of them and so the
-   first of the next call, even if it has its edge. Algorithm 2 looks only at pairs that have none.
+6. *After the call* pairs shorter than rho leave the list. The pair that set rho stays, and so is the first of the
+   next call, even if it has its edge. Algorithm 2 looks only at pairs without an edge.
 7. *OnlyBy(z)* reads neighbour lists, where z is in N(z) only if z is one of the first m points. It is {z} if
    N(z) holds nothing, or z alone; empty if all of N(z) are landmarks; else N(z) less the lists of the other
    landmarks. In the paper's Eq. (unique_cover) every z counts itself; here a later landmark can be dropped
    although no other landmark covers it.
 
-Undoing any one of these changes the outcome on at least one of the data sets: the restriction in 2 to
-uncovered arrivals, the missing edge in 4, the kept pair in 6, the asymmetry in 7. This rule exists to
-reproduce the publication; for a stream that must stay covered use the package's own landmark rules.
+Undoing any one of these changes the outcome on at least one of the data sets: the restriction to uncovered arrivals
+in 2, the missing edge in 4, the pair that stays in 6, the asymmetry in 7. This rule exists to reproduce the
+publication. For a stream that must stay covered use :class:`~driftmap.landmarks.OnlineLandmarks`.
 """
 
 from __future__ import annotations
@@ -37,16 +36,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-Array = NDArray[np.float64]
+from driftmap.checks import Array
+
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# Distances held at a time while arrivals are compared with the landmarks or counted as edges (8 MB).
-BLOCK = 2**20
+BLOCK_DISTANCES = 2**20
+"""Distances computed at a time: 8 MB."""
 
 
 class RadiusHistory(NamedTuple):
-    """How rho grew: one entry per change, before the first of which it is the initial radius."""
+    """How rho grew, one entry per change; before the first it is the initial radius."""
 
     arrivals: Indices
     """Index of the arrival that caused the change."""
@@ -55,7 +55,7 @@ class RadiusHistory(NamedTuple):
 
 
 class LandmarkHistory(NamedTuple):
-    """How L changed: one entry per uncovered arrival, before the first of which L is the first m points."""
+    """How L changed, one entry per uncovered arrival; before the first L is the first m points."""
 
     arrivals: Indices
     """Index of the uncovered arrival."""
@@ -139,7 +139,7 @@ def published_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 
 
 
 class _Pairs(NamedTuple):
-    """The candidate pairs, in order of length: first < second, and whether the pair has its edge already."""
+    """The candidate pairs in order of length: first < second, and whether the pair has its edge."""
 
     length: Array
     first: Indices
@@ -153,7 +153,7 @@ class _Pairs(NamedTuple):
         return self.take(np.lexsort((self.second, self.first, self.length)))
 
     def extended(self, length: Array, first: Indices, second: Indices) -> _Pairs:
-        """The list with further pairs, none of which has an edge, in their places."""
+        """The ordered list with further pairs, none of which has an edge."""
         return _Pairs(
             np.concatenate([self.length, length]),
             np.concatenate([self.first, first]),
@@ -166,7 +166,7 @@ class _Pairs(NamedTuple):
 
 
 class _Stream:
-    """State of a run. Only landmarks keep their neighbour lists; others are worked out on demand."""
+    """State of a run. Neighbour lists are stored for landmarks only; others are computed when needed."""
 
     def __init__(self, points: Array, m: int, radius: float) -> None:
         first = cdist(points[:m], points[:m])
@@ -179,7 +179,7 @@ class _Stream:
         # lists[i, p]: p is in the neighbour list of landmarks[i]. The diagonal puts the first m in their own.
         self.lists: Mask = np.zeros((m + 1, len(points)), dtype=bool)
         self.lists[:m, :m] = first < radius
-        # rho as each point found it. With the edges added later it determines the whole graph.
+        # rho when each point arrived. With the edges added later it determines the whole graph.
         self.radius_on_arrival: Array = np.full(len(points), radius)
         self.added: list[Indices] = []
         self.n_edges = 0
@@ -188,9 +188,9 @@ class _Stream:
         self.pairs = _Pairs(first[r, s], r, s, np.zeros(len(r), dtype=bool)).ordered().at_least(radius)
 
     def next_uncovered(self) -> int:
-        """Take in arrivals until one is uncovered; its index, or n if there is none."""
+        """Process arrivals until one is uncovered; its index, or n if there is none."""
         n = len(self.points)
-        size = max(1, BLOCK // max(1, self.m))
+        size = max(1, BLOCK_DISTANCES // max(1, self.m))
         landmarks = self.points[self.landmarks]
         for start in range(self.n_seen, n, size):
             near = cdist(landmarks, self.points[start : start + size]) < self.radius
@@ -232,12 +232,12 @@ class _Stream:
         """Lines 7-16: the landmark to drop, and the position in the list of the pair that sets rho."""
         first, second = self.pairs.first, self.pairs.second
         candidates: list[int] = []
-        # Pairs without a landmark leave all landmarks' lists, and so the answer of REMOVE, as they were.
+        # A pair without a landmark changes no landmark's list, and so not the answer of REMOVE.
         for position in np.flatnonzero(self.is_landmark[first] | self.is_landmark[second]).tolist():
             r, s = int(first[position]), int(second[position])
             if position > 0:
                 self._join(r, s)
-            # REMOVE goes on asking about the first such pair, x_r before x_s.
+            # REMOVE is asked about the first such pair each time, x_r before x_s.
             candidates = candidates or [z for z in (r, s) if self.is_landmark[z]]
             for z in candidates:
                 if self._is_redundant(z):
@@ -265,7 +265,7 @@ class _Stream:
         neighbours = np.flatnonzero(self._neighbour_list(x))
         if len(neighbours) ** 2 <= 4 * n_edges:
             return x
-        # Theorem neighbor_degree promises one.
+        # Theorem neighbor_degree guarantees that there is one.
         return next(y for y in neighbours.tolist() if self._degree(y) ** 2 <= n_edges)
 
     def _degree(self, x: int) -> int:
@@ -284,7 +284,7 @@ class _Stream:
         return entries
 
     def _record_edges(self, last: int) -> None:
-        """Note the new edges of the pairs stepped over, which are all up to ``last`` except the first."""
+        """Record the new edges of the pairs stepped over: all up to ``last`` except the first."""
         stepped = slice(1, last + 1)
         new = ~self.pairs.joined[stepped]
         self.added.append(np.stack([self.pairs.first[stepped][new], self.pairs.second[stepped][new]]))
@@ -292,7 +292,7 @@ class _Stream:
 
     def _count_edges(self) -> int:
         """|E|, counting only arrivals since the last count; added pairs had no edge from their arrival."""
-        size = max(1, BLOCK // self.n_seen)
+        size = max(1, BLOCK_DISTANCES // self.n_seen)
         for start in range(self.n_counted, self.n_seen, size):
             stop = min(start + size, self.n_seen)
             distances = cdist(self.points[start:stop], self.points[:stop])

@@ -1,4 +1,4 @@
-"""One self-contained page with all results, for a colleague with nothing but a browser, on a phone too."""
+"""The report: one self-contained HTML page with all results, readable on a phone as well."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from driftmap import __version__
-from driftmap.paper import table
-from driftmap.paper.effort import Effort
+from driftmap.paper import table1
 from driftmap.paper.fidelity import Fidelity, as_table, notes
-from driftmap.paper.figures import Plate
-from driftmap.paper.findings import RULES, Findings
+from driftmap.paper.figures import PaperFigure
 from driftmap.paper.scenarios import DATA_SETS, SCENARIOS
-from driftmap.paper.table import CROSS, INDICES, NEAR, TICK, Cell
+from driftmap.paper.settings import Settings
+from driftmap.paper.statements import ONLINE_RULES, Comparison
+from driftmap.paper.table1 import CROSS, INDICES, NEAR, TICK, Cell
 
 STYLE = """
 :root { --ink: #1b1f24; --soft: #5b6470; --line: #d9dde3; --good: #1d7a3e; --bad: #b3261e; --fill: #f5f7f9; }
@@ -66,24 +66,24 @@ MARKS = {TICK: "good", NEAR: "good", CROSS: "bad"}
 
 def to_html(
     cells: Sequence[Cell],
-    found: Findings,
+    comparison: Comparison,
     fidelities: Sequence[Fidelity],
-    plates: Iterable[Plate],
+    drawn_figures: Iterable[PaperFigure],
     figures: Path,
-    effort: Effort,
+    settings: Settings,
     seconds: float,
 ) -> str:
-    """The report; the pictures are read from the folder ``figures`` and put into the page."""
+    """The report; pictures are read from the folder ``figures`` and embedded."""
     names = ", ".join(dict.fromkeys(DATA_SETS[cell.data] for cell in cells))
-    banner = f'<p class="quick">{escape(effort.mode)}</p>' if effort.is_quick else ""
-    pictures = "\n".join(_picture(plate, figures) for plate in plates)
-    tests = f'<h2 id="hours">Are days alike at the same hour?</h2>{_tests(found)}' if found.hour_tests else ""
+    banner = f'<p class="quick">{escape(settings.mode)}</p>' if settings.is_quick else ""
+    pictures = "\n".join(_picture(drawn, figures) for drawn in drawn_figures)
+    tests = f'<h2 id="hours">Are days alike at the same hour?</h2>{_tests(comparison)}' if comparison.hour_tests else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="description" content="{escape(effort.mode)}">
+<meta name="description" content="{escape(settings.mode)}">
 <title>Online landmark replacement, reproduced</title>
 <style>{STYLE}</style>
 </head>
@@ -92,30 +92,30 @@ def to_html(
 <h1>Online landmark replacement, reproduced</h1>
 {banner}
 <p>The tables and figures of <i>Online landmark replacement for out-of-sample dimensionality reduction methods</i>
-(C. Thongprayoon and N. Masuda), computed anew with Driftmap {escape(__version__)} beside the printed values. Data sets:
-{escape(names)}. Mode: {escape(effort.mode)}.</p>
+(C. Thongprayoon and N. Masuda), computed with Driftmap {escape(__version__)} beside the printed values. Data sets:
+{escape(names)}. Mode: {escape(settings.mode)}.</p>
 <nav><a href="#short">In short</a> <a href="#table1">Table 1</a> <a href="#stated">Statements</a>
 <a href="#rule">The better rule</a> <a href="#truer">A truer map</a> <a href="#figures">Figures</a></nav>
 </header>
 <main>
 <h2 id="short">In short</h2>
-{_in_short(cells, found)}
+{_in_short(cells, comparison)}
 <h2 id="table1">Table 1: stress of landmark MDS</h2>
-<p>{escape(table.LEGEND)} Under each value: the printed one, and ours less the printed.</p>
+<p>{escape(table1.LEGEND)} Under each value: the printed one, and ours less the printed.</p>
 {_table1(cells)}
 <h2 id="stated">What the paper states outside Table 1</h2>
-{_statements(found)}
+{_statements(comparison)}
 <h2 id="rule">What a better rule changes</h2>
-{_rules(found)}
+{_rules(comparison)}
 <h2 id="truer">A truer map from the same landmarks</h2>
 {_fidelity(fidelities)}
 {tests}
-{_dislocations(found)}
+{_dislocations(comparison)}
 <h2 id="figures">Figures</h2>
 {pictures}
 </main>
 <footer><p>Made in {seconds:.0f} s by <code>driftmap reproduce</code>, Driftmap {escape(__version__)}, Python
-{platform.python_version()}, NumPy {np.__version__}. Mode: {escape(effort.mode)}.</p></footer>
+{platform.python_version()}, NumPy {np.__version__}. Mode: {escape(settings.mode)}.</p></footer>
 </body>
 </html>
 """
@@ -137,10 +137,10 @@ def _mark(mark: str) -> str:
     return f'<span class="{MARKS.get(mark, "soft")}">{mark}</span>'
 
 
-def _in_short(cells: Sequence[Cell], found: Findings) -> str:
-    agree = [row for row in found.statements if row.agrees]
-    differ = [row for row in found.statements if row.agrees is False]
-    lines = [escape(line) + "." for line in table.agreement(cells)]
+def _in_short(cells: Sequence[Cell], comparison: Comparison) -> str:
+    agree = [row for row in comparison.statements if row.agrees]
+    differ = [row for row in comparison.statements if row.agrees is False]
+    lines = [escape(line) + "." for line in table1.agreement(cells)]
     lines.append(
         f"Of what the paper states outside Table 1, {len(agree)} statements agree"
         + (f" and {len(differ)} do not; the notes say why." if differ else ".")
@@ -169,20 +169,20 @@ def _symbol(measure: str) -> str:
     return INDICES[measure].replace("_L", "<sub>L</sub>")
 
 
-def _statements(found: Findings) -> str:
+def _statements(comparison: Comparison) -> str:
     return _rows(
         ["", "what", "printed", "ours", "note"],
         (
             f'<tr><td class="stick">{DATA_SETS[row.data]}</td><td class="wide">{escape(row.what)}</td>'
             f'<td data-label="printed">{escape(row.printed)}</td><td data-label="ours">{escape(row.ours)} '
             f'{_mark(row.mark)}</td><td class="wide soft">{escape(row.note)}</td></tr>'
-            for row in found.statements
+            for row in comparison.statements
         ),
         "cards",
     )
 
 
-def _rules(found: Findings) -> str:
+def _rules(comparison: Comparison) -> str:
     text = (
         "<p>Algorithm 2 asks about one fixed pair of points until one of the two is redundant, so the radius has to "
         "grow until it is. The tight rule drops the landmark that is cheapest to lose and sets the radius to the true "
@@ -193,10 +193,10 @@ def _rules(found: Findings) -> str:
         ["", "rule", "final radius", "covering radius", "stress", "replacements"],
         (
             f'<tr{" class=first" if row.rule == "published" else ""}><td class="stick">{DATA_SETS[row.data]}</td>'
-            f'<td class="number">{escape(RULES[row.rule])}</td>'
+            f'<td class="number">{escape(ONLINE_RULES[row.rule])}</td>'
             f'<td class="number">{row.final_radius:.3f}</td><td class="number">{row.covering_radius:.3f}</td>'
             f'<td class="number">{row.sigma:.3f}</td><td class="number">{row.n_replacements}</td></tr>'
-            for row in found.radii
+            for row in comparison.radii
         ),
     )
 
@@ -219,7 +219,7 @@ def _fidelity(rows: Sequence[Fidelity]) -> str:
     )
 
 
-def _tests(found: Findings) -> str:
+def _tests(comparison: Comparison) -> str:
     titles = {scenario.key: scenario.title for scenario in SCENARIOS}
     text = (
         "<p>Distances between hourly mean positions on the map: pairs at the same hour of two days against pairs at "
@@ -233,13 +233,13 @@ def _tests(found: Findings) -> str:
             f'<td class="number">{test.n_same} / {test.n_different}</td>'
             f'<td class="number">{test.mean_same:.2f} / {test.mean_different:.2f}</td>'
             f'<td class="number">{test.p_student:.2e}</td><td class="number">{test.p_welch:.2e}</td></tr>'
-            for test in found.hour_tests
+            for test in comparison.hour_tests
         ),
     )
 
 
-def _dislocations(found: Findings) -> str:
-    shown = [row for row in found.dislocations if row.rule == "published"]
+def _dislocations(comparison: Comparison) -> str:
+    shown = [row for row in comparison.dislocations if row.rule == "published"]
     if not shown:
         return ""
     rows = _rows(
@@ -261,13 +261,13 @@ def _dislocations(found: Findings) -> str:
     )
 
 
-def _picture(plate: Plate, figures: Path) -> str:
-    data = base64.b64encode((figures / f"{plate.name}.png").read_bytes()).decode()
-    # As wide as the page, but not blown up; on a phone not so small that nothing can be read, hence to be scrolled.
-    inches = plate.figure.get_figwidth()
+def _picture(drawn: PaperFigure, figures: Path) -> str:
+    data = base64.b64encode((figures / f"{drawn.name}.png").read_bytes()).decode()
+    # At most as wide as the page, and never so small that text is illegible: a phone scrolls.
+    inches = drawn.figure.get_figwidth()
     size = f"max-width: {6.5 * inches:.0f}rem; min-width: {3.1 * inches:.0f}rem"
     return (
-        f'<figure id="{plate.name}"><div class="scroll"><img alt="{escape(plate.title)}" style="{size}" '
+        f'<figure id="{drawn.name}"><div class="scroll"><img alt="{escape(drawn.title)}" style="{size}" '
         f'src="data:image/png;base64,{data}"></div>'
-        f"<figcaption><b>{escape(plate.title)}.</b> {escape(plate.caption)}</figcaption></figure>"
+        f"<figcaption><b>{escape(drawn.title)}.</b> {escape(drawn.caption)}</figcaption></figure>"
     )

@@ -1,4 +1,4 @@
-"""The paper's streams, and the landmarks that each of its scenarios leaves at the end of one."""
+"""The paper's streams, its scenarios (ways to choose landmarks), and the stress that each of them gives."""
 
 from __future__ import annotations
 
@@ -6,37 +6,34 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from driftmap.checks import Array, Ids
 from driftmap.datasets import Hospital, PathLike, Stocks, load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding.lmds import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks, RandomOnlineLandmarks
-from driftmap.paper.printed import PRINTED
+from driftmap.paper.nested_stress import Progress, nested_stress, no_progress
+from driftmap.paper.printed_values import PRINTED
 from driftmap.paper.published import published_landmarks
-from driftmap.paper.stresses import Progress, nested_stress, no_progress
 from driftmap.parallel import one_thread
 
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
-
 DATA_SETS = {"s-curve": "S-curve", "spy": "SPY", "hospital": "Hospital"}
-"""The data sets: the name on the command line, and the paper's name."""
+"""Names of the data sets: on the command line, and in the paper."""
 
 DIMENSIONS = (1, 2, 3)
 """The embedding dimensions k of Table 1."""
 
 
 class Scenario(NamedTuple):
-    """A way to choose landmarks, as Table 1 compares them."""
+    """A way to choose landmarks: a column of Table 1."""
 
     key: str
     title: str
     printed_as: str
-    """The column of the printed table to which its values are compared."""
+    """The printed column with which its values are compared."""
     is_random: bool = False
     is_ours: bool = False
-    """Whether it is a rule other than the one the printed numbers follow from, so that it need not agree with them."""
+    """Whether it is another rule than the one that gives the printed numbers; it need not agree with them."""
 
 
 SCENARIOS = (
@@ -50,7 +47,7 @@ SCENARIOS = (
 
 
 class Stream(NamedTuple):
-    """One of the paper's data sets, ready to be mapped with the Euclidean distance."""
+    """One of the paper's data sets as points in order of arrival, compared by the Euclidean distance."""
 
     key: str
     points: Array
@@ -74,7 +71,7 @@ class Change(NamedTuple):
 
 
 class Landmarks(NamedTuple):
-    """Where a scenario ends, and how it got there."""
+    """The final landmarks of a scenario, and how they changed."""
 
     indices: Ids
     """The final landmarks, as arrival numbers, ascending."""
@@ -88,17 +85,17 @@ class Landmarks(NamedTuple):
     """The replacements, in order; before the first one the landmarks are the first m points."""
 
 
-class Fit(NamedTuple):
-    """How well landmark MDS with some landmarks maps a stream; arrays list k = 1, 2, 3."""
+class Stress(NamedTuple):
+    """Stress of landmark MDS over the landmarks and over all points; arrays list k = 1, 2, 3."""
 
     sigma_L: Array  # noqa: N815 - the paper's symbol
     sigma: Array
 
 
-def load(key: str, data: PathLike | None = None) -> Stream:
-    """Load one of the data sets; ``data`` is the folder of the recorded ones, see :mod:`driftmap.datasets`.
+def load_stream(key: str, data: PathLike | None = None) -> Stream:
+    """Load a data set; ``data`` is the folder of the recorded ones, see :mod:`driftmap.datasets`.
 
-    >>> load("s-curve").points.shape
+    >>> load_stream("s-curve").points.shape
     (1000, 3)
     """
     m = PRINTED[key].m
@@ -112,11 +109,11 @@ def load(key: str, data: PathLike | None = None) -> Stream:
     return Stream(key, hospital.spectra(decay=0.01), m, hospital)
 
 
-def choose(scenario: str, points: Array, m: int, seed: int = 0) -> Landmarks:
-    """Run a scenario over a stream.
+def select_landmarks(scenario: str, points: Array, m: int, seed: int = 0) -> Landmarks:
+    """Run a scenario over a stream; ``seed`` is for the random ones.
 
-    >>> stream = load("s-curve")
-    >>> round(choose("published", stream.points, stream.m).radius, 2)
+    >>> stream = load_stream("s-curve")
+    >>> round(select_landmarks("published", stream.points, stream.m).radius, 2)
     0.94
     """
     if scenario == "published":
@@ -161,13 +158,13 @@ def embed(points: Array, indices: Ids, n_components: int) -> tuple[Array, Array]
     return mds.place(cdist(points, landmarks)), mds.coordinates_
 
 
-MIRRORED = {"s-curve": (1.0, 1.0), "spy": (1.0, 1.0), "hospital": (-1.0, 1.0)}
-"""Signs of the axes of the published maps: eigenvectors have none, so these show the map as the paper does."""
+AXIS_SIGNS = {"s-curve": (1.0, 1.0), "spy": (1.0, 1.0), "hospital": (-1.0, 1.0)}
+"""Eigenvectors have no sign; these show each map as the paper does."""
 
 
 def aligned_maps(stream: Stream, landmark_sets: dict[str, Ids]) -> dict[str, Array]:
-    """Maps in the plane, mirrored so that they can be compared by eye with the published one, which must be there."""
-    reference = embed(stream.points, landmark_sets["published"], 2)[0] * np.array(MIRRORED[stream.key])
+    """Maps in the plane, mirrored like that of the set "published", which must be given, for comparison by eye."""
+    reference = embed(stream.points, landmark_sets["published"], 2)[0] * np.array(AXIS_SIGNS[stream.key])
     reference -= reference.mean(axis=0)  # the origin is the mean of the landmarks, not of the points
     maps = {}
     for key, indices in landmark_sets.items():
@@ -176,57 +173,58 @@ def aligned_maps(stream: Stream, landmark_sets: dict[str, Ids]) -> dict[str, Arr
     return maps
 
 
-def measure(
+def stress_of_landmarks(
     points: Array,
     landmark_sets: list[Ids],
     n_components: int = 3,
     *,
     more_maps: Sequence[Array] = (),
     progress: Progress = no_progress,
-) -> list[Fit]:
-    """Exact sigma and sigma_L in 1, ..., ``n_components`` dimensions for each set of landmarks, then of further maps.
+) -> list[Stress]:
+    """Exact sigma and sigma_L in 1, ..., ``n_components`` dimensions for each set of landmarks, then for further maps.
 
     The further maps have no landmarks; their sigma_L is their sigma.
     """
-    # Threads gain nothing on matrices this small and, on a busy machine, lose a lot by waiting for each other.
+    # BLAS threads gain nothing on matrices this small and, on a busy machine, lose a lot by waiting for each other.
     with one_thread():
         embedded = [embed(points, indices, n_components) for indices in landmark_sets]
     sigma = nested_stress(points, [*(positions for positions, _ in embedded), *more_maps], progress)
-    fits = [
-        Fit(nested_stress(points[indices], [at_landmarks])[0], row)
+    stresses = [
+        Stress(nested_stress(points[indices], [at_landmarks])[0], row)
         for indices, (_, at_landmarks), row in zip(landmark_sets, embedded, sigma, strict=False)
     ]
-    return fits + [Fit(row, row) for row in sigma[len(landmark_sets) :]]
+    return stresses + [Stress(row, row) for row in sigma[len(landmark_sets) :]]
 
 
 def map_of_all_points(points: Array, n_components: int) -> Array:
-    """Landmark MDS with every point as a landmark, which for Euclidean points is principal component analysis."""
+    """Landmark MDS with every point as a landmark: for Euclidean points, principal component analysis."""
     centred = points - points.mean(axis=0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     return centred @ axes[:, ::-1][:, :n_components]
 
 
-class Measured(NamedTuple):
-    """All scenarios of one data set: their landmarks and stresses, by key; random ones have one entry per run."""
+class DataSetResults(NamedTuple):
+    """Landmarks and stresses of all scenarios on one data set, by key; random scenarios have one entry per run."""
 
     stream: Stream
     landmarks: dict[str, list[Landmarks]]
-    fits: dict[str, list[Fit]]
+    stresses: dict[str, list[Stress]]
     sigma_all_points: Array
-    """sigma for k = 1, 2, 3 if every point is a landmark, which no stream allows: what is to be had with MDS."""
+    """sigma for k = 1, 2, 3 with every point as a landmark, which a stream does not allow: the best of MDS."""
 
 
-def run_all(stream: Stream, n_runs: int, progress: Progress = no_progress) -> Measured:
-    """Run every scenario, the random ones with seeds 0, ..., ``n_runs`` - 1, and measure all maps in one pass."""
+def run_scenarios(stream: Stream, n_runs: int, progress: Progress = no_progress) -> DataSetResults:
+    """Run every scenario, the random ones with seeds 0, ..., ``n_runs`` - 1, and compute all stresses in one pass."""
     landmarks = {
         scenario.key: [
-            choose(scenario.key, stream.points, stream.m, seed) for seed in range(n_runs if scenario.is_random else 1)
+            select_landmarks(scenario.key, stream.points, stream.m, seed)
+            for seed in range(n_runs if scenario.is_random else 1)
         ]
         for scenario in SCENARIOS
     }
     sets = [chosen.indices for runs in landmarks.values() for chosen in runs]
-    everyone = map_of_all_points(stream.points, len(DIMENSIONS))
-    *fits, all_points = measure(stream.points, sets, more_maps=[everyone], progress=progress)
-    each = iter(fits)
-    by_scenario = {key: [next(each) for _ in runs] for key, runs in landmarks.items()}
-    return Measured(stream, landmarks, by_scenario, all_points.sigma)
+    full_map = map_of_all_points(stream.points, len(DIMENSIONS))
+    *stresses, all_points = stress_of_landmarks(stream.points, sets, more_maps=[full_map], progress=progress)
+    in_order = iter(stresses)
+    by_scenario = {key: [next(in_order) for _ in runs] for key, runs in landmarks.items()}
+    return DataSetResults(stream, landmarks, by_scenario, all_points.sigma)

@@ -1,18 +1,15 @@
-"""What the paper derives from the stock prices: the years of the landmarks, and how far apart years are."""
+"""What the paper derives from the stock prices: the years of the landmarks, and distances between years."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from driftmap.checks import Array, Ids
 from driftmap.datasets import Stocks
 from driftmap.paper.scenarios import Landmarks, Stream
-
-Array = NDArray[np.float64]
-Years = NDArray[np.int64]
 
 
 def stocks_of(stream: Stream) -> Stocks:
@@ -22,19 +19,19 @@ def stocks_of(stream: Stream) -> Stocks:
     return stream.source
 
 
-def years(stream: Stream) -> Years:
+def years(stream: Stream) -> Ids:
     """The year of each arrival."""
     return stocks_of(stream).dates.astype("datetime64[Y]").astype(np.int64) + 1970
 
 
 def landmark_years(stream: Stream, landmarks: Landmarks) -> dict[int, int]:
-    """How many final landmarks fall into each year that has some."""
+    """The number of final landmarks in each year that has some."""
     found, counts = np.unique(years(stream)[landmarks.indices], return_counts=True)
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
-def fraction_by_year(stream: Stream, landmarks: Landmarks) -> tuple[Years, Array]:
-    """The years, and for each arrival from the (m + 1)-th on the fraction of landmarks each year has, (n - m, 10)."""
+def fraction_by_year(stream: Stream, landmarks: Landmarks) -> tuple[Ids, Array]:
+    """The years and, for each arrival from the (m + 1)-th on, the fraction of landmarks in each year, (n - m, 10)."""
     year = years(stream)
     names = np.unique(year)
     column = np.searchsorted(names, year)

@@ -1,23 +1,20 @@
-"""What all figures share: the only file of this package that imports matplotlib, colours, panels, saving."""
+"""Shared by all figures: colours, panels, saving. The only file of this package that imports matplotlib."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from driftmap.paper.effort import Effort
+from driftmap.checks import Array
+from driftmap.paper.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 Axes = Any
 """A panel; matplotlib's types know neither three-dimensional panels nor dates as coordinates."""
 
-INK, GREY, PALE = "#1b1f24", "#6b7280", "#d4d8de"
+INK, GREY, RULER_COLOR = "#1b1f24", "#6b7280", "#d4d8de"
 BLUE, RED, ORANGE, GREEN = "#2563a8", "#c0392b", "#d9822b", "#3a8f5c"
 COLOURS = {"published": BLUE, "paper": GREEN, "tight": ORANGE, "literal": RED, "spectra": GREY}
 SEQUENCE = (
@@ -30,7 +27,7 @@ DAYS = ("#2563a8", "#d9822b", "#3a8f5c", "#8e44ad", "#c0392b")
 PANELS = ("a", "b", "c")
 PANEL_OF = {"s-curve": "a", "spy": "b", "hospital": "c"}
 """The panel of each data set in figures that show all three."""
-TITLES = {
+RULE_TITLES = {
     "initial": "initial landmarks",
     "published": "online, as published",
     "random": "random landmarks",
@@ -39,18 +36,18 @@ TITLES = {
 }
 
 
-class Plate(NamedTuple):
+class PaperFigure(NamedTuple):
     """A figure with its name, heading and caption."""
 
     name: str
-    """Of the file, without suffix."""
+    """Name of the file, without suffix."""
     title: str
     caption: str
     figure: Figure
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches, that is drawn without any window system."""
+    """An empty figure of this size in inches, without a window system."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -70,7 +67,7 @@ def panels(titles: list[str], width: float = 11.0, height: float = 3.9, **kwargs
 
 
 def heading(axes: Axes, title: str) -> None:
-    """Set a panel's heading and the look that all panels share."""
+    """Set the heading of a panel and the style that all panels share."""
     axes.set_title(title, fontsize=10, loc="left", color=INK)
     axes.tick_params(labelsize=8, colors=INK)
     if axes.name != "3d":
@@ -78,26 +75,26 @@ def heading(axes: Axes, title: str) -> None:
 
 
 def draw_landmarks(axes: Axes, positions: Array, size: float = 26) -> None:
-    """Black diamonds, as in the paper; the white rim keeps them apart from the points."""
+    """Black diamonds, as in the paper, with a white rim."""
     shading = {"depthshade": False} if axes.name == "3d" else {}
     axes.scatter(
         *positions.T, marker="D", s=size, color="black", edgecolors="white", linewidths=0.6, zorder=5, **shading
     )
 
 
-def save(plate: Plate, folder: Path, effort: Effort) -> list[Path]:
-    """Write a figure as PNG and SVG; a quick one says so in the picture and in the files' metadata."""
+def save(drawn: PaperFigure, folder: Path, settings: Settings) -> list[Path]:
+    """Write a figure as PNG and SVG; picture and metadata of a quick run say so."""
     from matplotlib import rc_context
 
-    figure = plate.figure
-    if effort.is_quick:
+    figure = drawn.figure
+    if settings.is_quick:
         engine: Any = figure.get_layout_engine()
         strip = 0.2 / figure.get_figheight()  # inches at the top
         engine.set(rect=(0, 0, 1, 1 - strip))
-        figure.text(0.995, 1 - strip / 4, effort.mode, ha="right", va="top", fontsize=7, color=RED)
-    # The same run gives the same files: no date, and identifiers that do not depend on chance.
-    with rc_context({"svg.hashsalt": plate.name}):
-        png, svg = folder / f"{plate.name}.png", folder / f"{plate.name}.svg"
-        figure.savefig(png, dpi=150, metadata={"Title": plate.title, "Description": effort.mode, "Software": None})
-        figure.savefig(svg, metadata={"Title": plate.title, "Description": effort.mode, "Date": None})
+        figure.text(0.995, 1 - strip / 4, settings.mode, ha="right", va="top", fontsize=7, color=RED)
+    # Equal runs give equal files: no date, no random identifiers.
+    with rc_context({"svg.hashsalt": drawn.name}):
+        png, svg = folder / f"{drawn.name}.png", folder / f"{drawn.name}.svg"
+        figure.savefig(png, dpi=150, metadata={"Title": drawn.title, "Description": settings.mode, "Software": None})
+        figure.savefig(svg, metadata={"Title": drawn.title, "Description": settings.mode, "Date": None})
     return [png, svg]

@@ -14,31 +14,31 @@ from driftmap.paper.figures.base import (
     COLOURS,
     GREY,
     PANEL_OF,
-    TITLES,
+    RULE_TITLES,
     Axes,
-    Plate,
+    PaperFigure,
     heading,
     new_figure,
     panels,
 )
-from driftmap.paper.scenarios import DATA_SETS, Measured
+from driftmap.paper.scenarios import DATA_SETS, DataSetResults
 
-RULES = ("published", "paper", "tight")
-LABELS = {**TITLES, LITERAL: "Algorithm 2 with explicit edges"}
+ONLINE_RULES = ("published", "paper", "tight")
+CURVE_LABELS = {**RULE_TITLES, LITERAL: "Algorithm 2 with explicit edges"}
 
 
-def computation_time(timings: Sequence[Timing]) -> Plate:
+def computation_time(timings: Sequence[Timing]) -> PaperFigure:
     """The paper's figure of computation time."""
     keys = [key for key in DATA_SETS if any(timing.data == key for timing in timings)]
     figure, row = panels([f"({PANEL_OF[key]}) {DATA_SETS[key]}" for key in keys], height=4.2)
     for axes, key in zip(row, keys, strict=True):
         of_rule = {
             rule: {timing.n: timing.seconds for timing in timings if (timing.data, timing.rule) == (key, rule)}
-            for rule in (*RULES, LITERAL, SPECTRA)
+            for rule in (*ONLINE_RULES, LITERAL, SPECTRA)
         }
-        for rule in (*RULES, LITERAL):
+        for rule in (*ONLINE_RULES, LITERAL):
             n, seconds = list(of_rule[rule]), list(of_rule[rule].values())
-            axes.loglog(n, seconds, color=COLOURS[rule], marker="o", markersize=3, label=LABELS[rule])
+            axes.loglog(n, seconds, color=COLOURS[rule], marker="o", markersize=3, label=CURVE_LABELS[rule])
         if spectra := of_rule[SPECTRA]:
             total = [seconds + of_rule["published"][n] for n, seconds in spectra.items()]
             label = "online, as published, with the Laplacian spectra"
@@ -50,7 +50,7 @@ def computation_time(timings: Sequence[Timing]) -> Plate:
     figure.legend(
         handles, labels, loc="outside lower center", ncols=4 if len(keys) > 1 else 2, fontsize=8, frameon=False
     )
-    return Plate(
+    return PaperFigure(
         "fig8-computation-time",
         "Figure 8: computation time",
         "Seconds to choose the landmarks of the first n points and to place these n points, k = 2, on the machine that "
@@ -69,7 +69,7 @@ def _guides(axes: Axes, literal: dict[int, float]) -> None:
         axes.loglog(n, seconds, color=GREY, linewidth=1.0, linestyle=style, label=f"proportional to $n^{power}$")
 
 
-def stress_against_m(points: Sequence[SweepPoint]) -> Plate:
+def stress_against_m(points: Sequence[SweepPoint]) -> PaperFigure:
     """The supplement's figure of stress against the number of landmarks."""
     keys = [key for key in DATA_SETS if any(point.data == key for point in points)]
     figure, row = panels([f"({PANEL_OF[key]}) {DATA_SETS[key]}" for key in keys], height=4.0)
@@ -79,9 +79,13 @@ def stress_against_m(points: Sequence[SweepPoint]) -> Plate:
             m = [point.m for point in own]
             marker = "o" if len(own) < 20 else ""
             look: dict[str, Any] = {"color": COLOURS[rule], "marker": marker, "markersize": 3, "linewidth": 1.2}
-            axes.plot(m, [point.sigma for point in own], label=rf"$\sigma$, {TITLES[rule]}", **look)
+            axes.plot(m, [point.sigma for point in own], label=rf"$\sigma$, {RULE_TITLES[rule]}", **look)
             axes.plot(
-                m, [point.sigma_L for point in own], label=rf"$\sigma_L$, {TITLES[rule]}", linestyle="dashed", **look
+                m,
+                [point.sigma_L for point in own],
+                label=rf"$\sigma_L$, {RULE_TITLES[rule]}",
+                linestyle="dashed",
+                **look,
             )
         axes.axhline(0.15, color=GREY, linewidth=0.9, linestyle="dotted", label="guideline 0.15")
         axes.set(xlabel="m", ylim=(0, None))
@@ -90,7 +94,7 @@ def stress_against_m(points: Sequence[SweepPoint]) -> Plate:
     figure.legend(
         handles, labels, loc="outside lower center", ncols=5 if len(keys) > 1 else 2, fontsize=8, frameon=False
     )
-    return Plate(
+    return PaperFigure(
         "figS1-stress-against-m",
         "Figure S1: stress against the number of landmarks",
         "Blue: the online rule as published; orange: the tight rule. Solid: all points; dashed: landmarks only. The "
@@ -99,23 +103,27 @@ def stress_against_m(points: Sequence[SweepPoint]) -> Plate:
     )
 
 
-def radius_growth(measured: Sequence[Measured]) -> Plate:
+def radius_growth(all_results: Sequence[DataSetResults]) -> PaperFigure:
     """The supplement's figure of the growth of rho."""
-    figure, row = panels([f"({PANEL_OF[one.stream.key]}) {one.stream.title}" for one in measured], height=3.9)
-    for axes, one in zip(row, measured, strict=True):
-        n, m = len(one.stream.points), one.stream.m
-        for rule in RULES:
-            landmarks = one.landmarks[rule][0]
+    figure, row = panels(
+        [f"({PANEL_OF[results.stream.key]}) {results.stream.title}" for results in all_results], height=3.9
+    )
+    for axes, results in zip(row, all_results, strict=True):
+        n, m = len(results.stream.points), results.stream.m
+        for rule in ONLINE_RULES:
+            landmarks = results.landmarks[rule][0]
             arrivals = np.concatenate([[m], landmarks.radius_arrivals + 1, [n]])
             radii = np.concatenate([[0.0], landmarks.radii, landmarks.radii[-1:]])
-            axes.plot(arrivals, radii, drawstyle="steps-post", color=COLOURS[rule], linewidth=1.3, label=TITLES[rule])
+            axes.plot(
+                arrivals, radii, drawstyle="steps-post", color=COLOURS[rule], linewidth=1.3, label=RULE_TITLES[rule]
+            )
         axes.set(xlabel="data points so far", ylim=(0, None))
-        if one.stream.key == "hospital":
+        if results.stream.key == "hospital":
             axes.set_xscale("log")  # as in the paper: the first two leaps come early
     row[0].set_ylabel(r"radius $\rho$")
     handles, labels = row[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8, frameon=False)
-    return Plate(
+    return PaperFigure(
         "figS2-radius",
         "Figure S2: growth of the radius",
         "The radius over the stream: as published (blue; what the paper shows), with Algorithm 2 as printed (green), "
@@ -124,16 +132,16 @@ def radius_growth(measured: Sequence[Measured]) -> Plate:
     )
 
 
-def dislocation(rows: Sequence[Dislocation]) -> Plate:
+def dislocation(rows: Sequence[Dislocation]) -> PaperFigure:
     """Measured movement against the bound of section 5."""
     figure = new_figure(5.4, 4.2)
     axes: Axes = figure.add_subplot()
     heading(axes, "S-curve, k = 2")
-    for rule in RULES:
+    for rule in ONLINE_RULES:
         own = [row for row in rows if row.rule == rule]
         axes.scatter(
             [row.bound for row in own], [row.measured for row in own], s=14, color=COLOURS[rule], alpha=0.6,
-            linewidths=0, label=f"{TITLES[rule]} ({len(own)})",
+            linewidths=0, label=f"{RULE_TITLES[rule]} ({len(own)})",
         )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="bound", ylabel="measured")
     ends = np.array([min(row.bound for row in rows), max(row.bound for row in rows)])
@@ -141,7 +149,7 @@ def dislocation(rows: Sequence[Dislocation]) -> Plate:
     middle = float(np.sqrt(ends[0] * ends[1]))
     axes.annotate("measured = bound", (middle, middle), (6, -10), textcoords="offset points", fontsize=8, color=GREY)
     axes.legend(loc="center left", fontsize=8, frameon=False, bbox_to_anchor=(0, 0.85))
-    return Plate(
+    return PaperFigure(
         "extra4-dislocation",
         "Theorem of section 5: dislocation at each replacement on the S-curve",
         "For every replacement the point that moved farthest in proportion to its bound. The theorem is of first order "

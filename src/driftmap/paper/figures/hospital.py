@@ -6,43 +6,59 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from driftmap.paper.figures.base import DAYS, INK, PALE, PANELS, TITLES, Array, Axes, Plate, heading, new_figure, panels
+from driftmap.checks import Array
+from driftmap.paper.figures.base import (
+    DAYS,
+    INK,
+    PANELS,
+    RULE_TITLES,
+    RULER_COLOR,
+    Axes,
+    PaperFigure,
+    heading,
+    new_figure,
+    panels,
+)
 from driftmap.paper.hospital import DAYTIME, WEEKDAYS, clock, hourly_means
-from driftmap.paper.scenarios import Measured, aligned_maps
+from driftmap.paper.scenarios import DataSetResults, aligned_maps
 
-PAPER = ("initial", "published", "random")
+PRINTED_SCENARIOS = ("initial", "published", "random")
 HOURS = (*((0, hour) for hour in range(13, 20)), *((1, hour) for hour in range(6, 15)))
 """The sixteen hours of the supplement: Monday 1 PM to 8 PM, Tuesday 6 AM to 3 PM."""
 
 
-def hospital_plates(one: Measured) -> Iterator[Plate]:
+def hospital_figures(results: DataSetResults) -> Iterator[PaperFigure]:
     """The paper's three figures of the hospital, and what the other rules change."""
-    sets = {key: one.landmarks[key][0].indices for key in (*PAPER, "paper", "tight")}
-    maps = aligned_maps(one.stream, sets)
+    sets = {key: results.landmarks[key][0].indices for key in (*PRINTED_SCENARIOS, "paper", "tight")}
+    maps = aligned_maps(results.stream, sets)
     yield _hours(
-        one,
+        results,
         maps,
-        PAPER,
+        PRINTED_SCENARIOS,
         "fig6-hospital-hours",
         "Figure 6: hourly averages of the hospital's network",
         "Mean position in each hour from 6 AM to 8 PM, joined in order of time; the number is the hour (14: from 2 PM "
-        f"to 3 PM). m = {one.stream.m}, decay 0.01 per second. The random landmarks are those of the first run.",
+        f"to 3 PM). m = {results.stream.m}, decay 0.01 per second. The random landmarks are those of the first run.",
     )
-    yield _landmark_times(one)
+    yield _landmark_times(results)
     yield _hours(
-        one,
+        results,
         maps,
         ("paper", "tight"),
         "extra3-hospital-rules",
         "Not in the paper: the hospital with other rules",
         "Hourly averages as in Figure 6, with the landmarks of Algorithm 2 as printed and of the tight rule.",
     )
-    yield _trajectories(one, maps["published"])
+    yield _trajectories(results, maps["published"])
 
 
-def _hours(one: Measured, maps: dict[str, Array], keys: tuple[str, ...], name: str, title: str, caption: str) -> Plate:
-    figure, row = panels([f"({panel}) {TITLES[key]}" for panel, key in zip(PANELS, keys, strict=False)], height=4.4)
-    when = clock(one.stream)
+def _hours(
+    results: DataSetResults, maps: dict[str, Array], keys: tuple[str, ...], name: str, title: str, caption: str
+) -> PaperFigure:
+    figure, row = panels(
+        [f"({panel}) {RULE_TITLES[key]}" for panel, key in zip(PANELS, keys, strict=False)], height=4.4
+    )
+    when = clock(results.stream)
     for axes, key in zip(row, keys, strict=True):
         means = hourly_means(maps[key], when, DAYTIME)
         for day, (colour, label) in enumerate(zip(DAYS, WEEKDAYS, strict=True)):
@@ -53,30 +69,32 @@ def _hours(one: Measured, maps: dict[str, Array], keys: tuple[str, ...], name: s
                 axes.text(x, y, str(hour), fontsize=5, ha="center", va="center", color="white", zorder=3)
     handles, labels = row[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
-    return Plate(name, title, caption, figure)
+    return PaperFigure(name, title, caption, figure)
 
 
-def _landmark_times(one: Measured) -> Plate:
-    when = clock(one.stream)
-    figure, row = panels([f"({panel}) {TITLES[key]}" for panel, key in zip(PANELS, PAPER, strict=True)], height=2.6)
-    for axes, key in zip(row, PAPER, strict=True):
-        indices = one.landmarks[key][0].indices
+def _landmark_times(results: DataSetResults) -> PaperFigure:
+    when = clock(results.stream)
+    figure, row = panels(
+        [f"({panel}) {RULE_TITLES[key]}" for panel, key in zip(PANELS, PRINTED_SCENARIOS, strict=True)], height=2.6
+    )
+    for axes, key in zip(row, PRINTED_SCENARIOS, strict=True):
+        indices = results.landmarks[key][0].indices
         for day in range(len(WEEKDAYS)):
-            axes.axhline(day, color=PALE, linewidth=0.8, zorder=0)
+            axes.axhline(day, color=RULER_COLOR, linewidth=0.8, zorder=0)
         axes.scatter(when.hour[indices], when.day[indices], marker="D", s=30, color=INK, alpha=0.65, linewidths=0)
         axes.set(xlim=(0, 24), ylim=(len(WEEKDAYS) - 0.5, -0.5), xticks=range(0, 25, 4), xlabel="hour of the day")
-        axes.set_yticks(range(len(WEEKDAYS)), WEEKDAYS if key == PAPER[0] else [""] * len(WEEKDAYS))
-    return Plate(
+        axes.set_yticks(range(len(WEEKDAYS)), WEEKDAYS if key == PRINTED_SCENARIOS[0] else [""] * len(WEEKDAYS))
+    return PaperFigure(
         "fig7-hospital-landmark-times",
         "Figure 7: times of the hospital's landmarks",
-        f"Each diamond is one of the {one.stream.m} final landmarks; 0 and 24 are midnight. As published, all but two "
-        "of the online landmarks are from Monday between 1 PM and 2 PM, so their diamonds lie on each other.",
+        f"Each diamond is one of the {results.stream.m} final landmarks; 0 and 24 are midnight. As published, all but "
+        "two of the online landmarks are from Monday between 1 PM and 2 PM, so their diamonds overlap.",
         figure,
     )
 
 
-def _trajectories(one: Measured, positions: Array) -> Plate:
-    when = clock(one.stream)
+def _trajectories(results: DataSetResults, positions: Array) -> PaperFigure:
+    when = clock(results.stream)
     figure = new_figure(10.0, 8.6)
     shown = (when.day < 2) & when.within(DAYTIME)
     low, high = positions[shown].min(axis=0), positions[shown].max(axis=0)
@@ -92,19 +110,19 @@ def _trajectories(one: Measured, positions: Array) -> Plate:
         axes.tick_params(labelbottom=i > 12, labelleft=i % 4 == 1)
     if first is not None:
         first.set(xlim=(low[0] - margin[0], high[0] + margin[0]), ylim=(low[1] - margin[1], high[1] + margin[1]))
-    return Plate(
+    return PaperFigure(
         "figS3-hospital-trajectories",
         "Figure S3: sixteen hours of the hospital's trajectory",
         "Position at each contact time on the map with the online landmarks as published, one hour per panel. The "
         "hours of the jumps of the radius (Monday 2 PM, Tuesday 10 AM) enter new parts of the map. "
-        + _extremes(one, positions),
+        + _extremes(results, positions),
         figure,
     )
 
 
-def _extremes(one: Measured, positions: Array) -> str:
+def _extremes(results: DataSetResults, positions: Array) -> str:
     """The supplement's observation about Tuesday 10 AM, in numbers."""
-    when = clock(one.stream)
+    when = clock(results.stream)
     before = (when.day == 0) | ((when.day == 1) & (when.hour < 10))
     within = (when.day == 1) & (when.full_hour == 10)
     x, y = positions.T

@@ -9,32 +9,32 @@ import numpy as np
 from driftmap.paper.figures.base import (
     GREY,
     PANELS,
+    RULE_TITLES,
     SEQUENCE,
-    TITLES,
     Axes,
-    Plate,
+    PaperFigure,
     draw_landmarks,
     heading,
     new_figure,
     panels,
 )
-from driftmap.paper.scenarios import Measured, aligned_maps
+from driftmap.paper.scenarios import DataSetResults, aligned_maps
 from driftmap.paper.spy import fraction_by_year, stocks_of, years
 
 
-def spy_plates(one: Measured) -> Iterator[Plate]:
+def spy_figures(results: DataSetResults) -> Iterator[PaperFigure]:
     """The paper's two figures of the prices, and what the other rules change."""
     yield _maps(
-        one,
+        results,
         ("initial", "published", "random"),
         "fig4-spy-maps",
         "Figure 4: maps of ten stocks of SPY",
-        f"Each point is a day, coloured by its year; diamonds are the final landmarks, m = {one.stream.m}. The random "
-        "landmarks are those of the first run.",
+        f"Each point is a day, coloured by its year; diamonds are the final landmarks, m = {results.stream.m}. The "
+        "random landmarks are those of the first run.",
     )
-    yield _fractions(one)
+    yield _fractions(results)
     yield _maps(
-        one,
+        results,
         ("paper", "tight"),
         "extra2-spy-rules",
         "Not in the paper: the stocks with other rules",
@@ -42,11 +42,13 @@ def spy_plates(one: Measured) -> Iterator[Plate]:
     )
 
 
-def _maps(one: Measured, keys: tuple[str, ...], name: str, title: str, caption: str) -> Plate:
-    sets = {key: one.landmarks[key][0].indices for key in dict.fromkeys(("published", *keys))}
-    maps = aligned_maps(one.stream, sets)
-    year = years(one.stream)
-    figure, row = panels([f"({panel}) {TITLES[key]}" for panel, key in zip(PANELS, keys, strict=False)], height=4.1)
+def _maps(results: DataSetResults, keys: tuple[str, ...], name: str, title: str, caption: str) -> PaperFigure:
+    sets = {key: results.landmarks[key][0].indices for key in dict.fromkeys(("published", *keys))}
+    maps = aligned_maps(results.stream, sets)
+    year = years(results.stream)
+    figure, row = panels(
+        [f"({panel}) {RULE_TITLES[key]}" for panel, key in zip(PANELS, keys, strict=False)], height=4.1
+    )
     for axes, key in zip(row, keys, strict=True):
         for colour, y in zip(SEQUENCE, np.unique(year), strict=False):
             axes.scatter(*maps[key][year == y].T, s=8, color=colour, linewidths=0, label=str(y))
@@ -57,12 +59,12 @@ def _maps(one: Measured, keys: tuple[str, ...], name: str, title: str, caption: 
         handles, labels, loc="outside lower center", ncols=10 if len(keys) > 2 else 5, fontsize=8, frameon=False,
         markerscale=2, handletextpad=0.1, columnspacing=1.2,
     )  # fmt: skip
-    return Plate(name, title, caption, figure)
+    return PaperFigure(name, title, caption, figure)
 
 
-def _fractions(one: Measured) -> Plate:
-    names, fractions = fraction_by_year(one.stream, one.landmarks["published"][0])
-    dates = stocks_of(one.stream).dates[one.stream.m :]
+def _fractions(results: DataSetResults) -> PaperFigure:
+    names, fractions = fraction_by_year(results.stream, results.landmarks["published"][0])
+    dates = stocks_of(results.stream).dates[results.stream.m :]
     # Days on which nothing changes would only make the file large.
     corners = np.flatnonzero(np.any(np.diff(fractions, axis=0) != 0, axis=1)) + 1
     shown = np.concatenate([[0], corners, [len(dates) - 1]])
@@ -79,10 +81,10 @@ def _fractions(one: Measured) -> Plate:
         handles[::-1], labels[::-1], title="landmarks of", loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8,
         title_fontsize=8, frameon=False,
     )  # fmt: skip
-    return Plate(
+    return PaperFigure(
         "fig5-spy-landmark-years",
         "Figure 5: years of the landmarks over time",
-        f"Fraction of the {one.stream.m} landmarks that fall into each year, from day {one.stream.m + 1} "
-        f"({dates[0]}) to day {len(one.stream.points):,} ({dates[-1]}); dashed lines separate the years.",
+        f"Fraction of the {results.stream.m} landmarks that fall into each year, from day {results.stream.m + 1} "
+        f"({dates[0]}) to day {len(results.stream.points):,} ({dates[-1]}); dashed lines separate the years.",
         figure,
     )

@@ -1,9 +1,9 @@
-"""Exact stress of many maps of one stream, in one pass over its pairs.
+"""Exact stress of many maps of one stream in 1, 2, ..., K dimensions, in one pass over its pairs of points.
 
-Table 1 needs sigma of some 200 maps in three dimensions each; of the Hospital stream that is 4.5e7 pairs per map. Two
-facts make it cheap. Landmark MDS is nested: the first k coordinates of a map in three dimensions are the map in k, so
-all k share one set of differences. And the distances between the points are the same for all maps, so a tile of them is
-computed once, used for every map while it is in the processor's cache, and never stored.
+Table 1 needs sigma of about 200 maps in up to three dimensions; for the Hospital stream that is 4.5e7 pairs per map.
+Landmark MDS is nested: the first k coordinates of a map in three dimensions are the map in k, so all k share their
+coordinate differences. The distances between the points are the same for all maps: a tile of them is computed once,
+used for every map while it is in the cache, and never stored.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from driftmap.checks import Array
 from driftmap.parallel import n_cores, one_thread
 
-Array = NDArray[np.float64]
 Progress = Callable[[float], None]
-"""Told from time to time which fraction of the work is done."""
+"""Called from time to time with the fraction of the work that is done."""
 
-TILE = 512
-"""Points on each side of a tile: three such squares of float64 are 6 MB."""
+TILE_POINTS = 512
+"""Points on each side of a tile: three tiles of float64 are 6 MB."""
 
 
 def no_progress(fraction: float) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_progress) -> Array:
@@ -40,8 +39,8 @@ def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_
     array([[0.305, 0.   ]])
     """
     columns = np.ascontiguousarray(np.stack(maps).transpose(0, 2, 1), dtype=np.float64)
-    corners = [(a, b) for a in range(0, len(points), TILE) for b in range(a, len(points), TILE)]
-    # Tiles release the interpreter's lock nearly all the time; BLAS threads would only get in their way.
+    corners = [(a, b) for a in range(0, len(points), TILE_POINTS) for b in range(a, len(points), TILE_POINTS)]
+    # Tiles release the interpreter lock nearly all the time; BLAS threads would compete with them.
     with one_thread(), ThreadPoolExecutor(n_cores()) as pool:
         tiles = []
         for tile in pool.map(lambda corner: _tile(points, columns, *corner), corners):
@@ -54,9 +53,9 @@ def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_
 
 def _tile(points: Array, columns: Array, a: int, b: int) -> tuple[Array, float]:
     """Sums over the pairs of one tile: of (d - |y - y'|)^2 for each map and k, and of d^2."""
-    rows, others = slice(a, a + TILE), slice(b, b + TILE)
+    rows, others = slice(a, a + TILE_POINTS), slice(b, b + TILE_POINTS)
     d = cdist(points[rows], points[others])
-    # A tile on the diagonal holds every pair twice.
+    # A tile on the diagonal contains every pair twice.
     weight = 0.5 if a == b else 1.0
     n_maps, n_components, _ = columns.shape
     residual = np.empty((n_maps, n_components))

@@ -1,4 +1,4 @@
-"""What the paper states outside Table 1, beside what we find: radii, jumps, years, hours, distances."""
+"""What the paper states outside Table 1, beside our results: radii, jumps, years, hours, distances."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftmap.paper import printed
+from driftmap.checks import Ids
+from driftmap.paper import printed_values as printed
 from driftmap.paper.dislocation import Dislocation, dislocations
 from driftmap.paper.hospital import (
     ALL_HOURS,
@@ -19,19 +19,21 @@ from driftmap.paper.hospital import (
     hospital_of,
     hour_test,
 )
-from driftmap.paper.printed import PRINTED
-from driftmap.paper.scenarios import DATA_SETS, SCENARIOS, Landmarks, Measured, aligned_maps, map_of_all_points
+from driftmap.paper.printed_values import PRINTED
+from driftmap.paper.scenarios import DATA_SETS, SCENARIOS, DataSetResults, Landmarks, aligned_maps, map_of_all_points
 from driftmap.paper.spy import landmark_years, yearly_distances, years
-from driftmap.paper.table import CROSS, SIGMA, TICK
+from driftmap.paper.table1 import CROSS, SIGMA, TICK
 from driftmap.quality import covering_radius
 
 RHO = "\N{GREEK SMALL LETTER RHO}"
-TITLES = {scenario.key: scenario.title.lower() for scenario in SCENARIOS}
-RULES = {scenario.key: scenario.title for scenario in SCENARIOS if scenario.key in ("published", "paper", "tight")}
+SCENARIO_TITLES = {scenario.key: scenario.title.lower() for scenario in SCENARIOS}
+ONLINE_RULES = {
+    scenario.key: scenario.title for scenario in SCENARIOS if scenario.key in ("published", "paper", "tight")
+}
 
 
-class Finding(NamedTuple):
-    """One statement of the paper, and ours."""
+class Statement(NamedTuple):
+    """One statement of the paper, and our result."""
 
     data: str
     what: str
@@ -49,7 +51,7 @@ class Finding(NamedTuple):
 
 
 class Radius(NamedTuple):
-    """Where rho ends under a rule, how far the farthest point really is from its landmark, and the stress."""
+    """Final rho, covering radius and stress of a rule; the covering radius is the true largest distance."""
 
     data: str
     rule: str
@@ -60,52 +62,52 @@ class Radius(NamedTuple):
     n_replacements: int
 
 
-class Findings(NamedTuple):
-    """All statements, and the tables behind them."""
+class Comparison(NamedTuple):
+    """All statements beside our results, and the tables behind them."""
 
-    statements: list[Finding]
+    statements: list[Statement]
     radii: list[Radius]
     hour_tests: list[HourTest]
     dislocations: list[Dislocation]
 
 
-def find(measured: list[Measured]) -> Findings:
-    """Check everything that the paper states about the given data sets."""
-    found = Findings([], [], [], [])
-    for one in measured:
-        _radii(one, found)
-        {"s-curve": _s_curve, "spy": _spy, "hospital": _hospital}[one.stream.key](one, found)
+def compare(all_results: list[DataSetResults]) -> Comparison:
+    """Check every statement of the paper about the given data sets."""
+    found = Comparison([], [], [], [])
+    for results in all_results:
+        _radii(results, found)
+        {"s-curve": _s_curve, "spy": _spy, "hospital": _hospital}[results.stream.key](results, found)
     return found
 
 
-def largest_jumps(landmarks: Landmarks, count: int = 3) -> NDArray[np.int64]:
+def largest_jumps(landmarks: Landmarks, count: int = 3) -> Ids:
     """The arrivals at which rho grew most, in order of arrival."""
     grown = np.diff(landmarks.radii, prepend=0.0)
     return np.sort(landmarks.radius_arrivals[np.argsort(grown)[-count:]])
 
 
-def _radii(one: Measured, found: Findings) -> None:
-    stream = one.stream
-    for rule in RULES:
-        chosen = one.landmarks[rule][0]
+def _radii(results: DataSetResults, found: Comparison) -> None:
+    stream = results.stream
+    for rule in ONLINE_RULES:
+        chosen = results.landmarks[rule][0]
         assert chosen.radius is not None  # every online rule has one
         covering = covering_radius(stream.points, stream.points[chosen.indices])
-        sigma = float(one.fits[rule][0].sigma[1])
+        sigma = float(results.stresses[rule][0].sigma[1])
         found.radii.append(Radius(stream.key, rule, chosen.radius, covering, sigma, len(chosen.changes)))
-    _all_points(one, found)
-    ours = one.landmarks["published"][0].radius or 0.0
+    _all_points(results, found)
+    ours = results.landmarks["published"][0].radius or 0.0
     expected = PRINTED[stream.key].final_radius
     found.statements.append(
-        Finding(stream.key, f"final {RHO}, online", f"{expected:.2f}", f"{ours:.3f}", abs(ours - expected) <= 0.005)
+        Statement(stream.key, f"final {RHO}, online", f"{expected:.2f}", f"{ours:.3f}", abs(ours - expected) <= 0.005)
     )
 
 
-def _all_points(one: Measured, found: Findings) -> None:
-    sigma = float(one.sigma_all_points[1])
-    expected = printed.SIGMA_ALL_POINTS.get(one.stream.key)
+def _all_points(results: DataSetResults, found: Comparison) -> None:
+    sigma = float(results.sigma_all_points[1])
+    expected = printed.SIGMA_ALL_POINTS.get(results.stream.key)
     found.statements.append(
-        Finding(
-            one.stream.key,
+        Statement(
+            results.stream.key,
             f"{SIGMA} with all points as landmarks, k = 2",
             "" if expected is None else f"{expected:.2f}",
             f"{sigma:.3f}",
@@ -114,15 +116,15 @@ def _all_points(one: Measured, found: Findings) -> None:
     )
 
 
-def _s_curve(one: Measured, found: Findings) -> None:
-    for rule in RULES:
-        rows = dislocations(one.stream.points, one.stream.m, rule, one.landmarks[rule][0])
+def _s_curve(results: DataSetResults, found: Comparison) -> None:
+    for rule in ONLINE_RULES:
+        rows = dislocations(results.stream.points, results.stream.m, rule, results.landmarks[rule][0])
         found.dislocations.extend(rows)
         ratios = np.array([row.ratio for row in rows])
         found.statements.append(
-            Finding(
+            Statement(
                 "s-curve",
-                f"dislocation at a replacement, k = 2 ({RULES[rule].removeprefix('Online, ')})",
+                f"dislocation at a replacement, k = 2 ({ONLINE_RULES[rule].removeprefix('Online, ')})",
                 "at most the bound, for small ε",
                 f"{len(rows)} replacements, ε from {min(r.epsilon for r in rows):.2f} to "
                 f"{max(r.epsilon for r in rows):.2f}; measured / bound: median {np.median(ratios):.4f}, "
@@ -133,19 +135,19 @@ def _s_curve(one: Measured, found: Findings) -> None:
         )
 
 
-def _spy(one: Measured, found: Findings) -> None:
-    stream = one.stream
-    for rule, title in RULES.items():
-        counts = landmark_years(stream, one.landmarks[rule][0])
+def _spy(results: DataSetResults, found: Comparison) -> None:
+    stream = results.stream
+    for rule, title in ONLINE_RULES.items():
+        counts = landmark_years(stream, results.landmarks[rule][0])
         listed = ", ".join(f"{count} in {year}" for year, count in counts.items())
         if rule != "published":
             found.statements.append(
-                Finding("spy", f"years of the landmarks ({title.split(', ')[1]})", "", listed, None)
+                Statement("spy", f"years of the landmarks ({title.split(', ')[1]})", "", listed, None)
             )
             continue
         late = sum(count for year, count in counts.items() if year >= 2018)
         found.statements.append(
-            Finding(
+            Statement(
                 "spy",
                 "years of the landmarks",
                 "three in 2013, seven in 2018 or later",
@@ -155,7 +157,7 @@ def _spy(one: Measured, found: Findings) -> None:
         )
     first = int(np.flatnonzero(years(stream) == 2020)[0]) + 1
     found.statements.append(
-        Finding(
+        Statement(
             "spy",
             "first day of 2020 in the stream",
             "day 1,761",
@@ -166,11 +168,15 @@ def _spy(one: Measured, found: Findings) -> None:
     )
     ours = yearly_distances(stream)
     for what, expected, value in (
-        ("mean distance between the years 2013 to 2019", printed.SPY_DISTANCE_2013_TO_2019, ours.among_2013_to_2019),
+        (
+            "mean distance between the years 2013 to 2019",
+            printed.SPY_DISTANCE_2013_TO_2019,
+            ours.among_2013_to_2019,
+        ),
         ("mean distance of 2020 from these years", printed.SPY_DISTANCE_TO_2020, ours.from_2020_to_these),
     ):
         found.statements.append(
-            Finding(
+            Statement(
                 "spy",
                 what,
                 f"{expected:.2e}",
@@ -183,15 +189,15 @@ def _spy(one: Measured, found: Findings) -> None:
         )
 
 
-def _hospital(one: Measured, found: Findings) -> None:
-    stream, say = one.stream, found.statements.append
+def _hospital(results: DataSetResults, found: Comparison) -> None:
+    stream, add = results.stream, found.statements.append
     when, data = clock(stream), hospital_of(stream)
-    published = one.landmarks["published"][0]
+    published = results.landmarks["published"][0]
 
     jumps = largest_jumps(published)
     times = tuple(when.text(arrival) for arrival in jumps.tolist())
-    say(
-        Finding(
+    add(
+        Statement(
             "hospital",
             f"the three jumps of {RHO}",
             f"{', '.join(printed.HOSPITAL_JUMPS)}; the last at n = {printed.HOSPITAL_LAST_JUMP:,}",
@@ -201,8 +207,8 @@ def _hospital(one: Measured, found: Findings) -> None:
         )
     )
     late = [when.text(i) for i in published.indices.tolist() if when.day[i] > 0 or when.hour[i] >= 14]
-    say(
-        Finding(
+    add(
+        Statement(
             "hospital",
             "final landmarks outside Monday 1 PM to 2 PM",
             "Monday 2:14 PM, Tuesday 10:16 AM",
@@ -214,13 +220,18 @@ def _hospital(one: Measured, found: Findings) -> None:
     groups = {"doctors": statuses["MED"], "nurses": statuses["NUR"] + statuses["ADM"], "patients": statuses["PAT"]}
     edges = len(np.unique(np.sort(data.contacts.pairs, axis=1), axis=0))
     ours = (groups, edges, len(data.contacts), len(stream.points))
-    expected = (printed.HOSPITAL_NODES, printed.HOSPITAL_EDGES, printed.HOSPITAL_CONTACTS, PRINTED["hospital"].n)
-    say(Finding("hospital", "the network", _network(*expected), _network(*ours), ours == expected))
+    expected = (
+        printed.HOSPITAL_NODES,
+        printed.HOSPITAL_EDGES,
+        printed.HOSPITAL_CONTACTS,
+        PRINTED["hospital"].n,
+    )
+    add(Statement("hospital", "the network", _network(*expected), _network(*ours), ours == expected))
 
     hour = (data.contacts.times - data.times[0]) / 3600 + 13
     share = float(np.mean((hour % 24 >= DAYTIME[0]) & (hour % 24 < DAYTIME[1])))
-    say(
-        Finding(
+    add(
+        Statement(
             "hospital",
             "contacts between 6 AM and 8 PM",
             f"{printed.HOSPITAL_DAYTIME_SHARE:.1%}",
@@ -228,16 +239,16 @@ def _hospital(one: Measured, found: Findings) -> None:
             round(share, 3) == printed.HOSPITAL_DAYTIME_SHARE,
         )
     )
-    sets = {key: one.landmarks[key][0].indices for key in ("initial", "published", "paper", "tight", "random")}
+    sets = {key: results.landmarks[key][0].indices for key in ("initial", "published", "paper", "tight", "random")}
     maps = {**aligned_maps(stream, sets), "all points": map_of_all_points(stream.points, 2)}
     found.hour_tests.extend(hour_test(key, maps[key], when, hours) for hours in (DAYTIME, ALL_HOURS) for key in maps)
     daytime = {test.scenario: test for test in found.hour_tests if test.hours == DAYTIME}
     for scenario, expected_p in printed.HOSPITAL_P_VALUES.items():
         test = daytime[scenario]
-        say(
-            Finding(
+        add(
+            Statement(
                 "hospital",
-                f"t-test, same hour against different hours ({TITLES.get(scenario, scenario)})",
+                f"t-test, same hour against different hours ({SCENARIO_TITLES.get(scenario, scenario)})",
                 f"p = {expected_p:.2e}",
                 f"p = {test.p_student:.2e}",
                 f"{test.p_student:.2e}" == f"{expected_p:.2e}",
@@ -245,8 +256,8 @@ def _hospital(one: Measured, found: Findings) -> None:
                 f"{test.n_different} at different ones, Student, two-sided; the paper does not say which hours",
             )
         )
-    say(
-        Finding(
+    add(
+        Statement(
             "hospital",
             "the same p-values: initial against online",
             f"{printed.HOSPITAL_P_VALUES['initial'] / printed.HOSPITAL_P_VALUES['published']:.1e} times as large",
@@ -262,7 +273,7 @@ def _network(groups: dict[str, int], edges: int, contacts: int, n: int) -> str:
     return f"{people}; {edges:,} edges, {contacts:,} contacts, n = {n:,}"
 
 
-def to_json(found: Findings, mode: str) -> str:
+def to_json(found: Comparison, mode: str) -> str:
     """Everything as JSON."""
     record: dict[str, Any] = {"mode": mode}
     record["statements"] = [{**row._asdict(), "data": row.data} for row in found.statements]
@@ -272,9 +283,9 @@ def to_json(found: Findings, mode: str) -> str:
     return json.dumps(record, indent=1, ensure_ascii=False)
 
 
-def to_markdown(found: Findings, mode: str) -> str:
+def to_markdown(found: Comparison, mode: str) -> str:
     """The statements as a table."""
-    lines = ["# What the paper states outside Table 1, and what we find", "", f"Mode: {mode}.", ""]
+    lines = ["# What the paper states outside Table 1, and our results", "", f"Mode: {mode}.", ""]
     lines += ["| data | what | printed | ours | | note |", "|---|---|---|---|---|---|"]
     lines += [
         f"| {DATA_SETS[row.data]} | {row.what} | {row.printed} | {row.ours} | {row.mark} | {row.note} |"
@@ -283,7 +294,7 @@ def to_markdown(found: Findings, mode: str) -> str:
     lines += ["", f"| data | rule | final {RHO} | covering radius | {SIGMA}, k = 2 | replacements |"]
     lines += ["|---|---|---|---|---|---|"]
     lines += [
-        f"| {DATA_SETS[row.data]} | {RULES[row.rule]} | {row.final_radius:.3f} | {row.covering_radius:.3f} "
+        f"| {DATA_SETS[row.data]} | {ONLINE_RULES[row.rule]} | {row.final_radius:.3f} | {row.covering_radius:.3f} "
         f"| {row.sigma:.3f} | {row.n_replacements} |"
         for row in found.radii
     ]

@@ -1,6 +1,6 @@
-"""The numbers that the paper prints: Table 1, the final radii and what the text states.
+"""The numbers printed in the paper: Table 1, the final radii and what the text states.
 
-Nothing here is computed. ``None`` among the values of Table 1 stands for "<0.01".
+They are copied, not computed. ``None`` among the values of Table 1 means "<0.01".
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 Three = tuple[float | None, float | None, float | None]
 
-SMALL = 0.01
-"""What the paper prints as "<0.01" is below this."""
+PRINT_LIMIT = 0.01
+"""A value below this is printed as "<0.01"."""
 
 
 class PrintedCell(NamedTuple):
@@ -23,16 +23,16 @@ class PrintedCell(NamedTuple):
         if self.value is None:
             return "<0.01"
         # Two decimals throughout, except for the two standard deviations that would print as 0.00.
-        return f"{self.value:.2f}" + ("" if self.sd is None else f" ± {self.sd:.{2 if self.sd >= SMALL else 3}f}")
+        return f"{self.value:.2f}" + ("" if self.sd is None else f" ± {self.sd:.{2 if self.sd >= PRINT_LIMIT else 3}f}")
 
     def agrees(self, value: float) -> bool:
         """Whether a value rounds to the printed one."""
         if self.value is None:
-            return value < SMALL
+            return value < PRINT_LIMIT
         return round(abs(round(value, 2) - self.value), 9) == 0
 
     def within_two_sd(self, mean: float) -> bool | None:
-        """Whether a mean lies within two printed standard deviations; None where none is printed."""
+        """Whether a mean lies within two printed standard deviations; None if no standard deviation is printed."""
         if self.sd is None or self.value is None:
             return None
         return abs(mean - self.value) <= 2 * self.sd
@@ -52,7 +52,7 @@ class PrintedColumn(NamedTuple):
 
 
 class PrintedData(NamedTuple):
-    """What is printed about one data set."""
+    """The printed numbers of one data set."""
 
     n: int
     m: int

@@ -1,4 +1,4 @@
-"""Table 1 beside the printed one: as records, and as JSON, Markdown and CSV."""
+"""Table 1 beside the printed one, as records and as JSON, Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftmap.paper.printed import PRINTED, PrintedCell
-from driftmap.paper.scenarios import DATA_SETS, DIMENSIONS, SCENARIOS, Fit, Measured, Scenario
+from driftmap.paper.printed_values import PRINTED, PrintedCell
+from driftmap.paper.scenarios import DATA_SETS, DIMENSIONS, SCENARIOS, DataSetResults, Scenario, Stress
 
 SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
 INDICES = {"sigma_L": f"{SIGMA}_L", "sigma": SIGMA}
@@ -20,12 +20,12 @@ INDICES = {"sigma_L": f"{SIGMA}_L", "sigma": SIGMA}
 TICK, NEAR, CROSS, LOWER, HIGHER = "✓", "≈", "✗", "↓", "↑"
 LEGEND = (
     f"{TICK} rounds to the printed value. {NEAR} does not, but lies within two printed standard deviations. "
-    f"{CROSS} neither. All three online columns are compared with the printed column Online, which follows from the "
-    "first of them; Algorithm 2 to the letter and the tight rule, the default of Driftmap, choose other landmarks: "
+    f"{CROSS} neither. All three online columns are compared with the printed column Online, which the first of them "
+    "reproduces; Algorithm 2 as printed and the tight rule, Driftmap's default, choose other landmarks: "
     f"{LOWER} is a lower stress than the printed one, {HIGHER} a higher."
 )
 
-_OURS = {scenario.key for scenario in SCENARIOS if scenario.is_ours}
+_OWN_RULES = {scenario.key for scenario in SCENARIOS if scenario.is_ours}
 
 
 class Cell(NamedTuple):
@@ -59,7 +59,7 @@ class Cell(NamedTuple):
         """See LEGEND."""
         if self.agrees:
             return TICK
-        if self.scenario in _OURS:
+        if self.scenario in _OWN_RULES:
             return LOWER if self.value < (self.printed.value or 0.0) else HIGHER
         return NEAR if self.printed.within_two_sd(self.value) else CROSS
 
@@ -73,7 +73,7 @@ class Cell(NamedTuple):
         return f"{self.printed}{difference}"
 
     def record(self) -> dict[str, str | int | float | bool | None]:
-        """All of it under plain names, for JSON and CSV."""
+        """All fields under plain names, for JSON and CSV."""
         return {
             "data": self.data,
             "m": self.m,
@@ -92,28 +92,28 @@ class Cell(NamedTuple):
         }
 
 
-def table_cells(measured: Iterable[Measured]) -> list[Cell]:
-    """Table 1 in the order in which it is printed, row by row."""
+def table_cells(all_results: Iterable[DataSetResults]) -> list[Cell]:
+    """Table 1 in the printed order, row by row."""
     return [
-        _cell(one, k, index, scenario)
-        for one in measured
+        _cell(results, k, index, scenario)
+        for results in all_results
         for k in DIMENSIONS
         for index in INDICES
         for scenario in SCENARIOS
     ]
 
 
-def _cell(one: Measured, k: int, index: str, scenario: Scenario) -> Cell:
-    printed = getattr(PRINTED[one.stream.key], scenario.printed_as).cell(index, k)
-    values = np.array([_value(fit, index, k) for fit in one.fits[scenario.key]])
+def _cell(results: DataSetResults, k: int, index: str, scenario: Scenario) -> Cell:
+    printed = getattr(PRINTED[results.stream.key], scenario.printed_as).cell(index, k)
+    values = np.array([_value(stress, index, k) for stress in results.stresses[scenario.key]])
     spread = float(values.std(ddof=1)) if scenario.is_random and len(values) > 1 else None
     return Cell(
-        one.stream.key, one.stream.m, k, index, scenario.key, float(values.mean()), spread, len(values), printed
+        results.stream.key, results.stream.m, k, index, scenario.key, float(values.mean()), spread, len(values), printed
     )
 
 
-def _value(fit: Fit, index: str, k: int) -> float:
-    return float(getattr(fit, index)[k - 1])
+def _value(stress: Stress, index: str, k: int) -> float:
+    return float(getattr(stress, index)[k - 1])
 
 
 def agreement(cells: Iterable[Cell]) -> list[str]:
@@ -140,7 +140,7 @@ def to_json(cells: Iterable[Cell], mode: str) -> str:
 
 
 def to_csv(cells: Iterable[Cell], mode: str) -> str:
-    """The cells as CSV, one per line; the mode is a column, so that a line taken by itself tells."""
+    """The cells as CSV, one per line; the mode is the last column of each."""
     return rows_to_csv([cell.record() for cell in cells], mode)
 
 

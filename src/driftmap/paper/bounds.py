@@ -1,16 +1,14 @@
-"""What theory promises: how far a replaced landmark moves the map (section 5 of the paper), and node degrees.
+"""Section 5 of the paper: bounds on the dislocation of a map by landmark MDS when one landmark is replaced.
 
-The setting of section 5: the landmarks x_1, ..., x_{m-1}, x_m become x_1, ..., x_{m-1}, y, where
-epsilon = d(x_m, y) is small, and a point z moves from psi_1(z) to psi_2(z). The paper's superscripts (1) and
-(2) are ``before`` and ``after`` here. Everything is a function of distances, so any metric will do. Bounds
-hold to first order in epsilon.
+The landmarks x_1, ..., x_{m-1}, x_m become x_1, ..., x_{m-1}, y, where epsilon = d(x_m, y) is small, and a point z
+moves from psi_1(z) to psi_2(z). The paper's superscripts (1) and (2) are ``before`` and ``after`` here. Inputs are
+distances, of any metric. Bounds hold to first order in epsilon.
 
-*Frames.* Eigenvectors are defined up to sign and, where eigenvalues are equal, up to a rotation: psi_1 and
-psi_2 can be compared only once their frames are matched. K-tilde, the constant of Theorem
-eigen_projection_bound, contains the gap between lambda_k and lambda_{k+1} but none of the gaps among
-lambda_1, ..., lambda_k. The theorem holds with exactly this constant if the frames are matched by the best
-orthogonal matrix, which absorbs whatever near-equal eigenvalues among the first k do to each other. If only
-signs are matched it is sure to hold as long as no gap among the first k is smaller than
+*Frames.* Eigenvectors are defined up to sign and, where eigenvalues are equal, up to a rotation. psi_1 and psi_2 can be
+compared only after their frames are matched. K-tilde, the constant of Theorem eigen_projection_bound, contains the gap
+between lambda_k and lambda_{k+1} but none of the gaps among lambda_1, ..., lambda_k. The theorem holds with this
+constant if the frames are matched by the best orthogonal matrix, which absorbs the mixing of near-equal eigenvalues
+among the first k. If only signs are matched, it holds as long as no gap among the first k is smaller than
 lambda_k - lambda_{k+1}, and can fail otherwise: compare ``smallest_gap`` with ``eigengap`` in the result.
 """
 
@@ -19,15 +17,14 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from driftmap.checks import Array
 from driftmap.embedding.lmds import NOISE, ClassicalMDS, classical_mds, place
-
-Array = NDArray[np.float64]
 
 
 class DislocationBound(NamedTuple):
-    """Theorem embedding_dislocation for a set of points z: the bound and what it is made of."""
+    """Theorem embedding_dislocation for a set of points z: the bound and its terms."""
 
     bound: Array
     """Upper bound of the distance between psi_1(z) and psi_2(z), without its O(epsilon^2) term, (n,)."""
@@ -36,7 +33,7 @@ class DislocationBound(NamedTuple):
     largest_squared_distance: float
     """K: the largest squared distance from x_m to another landmark."""
     sensitivity: float
-    """K-tilde: by how much L'_k can answer to a change of the squared distances."""
+    """K-tilde: how strongly L'_k responds to a change of the squared distances."""
     perturbation_norm: float
     """2 sqrt(2 K (m - 1)): bounds the Frobenius norm of Phi, the change of squared distances per epsilon."""
     projection_norm: float
@@ -63,7 +60,7 @@ def projection_perturbation_bound(landmark_distances: ArrayLike, n_components: i
     landmark_distances : array-like of shape (m, m)
         Distances between the landmarks; their squares are the paper's Delta.
     n_components : int
-        k. The theorem needs lambda_k > 0 and lambda_k > lambda_{k+1}; a ValueError says if one fails.
+        k. A ValueError is raised unless lambda_k > 0 and lambda_k > lambda_{k+1}.
     perturbation_norm : float
         Frobenius norm of Phi in Delta -> Delta + epsilon Phi.
 
@@ -90,7 +87,7 @@ def dislocation_bound(
     *,
     replaced: int = -1,
 ) -> DislocationBound:
-    """How far points can move in the map when one landmark is replaced (Theorem embedding_dislocation).
+    """How far points can move on the map when one landmark is replaced (Theorem embedding_dislocation).
 
     Parameters
     ----------
@@ -101,7 +98,7 @@ def dislocation_bound(
     epsilon : float
         d(x_m, y). The bound leaves out terms of order epsilon^2.
     n_components : int
-        k. A ValueError says so if lambda_k > 0 (before and after) or lambda_k > lambda_{k+1} (before) fails.
+        k. A ValueError is raised unless lambda_k > 0 (before and after) and lambda_k > lambda_{k+1} (before).
     replaced : int
         Position of the dropped landmark; the paper's is the last.
 
@@ -163,13 +160,13 @@ def measured_dislocation(
     *,
     match: Literal["signs", "rotation"] = "signs",
 ) -> Array:
-    """How far points did move in the map: the distance between psi_1(z) and psi_2(z), (n,).
+    """How far points moved on the map: the distance between psi_1(z) and psi_2(z), (n,).
 
-    Parameters are those of :func:`dislocation_bound`. ``match`` says how the two frames are made comparable:
-    ``"signs"`` gives each eigenvector the sign that agrees with the frame before; ``"rotation"`` applies the
-    orthogonal matrix that brings L'_k after closest to L'_k before. Where two of lambda_1, ..., lambda_k are
-    nearly equal, a tiny replacement can turn their eigenvectors by any angle: signs then measure that turn
-    instead of the movement of the points, and only ``"rotation"`` is sure to obey the bound.
+    Parameters are those of :func:`dislocation_bound`. ``match`` chooses how the two frames are aligned: ``"signs"``
+    gives each eigenvector the sign that agrees with the frame before; ``"rotation"`` applies the orthogonal matrix that
+    brings L'_k after closest to L'_k before. Where two of lambda_1, ..., lambda_k are nearly equal, a tiny replacement
+    can rotate their eigenvectors by any angle. ``"signs"`` then measures that rotation instead of the movement of the
+    points, and only ``"rotation"`` obeys the bound.
     """
     sets = _Replacement.checked(landmarks_before, landmarks_after, points_before, points_after)
     before, after = sets.frames(n_components)
@@ -184,40 +181,6 @@ def measured_dislocation(
     psi_1, psi_2 = place(sets.points_before**2, before), place(sets.points_after**2, after)
     moved: Array = np.linalg.norm(psi_1 - psi_2 @ turn.T, axis=1)
     return moved
-
-
-def neighbor_degree_holds(adjacency: ArrayLike, factor: int = 2) -> bool:
-    """Whether every x with deg(x) > factor sqrt(|E|) has a neighbour of degree <= sqrt(|E|).
-
-    Theorem neighbor_degree (section 3) says that this is true of every undirected graph without loops if the factor is
-    2; with 1 it is not. Line 4 of Algorithm 2 relies on it.
-
-    Examples
-    --------
-    The hub of a star with six leaves has more than 2 sqrt(6) neighbours, and each leaf has one.
-
-    >>> import numpy as np
-    >>> star = np.zeros((7, 7), dtype=bool)
-    >>> star[0, 1:] = star[1:, 0] = True
-    >>> neighbor_degree_holds(star)
-    True
-
-    All nodes of a complete graph have the same degree, three here, and there are six edges.
-
-    >>> neighbor_degree_holds(1 - np.eye(4), factor=1)
-    False
-    """
-    edges = np.asarray(adjacency).astype(bool)
-    if edges.ndim != 2 or not np.array_equal(edges, edges.T):
-        raise ValueError("adjacency must be a symmetric matrix: the graph is undirected")
-    if edges.diagonal().any():
-        raise ValueError("adjacency must have an empty diagonal: the graph has no loops")
-    degree = edges.sum(axis=1)
-    n_edges = int(degree.sum()) // 2
-    # Squares of whole numbers, so that the boundary cases are exact.
-    high = degree**2 > factor**2 * n_edges
-    low = degree**2 <= n_edges
-    return bool(edges[high][:, low].any(axis=1).all())
 
 
 class _Replacement(NamedTuple):
@@ -250,10 +213,10 @@ class _Replacement(NamedTuple):
 
     def check_single(self, replaced: int) -> None:
         """Raise an error unless the two sets share all landmarks but one."""
-        kept = np.arange(len(self.landmarks_before)) != replaced
+        same = np.arange(len(self.landmarks_before)) != replaced
         shared = (
-            (self.landmarks_before[kept][:, kept], self.landmarks_after[kept][:, kept]),
-            (self.points_before[:, kept], self.points_after[:, kept]),
+            (self.landmarks_before[same][:, same], self.landmarks_after[same][:, same]),
+            (self.points_before[:, same], self.points_after[:, same]),
         )
         if not all(np.allclose(a, b) for a, b in shared):
             raise ValueError(f"before and after differ in more than landmark {replaced}: only one may be replaced")
@@ -273,7 +236,7 @@ def _square(distances: ArrayLike, name: str) -> Array:
 
 
 def _frame(distances: Array, n_components: int, name: str) -> ClassicalMDS:
-    """Classical MDS that is sure to have k dimensions, as every statement of section 5 requires."""
+    """Classical MDS with k positive eigenvalues, as section 5 requires."""
     m = len(distances)
     if not 1 <= n_components < m:
         raise ValueError(f"n_components must be between 1 and {m - 1} for {m} landmarks, got {n_components}")

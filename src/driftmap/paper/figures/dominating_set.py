@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from driftmap.paper.figures.base import BLUE, GREY, INK, RED, Plate, new_figure
-from driftmap.paper.illustration import DOMINATING, EDGES, NOT_DOMINATING, ONLY_BY_3, POSITIONS
+from driftmap.paper.example_graph import DOMINATING, EDGES, NOT_DOMINATING, ONLY_BY_3, POSITIONS
+from driftmap.paper.figures.base import BLUE, GREY, INK, RED, PaperFigure, new_figure
 
 
-def dominating_set() -> Plate:
+def dominating_set() -> PaperFigure:
     """The graph of 12 nodes with a dominating set and one that is not."""
     figure = new_figure(6.6, 3.0)
     axes = figure.add_subplot()
@@ -23,7 +23,7 @@ def dominating_set() -> Plate:
     for node in ONLY_BY_3:
         axes.scatter(*POSITIONS[node], s=760, facecolors="none", edgecolors=BLUE, linestyles="dotted", linewidths=1.4)
     axes.margins(0.08, 0.18)
-    return Plate(
+    return PaperFigure(
         "fig1-dominating-set",
         "Figure 1: dominating sets",
         "A graph of 12 nodes that has all the properties of the paper's. Blue: the dominating set {v3, v6, v10}. Red: "

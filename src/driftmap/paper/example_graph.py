@@ -1,18 +1,19 @@
-"""The paper's illustration of dominating sets: a graph of 12 nodes that has all that the caption says.
+"""The graph of the paper's Figure 1: 12 nodes with the dominating set and the OnlyBy that its caption states.
 
-The nodes are numbered from 0 here; the paper's v_1 is node 0.
+``graph_distances`` numbers nodes from 0: the paper's v_1 is node 0.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from driftmap.checks import Array
 
 EDGES = (
     (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5), (5, 6), (6, 7), (6, 8), (7, 8), (8, 9), (9, 10), (9, 12),
     (10, 11), (10, 12),
 )  # fmt: skip
-"""Pairs of the paper's node numbers. The caption does not fix them all; these are one choice that agrees with it."""
+"""Pairs of the paper's node numbers. The caption leaves some edges open; this is one choice that agrees with it."""
 
 DOMINATING = (3, 6, 10)
 """L, blue in the paper: a dominating set."""
@@ -28,8 +29,8 @@ POSITIONS = {
 """Where the figure draws the nodes."""
 
 
-def graph_distances() -> NDArray[np.float64]:
-    """The graph as distances, for functions that take a radius: 1 along an edge, 2 between other nodes.
+def graph_distances() -> Array:
+    """The graph as distances: 1 along an edge, 2 between other nodes.
 
     >>> from driftmap.landmarks import private_points
     >>> private_points(graph_distances(), landmarks=[2, 5, 9], radius=1.0, metric="precomputed")[2] + 1
