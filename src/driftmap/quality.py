@@ -1,7 +1,7 @@
-"""How good a map is: stress, covering radius, trustworthiness.
+"""Measures of a map: stress, covering radius, displacement, trustworthiness.
 
-Stress compares all pairs of points. ``stress`` does so exactly, block by block, so that no n x n matrix is needed;
-``stress_estimate`` samples pairs and says how far off it may be.
+Stress compares all pairs of points. ``stress`` is exact and works in blocks, without an n x n matrix;
+``stress_estimate`` samples pairs and gives a standard error.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftmap import checks
+from driftmap.checks import Array
 from driftmap.metrics import Metric, Space, euclidean, make_space
 
 __all__ = [
@@ -25,8 +25,8 @@ __all__ = [
     "trustworthiness",  # noqa: F822 - see __getattr__
 ]
 
-Array = NDArray[np.float64]
-ROWS = 512
+BLOCK_ROWS = 512
+"""Rows of a block of distances."""
 
 
 class Estimate(NamedTuple):
@@ -43,8 +43,8 @@ class Displacement(NamedTuple):
     max: float
 
 
-class Mapped(Protocol):
-    """A map whose landmarks have known distances and positions, for example a fitted DriftMap."""
+class FittedMap(Protocol):
+    """A map that knows the distances and positions of its landmarks, such as a fitted DriftMap."""
 
     @property
     def landmark_embedding_(self) -> Array: ...
@@ -56,7 +56,7 @@ def stress(
 ) -> float:
     """Normalised stress sigma of a map: root of sum (d - |y - y'|)^2 / sum d^2 over all pairs.
 
-    Exact. Needs little memory, and time in proportion to the number of pairs.
+    Exact, in little memory and in time proportional to the number of pairs.
 
     >>> stress([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]], [[0.0], [5.0], [10.0]])
     0.0
@@ -64,10 +64,10 @@ def stress(
     space, Y = _points(X, coordinates, metric, metric_params)
     n = len(space)
     above, below = 0.0, 0.0
-    for first in range(0, n, ROWS):
-        rows = np.arange(first, min(first + ROWS, n))
-        for start in range(0, first + ROWS, 8 * ROWS):
-            columns = np.arange(start, min(start + 8 * ROWS, rows[-1] + 1))
+    for first in range(0, n, BLOCK_ROWS):
+        rows = np.arange(first, min(first + BLOCK_ROWS, n))
+        for start in range(0, first + BLOCK_ROWS, 8 * BLOCK_ROWS):
+            columns = np.arange(start, min(start + 8 * BLOCK_ROWS, rows[-1] + 1))
             d = space.pairs(rows, columns)
             gap = d - euclidean(Y[rows], Y[columns])
             if columns[-1] >= first:  # count each pair once
@@ -95,7 +95,7 @@ def stress_estimate(
     >>> abs(estimate.value - stress(X, X[:, :2])) < 4 * estimate.standard_error
     True
     """
-    from sklearn.utils import check_random_state  # which takes longer to import than all the rest
+    from sklearn.utils import check_random_state  # slow to import
 
     checks.integer_at_least(n_pairs, "n_pairs", 2)
     space, Y = _points(X, coordinates, metric, metric_params)
@@ -104,7 +104,7 @@ def stress_estimate(
         return Estimate(stress(X, coordinates, metric=metric, metric_params=metric_params), 0.0)
     random = check_random_state(random_state)
     above, below = np.empty(n_pairs), np.empty(n_pairs)
-    # Pairs are drawn in small squares, so that the metric is evaluated on blocks, not one pair at a time.
+    # Pairs are drawn in small squares, so that the metric is evaluated on blocks instead of single pairs.
     side = 8 if n > 64 else 1
     per_square = side * side
     for first in range(0, n_pairs, per_square):
@@ -119,14 +119,14 @@ def stress_estimate(
     value = _root(float(above.sum()), float(below.sum()))
     if value in (0.0, float("inf")):
         return Estimate(value, 0.0)
-    # Delta method for the root of a ratio; the squares are independent of each other, the pairs within one are not.
+    # Delta method for the root of a ratio. Squares are independent of each other; pairs within a square are not.
     residual = above - value**2 * below
     sums = np.add.reduceat(residual, np.arange(0, n_pairs, per_square))
     error = np.sqrt(np.sum(sums**2)) / below.sum() / (2 * value)
     return Estimate(value, float(error))
 
 
-def landmark_stress(fitted: Mapped) -> float:
+def landmark_stress(fitted: FittedMap) -> float:
     """Normalised stress over the landmarks only (the paper's sigma_L) of a fitted map."""
     return stress(fitted.landmark_distances(), fitted.landmark_embedding_, metric="precomputed")
 
@@ -142,7 +142,7 @@ def covering_radius(
     space = make_space(metric, metric_params, landmarks)
     space.extend(space.check(landmarks))
     queries, ids = space.check_queries(X), np.arange(len(space))
-    blocks = [space.to_stored(queries[a : a + ROWS], ids) for a in range(0, len(queries), ROWS)]
+    blocks = [space.to_stored(queries[a : a + BLOCK_ROWS], ids) for a in range(0, len(queries), BLOCK_ROWS)]
     return float(max(block.min(axis=1).max() for block in blocks))
 
 
@@ -163,7 +163,7 @@ def displacement(before: Any, after: Any) -> Displacement:
 
 
 def __getattr__(name: str) -> Any:
-    """scikit-learn's ``trustworthiness``, imported when it is asked for: that takes a while."""
+    """scikit-learn's ``trustworthiness``, imported on first use because scikit-learn is slow to import."""
     if name == "trustworthiness":
         from sklearn.manifold import trustworthiness
 
@@ -175,10 +175,10 @@ def _diameter(X: Array) -> float:
     """The largest distance between two points."""
     reach = np.linalg.norm(X - X.mean(axis=0), axis=1)
     far = X[np.argmax(np.linalg.norm(X - X[np.argmax(reach)], axis=1))]
-    least = np.linalg.norm(X - far, axis=1).max()  # some two points are so far apart
-    # Both ends of the longest distance are at least this far from the middle; most points are not.
+    least = np.linalg.norm(X - far, axis=1).max()  # a lower bound of the diameter
+    # Both ends of the diameter are at least this far from the mean; most points are not.
     outer = X[reach >= (least - reach.max()) * (1 - 1e-9)]
-    return max(float(euclidean(outer[a : a + ROWS], outer).max()) for a in range(0, len(outer), ROWS))
+    return max(float(euclidean(outer[a : a + BLOCK_ROWS], outer).max()) for a in range(0, len(outer), BLOCK_ROWS))
 
 
 def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:
@@ -191,7 +191,7 @@ def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, A
 
 
 def _root(above: float, below: float) -> float:
-    """All points in one place have no stress, unless the map tears them apart."""
+    """Equal points have no stress, unless the map separates them."""
     if below == 0:
         return 0.0 if above == 0 else float("inf")
     return float(np.sqrt(above / below))

@@ -27,12 +27,12 @@ from driftmap.plot.figures import (
     GRID_COLOR,
     INK,
     Panel,
-    explain,
+    add_legend,
+    axis_spans,
+    format_axes,
     landmark_style,
     point_style,
     require_matplotlib,
-    set_up,
-    spans_of,
 )
 
 __all__ = ["Film", "require_ffmpeg", "save_animation"]
@@ -214,7 +214,7 @@ class Screen:
         self._colors, self._k = coloring.of_points(), scenes[-1].points.shape[1]
         everything = np.concatenate([part for scene in scenes for part in (scene.points, scene.landmarks)])
         panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None, None)
-        spans = spans_of([panel])
+        spans = axis_spans([panel])
         # Inches. A map in the plane gets axes of its own shape; names of groups are wider than a colour bar.
         shape = {1: 0.6, 2: min(1.0, float(spans[-1] / spans[0])), 3: 0.8}[self._k]
         width, height = (
@@ -230,9 +230,9 @@ class Screen:
         with rc_context({"grid.color": GRID_COLOR, "grid.linewidth": 0.7}):
             self._map: Any = figure.add_axes((left, BOTTOM_MARGIN / height, across, shape * MAP_SIDE / height), **space)
             self._curve: Any = figure.add_axes((left, 0.6 / height, across, 0.9 / height))
-        set_up(self._map, panel, spans)
+        format_axes(self._map, panel, spans)
         self._set_up_curve()
-        explain(figure, [self._map], coloring, landmarks=True)
+        add_legend(figure, [self._map], coloring, landmarks=True)
         self._drawn: list[Any] = []
 
     def _set_up_curve(self) -> None:

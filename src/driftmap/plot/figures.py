@@ -158,7 +158,7 @@ def _figure(
         if panel.landmarks is not None and panel.landmarks.shape[1] != k:
             raise ValueError(f"landmark_coordinates has {panel.landmarks.shape[1]} columns, but coordinates has {k}")
     coloring = coloring_of(color, color_label, n)
-    spans = spans_of(panels)
+    spans = axis_spans(panels)
     figure = Figure(figsize=size or _size(spans, len(panels)), layout="constrained", facecolor="white")
     if title:
         figure.suptitle(title, fontsize=13, color=INK, parse_math=False)
@@ -168,8 +168,8 @@ def _figure(
         axes = [figure.add_subplot(1, len(panels), i + 1, **kind) for i in range(len(panels))]
     for ax, panel in zip(axes, panels, strict=True):
         _draw(ax, panel, coloring, scale=1.0 if len(panels) == 1 else 0.7)
-        set_up(ax, panel, spans)
-    explain(figure, axes, coloring, any(panel.landmarks is not None for panel in panels))
+        format_axes(ax, panel, spans)
+    add_legend(figure, axes, coloring, any(panel.landmarks is not None for panel in panels))
     return figure
 
 
@@ -213,7 +213,7 @@ def _in_space(k: int) -> dict[str, Any]:
     return {"depthshade": False} if k == 3 else {}
 
 
-def set_up(ax: Any, panel: Panel, spans: Array) -> None:
+def format_axes(ax: Any, panel: Panel, spans: Array) -> None:
     """Title, grid and limits. All panels have axes of equal length, each centred at its own points."""
     k = panel.points.shape[1]
     # parse_math: a dollar sign in a name is no mathematics, here and below.
@@ -246,7 +246,7 @@ def _box(panel: Panel) -> tuple[Array, Array]:
     return everything.min(axis=0), everything.max(axis=0)
 
 
-def spans_of(panels: Sequence[Panel]) -> Array:
+def axis_spans(panels: Sequence[Panel]) -> Array:
     """Length of each axis: the largest that any panel needs, and at least 0.3 of the longest axis."""
     needed = np.max([high - low for low, high in map(_box, panels)], axis=0)
     longest = needed.max() if needed.max() > 0 else 1.0
@@ -263,7 +263,7 @@ def _size(spans: Array, n_panels: int) -> tuple[float, float]:
     return float(1.6 + width * n_panels + 0.4 * (n_panels - 1)), float(1.4 + width * spans[1] / spans[0])
 
 
-def explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: bool) -> None:
+def add_legend(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: bool) -> None:
     """Colour bar and legend, outside the axes so that they hide no point."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -278,29 +278,29 @@ def explain(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: 
 
     handles = [handle(name, "o", 5, c, c) for name, c in zip(coloring.groups, coloring.colors, strict=True)]
     handles += [handle("landmark", "D", 5, "white", INK)] * landmarks
-    beside = axes[-1]
+    last = axes[-1]
     if handles:
         place: dict[str, Any]
         if coloring.groups:
             place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "title": coloring.label, "borderaxespad": 0.0}
         else:  # above the axes, across from the title
             place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
-            letters = 10 * (figure.get_figwidth() - 1.6) / len(axes) - 14  # that fit beside it
-            title = beside.get_title(loc="left")
+            letters = 10 * (figure.get_figwidth() - 1.6) / len(axes) - 14  # that fit beside the legend
+            title = last.get_title(loc="left")
             if len(title) > letters:
-                beside.set_title(title, loc="left", pad=22)
-        legend = beside.legend(handles=handles, frameon=False, fontsize=9, labelcolor=INK, handletextpad=0.3, **place)
+                last.set_title(title, loc="left", pad=22)
+        legend = last.legend(handles=handles, frameon=False, fontsize=9, labelcolor=INK, handletextpad=0.3, **place)
         for text in [legend.get_title(), *legend.get_texts()]:
             text.set_parse_math(False)
     if coloring.groups:
         return
     scale = ScalarMappable(normalization(coloring), colormap())
-    if hasattr(beside, "zaxis"):
+    if hasattr(last, "zaxis"):
         # Without a layout engine the bar would overlap the name of the third axis.
         pad = 0.06 if figure.get_layout_engine() is not None else 0.14
         bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=pad)
     else:  # as high as the axes, whatever shape the map gives them
-        bar = figure.colorbar(scale, cax=beside.inset_axes((1.03, 0.0, 0.03, 1.0)))
+        bar = figure.colorbar(scale, cax=last.inset_axes((1.03, 0.0, 0.03, 1.0)))
     bar.outline.set_visible(False)
     bar.set_label(coloring.label, fontsize=10, color=INK, parse_math=False)
     bar.ax.tick_params(labelsize=9, colors=GREY, labelcolor=INK, length=3)
