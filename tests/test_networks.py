@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 
+import networkx
 import numpy as np
 import pytest
 import scipy.linalg
@@ -186,10 +187,9 @@ def test_a_long_silence_leaves_no_tie_and_no_warning():
 
 @pytest.mark.parametrize("n", [1, 7, 60])
 def test_spectrum_equals_networkx_whatever_form_the_network_comes_in(n):
-    nx = pytest.importorskip("networkx")
     B = random_network(n, 0.3)
-    graph = nx.from_numpy_array(B)
-    expected = np.sort(nx.laplacian_spectrum(graph))
+    graph = networkx.from_numpy_array(B)
+    expected = np.sort(networkx.laplacian_spectrum(graph))
     for network in (B, B.tolist(), scipy.sparse.csr_array(B), scipy.sparse.coo_matrix(B), graph):
         np.testing.assert_allclose(laplacian_spectrum(network), expected, atol=1e-12)
 
@@ -209,10 +209,9 @@ def test_networkx_is_not_imported_unless_a_graph_is_given():
 
 
 def test_empty_networks_have_empty_spectra():
-    nx = pytest.importorskip("networkx")
-    for network in (np.zeros((0, 0)), nx.Graph(), TieDecayNetwork(0.1)):
+    for network in (np.zeros((0, 0)), networkx.Graph(), TieDecayNetwork(0.1)):
         assert laplacian_spectrum(network).shape == (0,)
-    assert laplacian_distance(nx.Graph(), np.zeros((2, 2))) == 0.0
+    assert laplacian_distance(networkx.Graph(), np.zeros((2, 2))) == 0.0
 
 
 LARGE = {
@@ -232,10 +231,9 @@ def test_the_largest_eigenvalues_of_a_large_network_are_right_and_repeatable(B):
 
 
 def test_networks_that_have_no_laplacian_spectrum_are_refused():
-    nx = pytest.importorskip("networkx")
     for network in (
         np.array([[0, 1], [0, 0]]),
-        nx.DiGraph([(0, 1)]),
+        networkx.DiGraph([(0, 1)]),
         scipy.sparse.csr_array([[0, 1], [0, 0]]),
     ):
         with pytest.raises(ValueError, match="not symmetric"):
@@ -250,11 +248,11 @@ def test_networks_that_have_no_laplacian_spectrum_are_refused():
 
 
 def test_distance_equals_netrd_on_unweighted_graphs():
-    nx = pytest.importorskip("networkx")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # netrd's own dependencies warn on import
-        netrd = pytest.importorskip("netrd", exc_type=ImportError)
-        a, b = (nx.gnp_random_graph(40, p, seed=3) for p in (0.1, 0.2))
+        warnings.simplefilter("ignore")  # of netrd's own dependencies
+        import netrd
+
+        a, b = (networkx.gnp_random_graph(40, p, seed=3) for p in (0.1, 0.2))
         expected = netrd.distance.LaplacianSpectral()(a, b, normed=False, kernel=None)
     assert laplacian_distance(a, b) == pytest.approx(expected, rel=1e-10)
 
