@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
-CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* tools/*.py)
+CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* tools/*.py) $(sort $(dir $(wildcard src/driftmap/*/*.py src/driftmap/*.py)))
 
 .PHONY: demo test lint format bench speed speed-baseline sanitize wheel clean
 

@@ -1,9 +1,12 @@
 """The paper's three data sets, each mapped in three ways: python examples/gallery.py [FOLDER]
 
-Side by side: the paper's map (its rule, landmark MDS), ours (the tight rule, stress with 128 anchors), and batch SMACOF
-from one start, classical MDS, which sees all points and all their distances. Sigma, the normalised stress over all
-pairs of the points drawn, is in the titles; where those are a sample, sigma over all points is printed too, as is that
-of our map without anchors. The recorded data come from DRIFTMAP_DATA, or are downloaded.
+1. The paper's method: landmarks by Algorithm 2 as printed, placed by landmark MDS.
+2. Driftmap: landmarks by the tight rule, placed by stress with 128 anchors.
+3. Batch SMACOF, started from classical MDS, which uses the distances between all points drawn.
+
+The titles give sigma, the normalised stress over all pairs of the points drawn. Where these are a sample, sigma over
+all points is printed as well, and always that of Driftmap without anchors. The recorded data are read from the folder
+DRIFTMAP_DATA, or downloaded.
 """
 
 import sys
@@ -11,31 +14,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import smacof
 
 from driftmap import DriftMap
+from driftmap.checks import Array
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding import LandmarkMDS, move, procrustes
 from driftmap.plot import comparison_figure
 from driftmap.quality import stress
 
-Array = NDArray[np.float64]
-
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
-ANCHORS = 128
-"""Stored points to which our map is fitted besides the landmarks; a point is placed by its landmark distances alone."""
+N_ANCHORS = 128
+PAPER, LANDMARKS_ONLY, DRIFTMAP = "Algorithm 2, landmark MDS", "Driftmap, landmarks only", "Driftmap"
+"""Names of the maps."""
 
 
 class Stream(NamedTuple):
-    """A data set in order of arrival, with the number of landmarks that the paper takes for it."""
+    """A data set in order of arrival, with the number of landmarks that the paper uses for it."""
 
     name: str
     points: Array
     m: int
     sample: int
-    """Points that are drawn and given to batch SMACOF, whose time and memory grow with their square; evenly spread."""
+    """Points drawn and given to batch SMACOF, evenly spread; its time and memory grow with their square."""
     color: Any = None
     color_label: str | None = None
 
@@ -50,13 +52,13 @@ def load_streams() -> list[Stream]:
     ]
 
 
-def papers_map(m: int) -> DriftMap:
-    """The map as the paper makes it."""
+def paper_map(m: int) -> DriftMap:
+    """The paper's method: Algorithm 2 as printed, landmark MDS."""
     return DriftMap(n_landmarks=m, rule="paper", embedding="lmds", align=False)
 
 
-def our_map(m: int, n_anchors: int | None = ANCHORS) -> DriftMap:
-    """The map as Driftmap makes it; all that matters is named, so that a new default changes no figure unnoticed."""
+def default_map(m: int, n_anchors: int | None = N_ANCHORS) -> DriftMap:
+    """Driftmap's defaults, spelled out, so that a new default changes no figure unnoticed."""
     return DriftMap(n_landmarks=m, rule="tight", embedding="stress", n_anchors=n_anchors)
 
 
@@ -76,19 +78,19 @@ def draw(stream: Stream, folder: Path) -> None:
     batch, floor = batch_map(points[shown])
     maps: dict[str, tuple[Array, Array | None]] = {}
     print(f"{stream.name} (sigma of the {len(shown):,} points drawn, of all {len(points):,} points)")
-    mappers = {"the paper's map": papers_map(m), "ours, landmarks only": our_map(m, None), "ours": our_map(m)}
+    mappers = {PAPER: paper_map(m), LANDMARKS_ONLY: default_map(m, None), DRIFTMAP: default_map(m)}
     for name, mapper in mappers.items():
         coordinates = mapper.fit(points).transform(points)
-        # Of the same points as batch SMACOF's, or the two could not be compared.
+        # Of the same points as that of batch SMACOF, so that the two can be compared.
         sigma = stress(points[shown], coordinates[shown])
         print(f"  {name}: {sigma:.5f}, {stress(points, coordinates):.5f}", flush=True)
-        if name == "ours, landmarks only":
+        if name == LANDMARKS_ONLY:
             continue
-        # Turned onto the batch map, so that the eye compares shapes and not directions.
-        turn = procrustes(coordinates[shown], batch)
+        # Aligned to the batch map, so that the eye compares shapes, not directions.
+        rotation = procrustes(coordinates[shown], batch)
         maps[f"{name}: sigma = {sigma:.3f}"] = (
-            move(coordinates[shown], *turn),
-            move(mapper.landmark_embedding_, *turn),
+            move(coordinates[shown], *rotation),
+            move(mapper.landmark_embedding_, *rotation),
         )
     maps[f"batch SMACOF: sigma = {floor:.3f}"] = (batch, None)
     sampled = f", {len(shown):,} of them drawn" if len(shown) < len(points) else ""
@@ -101,7 +103,7 @@ def draw(stream: Stream, folder: Path) -> None:
 
 
 def main() -> None:
-    """Write the three figures to the folder that is named, by default the documentation's."""
+    """Write the three figures to the given folder, by default that of the documentation."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
     for stream in load_streams():
         draw(stream, folder)

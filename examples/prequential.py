@@ -1,29 +1,28 @@
-"""How true the map is while the stream arrives: python examples/prequential.py [FIGURE]
+"""Stress of the map while the stream arrives: python examples/prequential.py [FIGURE]
 
-At 20 moments of each of the paper's streams, sigma of all points seen so far: our map (the tight rule, stress), fitted
-to its landmarks only and with 128 anchors, against the paper's (its rule, landmark MDS). The recorded data come from
-DRIFTMAP_DATA, or are downloaded.
+At 20 moments of each of the paper's streams, sigma of all points seen so far. Driftmap (tight rule, stress), fitted to
+its landmarks only and with 128 anchors, against the paper's method (Algorithm 2 as printed, landmark MDS). The recorded
+data are read from the folder DRIFTMAP_DATA, or downloaded.
 """
 
 import sys
 from pathlib import Path
 
 import numpy as np
-from gallery import ANCHORS, IMAGES, Array, Stream, load_streams, our_map, papers_map
+from gallery import IMAGES, LANDMARKS_ONLY, N_ANCHORS, PAPER, Stream, default_map, load_streams, paper_map
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from driftmap import DriftMap
+from driftmap.checks import Array, Ids
 from driftmap.quality import stress
 
 MOMENTS = 20
-PAPERS = "the paper's map"
-OURS = ("ours, landmarks only", f"ours, {ANCHORS} anchors")
-KINDS = (PAPERS, *OURS)
+DRIFTMAPS = (LANDMARKS_ONLY, f"Driftmap, {N_ANCHORS} anchors")
+KINDS = (PAPER, *DRIFTMAPS)
 STYLES = (("#D55E00", "o"), ("#56B4E9", "s"), ("#0072B2", "D"))
 
 
-def sigmas(mapper: DriftMap, points: Array, moments: NDArray[np.int64]) -> Array:
+def sigmas(mapper: DriftMap, points: Array, moments: Ids) -> Array:
     """Sigma of the points seen so far, at each moment of one pass."""
     found, seen = [], 0
     for moment in moments:
@@ -33,11 +32,11 @@ def sigmas(mapper: DriftMap, points: Array, moments: NDArray[np.int64]) -> Array
     return np.array(found)
 
 
-def follow(stream: Stream) -> tuple[NDArray[np.int64], dict[str, Array]]:
+def follow(stream: Stream) -> tuple[Ids, dict[str, Array]]:
     """The moments as numbers of points seen, and sigma of each kind of map."""
     n = len(stream.points)
     moments = np.array([n * i // MOMENTS for i in range(1, MOMENTS + 1)])
-    mappers = dict(zip(KINDS, (papers_map(stream.m), our_map(stream.m, None), our_map(stream.m)), strict=True))
+    mappers = dict(zip(KINDS, (paper_map(stream.m), default_map(stream.m, None), default_map(stream.m)), strict=True))
     return moments, {kind: sigmas(mapper, stream.points, moments) for kind, mapper in mappers.items()}
 
 
@@ -45,14 +44,14 @@ def main() -> None:
     """Print the table and write the figure."""
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES / "prequential.png"
     figure = Figure(figsize=(10.5, 3.2), layout="constrained", facecolor="white")
-    worst: dict[str, list[tuple[float, str, int]]] = {kind: [] for kind in OURS}
+    worst: dict[str, list[tuple[float, str, int]]] = {kind: [] for kind in DRIFTMAPS}
     print(f"| data | points seen | {' | '.join(KINDS)} |\n|---|---|---|---|---|")
     for i, stream in enumerate(load_streams()):
         moments, found = follow(stream)
         for row in zip(moments, *found.values(), strict=True):
             print(f"| {stream.name} | {row[0]:,} | {' | '.join(f'{sigma:.4f}' for sigma in row[1:])} |", flush=True)
-        for kind in OURS:
-            ratios = found[kind] / found[PAPERS]
+        for kind in DRIFTMAPS:
+            ratios = found[kind] / found[PAPER]
             worst[kind].append((float(ratios.max()), stream.name, int(moments[ratios.argmax()])))
         axes = figure.add_subplot(1, 3, i + 1)
         for (kind, values), (color, marker) in zip(found.items(), STYLES, strict=True):
@@ -67,8 +66,8 @@ def main() -> None:
     figure.savefig(file, dpi=110)
     for kind, cases in worst.items():
         for ratio, name, moment in cases:
-            print(f"{name}: {kind} / {PAPERS} is at most {ratio:.3f}, at {moment:,} points")
-        print(f"{kind} / {PAPERS}, largest at any moment: {max(cases)[0]:.3f}")
+            print(f"{name}: {kind} / {PAPER} is at most {ratio:.3f}, at {moment:,} points")
+        print(f"{kind} / {PAPER}, largest at any moment: {max(cases)[0]:.3f}")
     print(file.name)
 
 

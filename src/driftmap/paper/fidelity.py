@@ -22,7 +22,7 @@ from driftmap.paper.settings import Settings
 
 N_ANCHORS = 128
 METHODS = {
-    "published": "the paper's online embedding",
+    "published": "the paper's online embedding (as published)",
     "all": "classical MDS on all points",
     "lmds": "LMDS, tight rule",
     "weighted": "weighted LMDS",
