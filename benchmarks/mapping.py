@@ -2,9 +2,9 @@
 
 ``transform`` is compared with the two matrix products that landmark MDS needs, distances from ``X @ L.T`` and positions
 from ``D2 @ P``, in numpy on the same data and of the same precision in the same run, one thread: the least that any
-method must do which looks at all landmarks. The products are done once on the whole batch of 100,000 rows, as one would
-write them, and once in blocks that stay in the cache. Single rows are timed with landmarks that do not change. All of
-this is processor time; what two jobs gain is told by the clock on the wall.
+method must do that looks at all landmarks. The products are computed in blocks of rows that stay in the cache, which is
+faster than on the whole batch. Single rows are timed with landmarks that do not change. All of this is
+processor time; the gain of two jobs is wall-clock time.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ ROW_GOALS = {"transform of a row": 25, "transform_one": np.inf, "partial_fit too
 """Microseconds, at d = 16."""
 JOBS_GOAL = 1.6
 LANDMARKS = 100
+BLOCK_ROWS = 1024
 
 
-def products(X: np.ndarray, L: np.ndarray, P: np.ndarray, block: int) -> np.ndarray:
-    """The reference."""
+def products(X: np.ndarray, L: np.ndarray, P: np.ndarray, block: int = BLOCK_ROWS) -> np.ndarray:
+    """The reference: the products of landmark MDS, in blocks of rows."""
     out = np.empty((len(X), P.shape[1]), X.dtype)
     for a in range(0, len(X), block):
         np.matmul(X[a : a + block] @ L.T, P, out=out[a : a + block])
@@ -37,8 +38,8 @@ def rates(n: int, times: int) -> list[Limit]:
     """Batches: transform against the products."""
     from driftmap import DriftMap
 
-    print("| embedding | d | numbers | products (M rows/s) | in blocks | transform (M rows/s) | ratio | to blocks |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| embedding | d | numbers | blocked products (M rows/s) | transform (M rows/s) | ratio |")
+    print("|---|---|---|---|---|---|")
     limits = []
     for embedding, goal in GOALS.items():
         for d in DIMENSIONS:
@@ -48,17 +49,19 @@ def rates(n: int, times: int) -> list[Limit]:
                 X, L = stream.astype(dtype), mapper.landmarks_.astype(dtype)
                 P = np.ones((LANDMARKS, 2), dtype)
                 mapper.transform(X[:10])  # warm up
-                runs = [lambda X=X, L=L, P=P, block=block: products(X, L, P, block) for block in (n, 1024)]
-                whole, blocks, ours = in_turn([*runs, lambda X=X, mapper=mapper: mapper.transform(X)], times)
-                told = ""
+                runs = [
+                    lambda X=X, L=L, P=P: products(X, L, P),
+                    lambda X=X, mapper=mapper: mapper.transform(X),
+                ]
+                reference, ours = in_turn(runs, times)
+                tick = ""
                 if (d, dtype) == (16, np.float64):
-                    limits.append(
-                        at_least(f"mapping, {embedding}: times the rate of the products", goal, [whole / ours])
-                    )
-                    told = f" {TICK[limits[-1].ok]}"
+                    name = f"mapping, {embedding}: times the rate of the blocked products"
+                    limits.append(at_least(name, goal, [reference / ours]))
+                    tick = f" {TICK[limits[-1].ok]}"
                 print(
-                    f"| {embedding} | {d} | {dtype.__name__} | {n / whole / 1e6:.2f} | {n / blocks / 1e6:.2f} | "
-                    f"{n / ours / 1e6:.2f} | {whole / ours:.2f}{told} | {blocks / ours:.3f} |",
+                    f"| {embedding} | {d} | {dtype.__name__} | {n / reference / 1e6:.2f} | {n / ours / 1e6:.2f} | "
+                    f"{reference / ours:.3f}{tick} |",
                     flush=True,
                 )
     return limits
