@@ -77,7 +77,14 @@ inline double sweep_line(int n, const double* distances, const double* weights, 
         }
         const double y = best_on_line(points, targets, weighing);
         // By the sum of squares, which cancels nothing: rounding errors move no point.
-        const auto stress = [&](double at) { return stress_on_line(at, points, targets, weighing); };
+        const auto stress = [&](double at) {
+            double sum = 0;
+            for (int j = 0; j < n - 1; ++j) {
+                const double residual = std::abs(at - points[j]) - targets[j];
+                sum += weighing[j] * residual * residual;
+            }
+            return sum;
+        };
         if (!(stress(y) < stress(positions[i]))) continue;
         moved += weights[i] * (y - positions[i]) * (y - positions[i]);
         positions[i] = y;

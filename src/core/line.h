@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -15,35 +14,26 @@ using Doubles = std::vector<double>;
 // and c of each follow from the one before.
 inline double best_on_line(const Doubles& points, const Doubles& distances, const Doubles& weights) {
     constexpr double INFINITE = std::numeric_limits<double>::infinity();
-    double weight = 0, b = 0, c = 0, best = 0, least = INFINITE, low = -INFINITE;
-    for (size_t j = 0; j < points.size(); ++j) {
+    const size_t n = points.size();
+    double weight = 0, b = 0, c = 0, best = 0, least = INFINITE;
+    for (size_t j = 0; j < n; ++j) {
         const double gap = points[j] - distances[j];
         weight += weights[j];
         b += weights[j] * gap;
         c += weights[j] * gap * gap;
     }
-    for (size_t j = 0; j <= points.size(); ++j) {
-        const double high = j < points.size() ? points[j] : INFINITE;
+    for (size_t j = 0; j <= n; ++j) {
+        const double low = j > 0 ? points[j - 1] : -INFINITE, high = j < n ? points[j] : INFINITE;
         const double y = std::min(std::max(b / weight, low), high), stress = (weight * y - 2 * b) * y + c;
         if (stress < least) {
             best = y;
             least = stress;
         }
-        if (j == points.size()) break;
+        if (j == n) break;
         b += 2 * weights[j] * distances[j];
         c += 4 * weights[j] * distances[j] * points[j];
-        low = high;
     }
     return best;
-}
-
-inline double stress_on_line(double y, const Doubles& points, const Doubles& distances, const Doubles& weights) {
-    double sum = 0;
-    for (size_t j = 0; j < points.size(); ++j) {
-        const double residual = std::abs(y - points[j]) - distances[j];
-        sum += weights[j] * residual * residual;
-    }
-    return sum;
 }
 
 }  // namespace driftmap

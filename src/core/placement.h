@@ -8,28 +8,14 @@
 
 #include <cstdint>
 #include <numeric>
-#include <tuple>
-#include <utility>
 
 #include "line.h"
 #include "stress.h"
 
 namespace driftmap {
 
-// A C-contiguous matrix of doubles or floats, read as doubles.
-struct Matrix {
-    const void* data;
-    bool single;
-    int64_t rows, columns;
-
-    double operator()(int64_t i, int64_t j) const {
-        const int64_t at = i * columns + j;
-        return single ? static_cast<const float*>(data)[at] : static_cast<const double*>(data)[at];
-    }
-};
-
 // (x - centre) matrix + offsets for each row x, or x^2 matrix + offsets without a centre (distances are squared), or
-// x^2 without a matrix. Sums run in the order of the features.
+// x^2 without a matrix. Sums run in the order of the features, whatever the level.
 class Affine {
  public:
     int n_features, n_outputs;
@@ -45,15 +31,16 @@ class Affine {
             std::copy_n(matrix + size_t(c) * n_outputs, n_outputs, &this->matrix[size_t(c) * width]);
     }
 
-    // One row in each lane. Returns the squared length of x - centre, or 0 without a centre.
+    // One row in each lane, row 0 where there is none. Returns the squared length of x - centre, or 0 without a centre.
     template <int N>
-    Lanes<double, N> apply(const Matrix& X, const int64_t* rows, std::vector<Lanes<double, N>>& features,
+    Lanes<double, N> apply(const double* X, const int64_t* rows, std::vector<Lanes<double, N>>& features,
                            std::vector<Lanes<double, N>>& out) const {
         using V = Lanes<double, N>;
         features.resize(n_features);
         out.resize(width);
         for (int lane = 0; lane < N; ++lane)
-            for (int c = 0; c < n_features; ++c) features[c].set(lane, X(rows[lane], c));
+            for (int c = 0; c < n_features; ++c)
+                features[c].set(lane, X[std::max<int64_t>(rows[lane], 0) * n_features + c]);
         V square = 0;
         for (int c = 0; c < n_features; ++c) {
             V& x = features[c];
@@ -66,17 +53,17 @@ class Affine {
             for (int b = 0; b < BLOCK; ++b) sums[b] = offsets[j + b];
             for (int c = 0; c < n_features; ++c)
                 for (int b = 0; b < BLOCK; ++b) sums[b] += features[c] * matrix[size_t(c) * width + j + b];
-            for (int b = 0; b < BLOCK; ++b) out[j + b] = sums[b];
+            std::copy(sums, sums + BLOCK, &out[j]);
         }
         return centre.empty() ? V(0) : square;
     }
 
-    // All rows, to (rows, n_outputs).
-    void apply(const Matrix& X, double* out) const {
+    // All rows, to (n, n_outputs).
+    void apply(const double* X, int64_t n, double* out) const {
         std::vector<Lanes<double, 8>> features, results;
-        for (int64_t first = 0; first < X.rows; first += 8) {
+        for (int64_t first = 0; first < n; first += 8) {
             int64_t rows[8];
-            for (int lane = 0; lane < 8; ++lane) rows[lane] = std::min(first + lane, X.rows - 1);
+            for (int lane = 0; lane < 8; ++lane) rows[lane] = std::min(first + lane, n - 1);
             apply(X, rows, features, results);
             for (int lane = 0; lane < 8; ++lane)
                 for (int j = 0; j < n_outputs; ++j) out[rows[lane] * n_outputs + j] = results[j].get(lane);
@@ -89,145 +76,123 @@ class Affine {
     std::vector<double> centre, matrix, offsets;
 };
 
-// What a placement is made of, on a map of size 1 round 0.
-struct Map {
+// The fixed points, on a map of size 1 round 0, and all else it takes to place points by them.
+struct Placement {
     int n, k;
-    std::vector<double> fixed;              // coordinates of n fixed points, (k, n), and their weights
-    std::vector<double> projection, shift;  // a search starts from projection (k, n) squared distances + shift
-    std::vector<double> origin;             // where 0 is on the true map
-    double size;                            // of the true map
-    double tolerance;                       // steps shorter than this are the last
+    Doubles fixed;              // their coordinates, (k, n), and weights
+    std::vector<float> single;  // the same
+    Doubles projection, shift;  // a search starts from projection (k, n) squared distances + shift
+    Doubles origin;             // where 0 is on the true map,
+    double size;                // and how large that is
+    double tolerance;           // steps shorter than this are the last
     int max_tries;
-    Affine squares;  // from what is given of a row to squared distances to the fixed points, of the true map
-};
+    Affine squares;  // squared distances to the fixed points, on the true map, of what is given
 
-class Placement {
- public:
-    const Map map;
-
-    explicit Placement(Map map_) : map(std::move(map_)), single(map.fixed.begin(), map.fixed.end()) {}
-
-    // Places each row by itself, to (rows, k).
-    void place(const Matrix& X, double* out) const {
-        if (X.rows < 8) return place_in_lanes<4>(X, out);
-        place_in_lanes<REGISTER_BYTES / sizeof(float)>(X, out);
+    // Places each of these rows by itself, to (n_rows, k).
+    void place(const double* X, int64_t n_rows, double* out) const {
+        if (n_rows < 8) {
+            place_in_lanes<4>(X, n_rows, out);
+        } else {
+            place_in_lanes<REGISTER_BYTES / sizeof(float)>(X, n_rows, out);
+        }
+        for (int64_t i = 0; i < n_rows * k; ++i) out[i] = origin[i % k] + size * out[i];
     }
 
  private:
-    static constexpr double FAR = 200;  // sizes of the map up to which single precision serves
-    const std::vector<float> single;
-
     template <int N>
-    void place_in_lanes(const Matrix& X, double* out) const {
-        std::vector<int64_t> rows(X.rows);
+    void place_in_lanes(const double* X, int64_t n_rows, double* out) const {
+        std::vector<int64_t> rows(n_rows);
         std::iota(rows.begin(), rows.end(), 0);
-        if (map.k == 1) place_on_line<N>(X, rows, out);
-        if (map.k == 2) descend<double, N / 2, 2>(X, descend<float, N, 2>(X, rows, out), out);
-        if (map.k == 3) descend<double, N / 2, 3>(X, descend<float, N, 3>(X, rows, out), out);
-        if (map.k > 3) descend<double, N / 2, 0>(X, descend<float, N, 0>(X, rows, out), out);
-        for (int64_t i = 0; i < X.rows; ++i)
-            for (int c = 0; c < map.k; ++c) out[i * map.k + c] = map.origin[c] + map.size * out[i * map.k + c];
+        if (k == 1) place_on_line<N>(X, n_rows, out);
+        if (k == 2) descend<double, N / 2, 2>(X, descend<float, N, 2>(X, rows, out), out);
+        if (k == 3) descend<double, N / 2, 3>(X, descend<float, N, 3>(X, rows, out), out);
+        if (k > 3) descend<double, N / 2, 0>(X, descend<float, N, 0>(X, rows, out), out);
     }
 
-    // Squared distances to the fixed points, in sizes of the map. Those below a tenth of the tolerance count as none:
-    // distances that follow from others are roots of differences.
-    template <int N>
-    void measure(const Matrix& X, const int64_t* rows, std::vector<Lanes<double, N>>& features,
-                 std::vector<Lanes<double, N>>& squares) const {
-        const auto more = map.squares.apply(X, rows, features, squares);
-        const double scale = 1 / (map.size * map.size), none = 0.01 * map.tolerance * map.tolerance;
-        for (auto& square : squares) {
-            square = (square + more) * scale;
-            square = select(square > none, square, 0);
+    // Squared distances to the fixed points, in sizes of the map; returns where searches start. Distances below a tenth
+    // of the tolerance count as none: those that follow from others are roots of differences.
+    template <int K, int N, class V = Lanes<double, N>>
+    Array<V, K> measure(const double* X, const int64_t* rows, std::vector<V>& features,
+                        std::vector<V>& distances) const {
+        const V more = squares.apply(X, rows, features, distances);
+        const double scale = 1 / (size * size), none = 0.01 * tolerance * tolerance;
+        auto y = zeros<V, K>(k);
+        std::copy(shift.begin(), shift.end(), y.begin());
+        for (int j = 0; j < n; ++j) {
+            const V square = (distances[j] + more) * scale;
+            distances[j] = select(square > none, square, 0);
+            for (size_t c = 0; c < y.size(); ++c) y[c] += distances[j] * projection[c * n + j];
         }
-    }
-
-    // Where searches start; far too large numbers are cut.
-    template <int N, int K>
-    Array<Lanes<double, N>, K> starts(const std::vector<Lanes<double, N>>& squares) const {
-        using V = Lanes<double, N>;
-        auto y = zeros<V, K>(map.k);
-        for (size_t c = 0; c < y.size(); ++c) {
-            y[c] = map.shift[c];
-            for (int j = 0; j < map.n; ++j) y[c] += squares[j] * map.projection[c * map.n + j];
-            y[c] = larger<V>(0 - larger<V>(0 - y[c], -1e150), -1e150);
-        }
+        for (V& x : y) x = larger<V>(0 - larger<V>(0 - x, -1e150), -1e150);
         return y;
     }
 
     // Searches for the positions of rows in one precision and returns the rows that it does not place. Single precision
-    // starts from landmark MDS, double precision from where a row was left. Lanes that are free take the next rows when
-    // most are.
+    // starts from landmark MDS, double precision from where a row was left. When most lanes have finished they take new
+    // rows, and all lanes are measured again, which for a row gives the same bits at any time.
     template <class T, int N, int K>
-    std::vector<int64_t> descend(const Matrix& X, const std::vector<int64_t>& rows, double* out) const {
+    std::vector<int64_t> descend(const double* X, const std::vector<int64_t>& rows, double* out) const {
         constexpr bool SINGLE = sizeof(T) == 4;
-        const double within = std::clamp(0.3 * map.tolerance, 1e-10, 3e-6);
-        const std::vector<T>& table = std::get<const std::vector<T>&>(std::tie(single, map.fixed));
-        const auto fixed = [&](int c, int j) { return Lanes<T, N>(table[c * map.n + j]); };
-        const auto exact = [&](int c, int j) { return Lanes<double, N>(map.fixed[c * map.n + j]); };
-        Search<T, N, K> search(map.k);
-        std::vector<Lanes<double, N>> features, squares;
-        std::vector<Lanes<T, N>> distances(map.n);
+        const double within = std::clamp(0.3 * tolerance, 1e-10, 3e-6), last = SINGLE ? 3e-6 : 0.01 * within;
+        const int tries = SINGLE ? std::min(max_tries, 100) : max_tries;
+        const auto point = [&](int c, int j) -> Lanes<T, N> { return SINGLE ? single[c * n + j] : fixed[c * n + j]; };
+        const auto exact = [&](int c, int j) -> Lanes<double, N> { return fixed[c * n + j]; };
+        Search<T, N, K> search(k);
+        std::vector<Lanes<double, N>> features, squared;
+        std::vector<Lanes<T, N>> distances(n);
         std::vector<int64_t> left;
         int64_t row[N];
-        bool busy[N] = {};
+        std::fill_n(row, N, -1);
         for (size_t next = 0, searching = 0; next < rows.size() || searching > 0;) {
-            bool fresh[N] = {};
-            for (int lane = 0; lane < N; ++lane) {
-                if (busy[lane]) continue;
-                fresh[lane] = busy[lane] = next < rows.size();
-                row[lane] = busy[lane] ? rows[next++] : rows.back();
-            }
-            measure(X, row, features, squares);
-            auto y = starts<N, K>(squares);
+            bool fresh[N];
+            for (int lane = 0; lane < N; ++lane)
+                if ((fresh[lane] = row[lane] < 0 && next < rows.size())) row[lane] = rows[next++];
+            auto y = measure<K, N>(X, row, features, squared);
             for (int lane = 0; lane < N; ++lane) {
                 if (!fresh[lane]) continue;
-                double* place = out + row[lane] * map.k;
-                for (int c = 0; c < map.k && SINGLE; ++c) place[c] = y[c].get(lane);
-                search.start(lane, place);
-                if (SINGLE && !(std::inner_product(place, place + map.k, place, 0.0) < FAR * FAR)) search.stop(lane);
+                double* position = out + row[lane] * k;
+                for (int c = 0; c < k && SINGLE; ++c) position[c] = y[c].get(lane);
+                search.start(lane, position);
             }
-            for (int j = 0; j < map.n; ++j) distances[j] = sqrt(Lanes<T, N>(squares[j]));
-            const size_t few = 0;
-            const int tries = SINGLE ? std::min(map.max_tries, 100) : map.max_tries;
+            for (int j = 0; j < n; ++j) distances[j] = sqrt(Lanes<T, N>(squared[j]));
+            const size_t few = next < rows.size() ? N / 8 : 0;
             do {
-                searching = search.advance(fixed, distances.data(), map.n, SINGLE ? 3e-6 : 0.01 * within, tries);
+                searching = search.advance(point, distances.data(), n, last, tries);
             } while (searching > few);
             Lanes<double, N> moved = 0;
-            if constexpr (SINGLE) moved = search.polish(y, exact, squares.data(), map.n);
+            if constexpr (SINGLE) moved = search.polish(y, exact, squared.data(), n);
             for (int lane = 0; lane < N; ++lane) {
                 const auto status = search.status_of(lane);
-                if (!busy[lane] || status == search.SEARCHING) continue;
-                busy[lane] = false;
-                double* place = out + row[lane] * map.k;
-                const bool placed = status == search.CONVERGED && moved.get(lane) <= within * within;
-                bool near = true;
-                for (int c = 0; c < map.k; ++c) near &= std::abs(search.position(lane, c)) < FAR;
-                for (int c = 0; c < map.k && (near || !SINGLE); ++c)
-                    place[c] = SINGLE && placed ? y[c].get(lane) : search.position(lane, c);
+                if (row[lane] < 0 || status == search.SEARCHING) continue;
+                double* position = out + row[lane] * k;
+                const bool near = search.is_near(lane);
+                const bool placed = near && status == search.CONVERGED && moved.get(lane) <= within * within;
+                for (int c = 0; c < k && near; ++c)
+                    position[c] = SINGLE && placed ? y[c].get(lane) : search.position(lane, c);
                 if (!placed) left.push_back(row[lane]);
+                row[lane] = -1;
             }
         }
         return left;
     }
 
     template <int N>
-    void place_on_line(const Matrix& X, const std::vector<int64_t>& rows, double* out) const {
-        std::vector<int> order(map.n);
+    void place_on_line(const double* X, int64_t n_rows, double* out) const {
+        std::vector<int> order(n);
         std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return map.fixed[i] < map.fixed[j]; });
-        Doubles points(map.n), weights(map.n), distances(map.n);
-        for (int j = 0; j < map.n; ++j) {
-            points[j] = map.fixed[order[j]];
-            weights[j] = map.fixed[map.n + order[j]];
+        std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return fixed[i] < fixed[j]; });
+        Doubles points, weights, distances(n);
+        for (int j : order) {
+            points.push_back(fixed[j]);
+            weights.push_back(fixed[n + j]);
         }
-        std::vector<Lanes<double, N>> features, squares;
-        for (int64_t first = 0; first < X.rows; first += N) {
+        std::vector<Lanes<double, N>> features, squared;
+        for (int64_t first = 0; first < n_rows; first += N) {
             int64_t row[N];
-            for (int lane = 0; lane < N; ++lane) row[lane] = std::min(first + lane, X.rows - 1);
-            measure(X, row, features, squares);
+            for (int lane = 0; lane < N; ++lane) row[lane] = std::min(first + lane, n_rows - 1);
+            measure<1, N>(X, row, features, squared);
             for (int lane = 0; lane < N; ++lane) {
-                for (int j = 0; j < map.n; ++j) distances[j] = std::sqrt(squares[order[j]].get(lane));
+                for (int j = 0; j < n; ++j) distances[j] = std::sqrt(squared[order[j]].get(lane));
                 out[row[lane]] = best_on_line(points, distances, weights);
             }
         }

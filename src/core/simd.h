@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 namespace driftmap {
 
@@ -26,12 +27,8 @@ struct Lanes {
 
     struct Mask {
         decltype(Register{} < Register{}) part[PARTS];
-        friend Mask operator&(Mask a, Mask b) {
-            return each<Mask>(a, b, [](auto x, auto y) { return x & y; });
-        }
-        friend Mask operator|(Mask a, Mask b) {
-            return each<Mask>(a, b, [](auto x, auto y) { return x | y; });
-        }
+        friend Mask operator&(Mask a, Mask b) { return each<Mask>(a, b, std::bit_and<>()); }
+        friend Mask operator|(Mask a, Mask b) { return each<Mask>(a, b, std::bit_or<>()); }
     };
 
     Register part[PARTS];
@@ -43,24 +40,12 @@ struct Lanes {
     T get(int lane) const { return part[lane / WIDTH][lane % WIDTH]; }
     void set(int lane, T x) { part[lane / WIDTH][lane % WIDTH] = x; }
 
-    friend Lanes operator+(Lanes a, Lanes b) {
-        return each<Lanes>(a, b, [](auto x, auto y) { return x + y; });
-    }
-    friend Lanes operator-(Lanes a, Lanes b) {
-        return each<Lanes>(a, b, [](auto x, auto y) { return x - y; });
-    }
-    friend Lanes operator*(Lanes a, Lanes b) {
-        return each<Lanes>(a, b, [](auto x, auto y) { return x * y; });
-    }
-    friend Lanes operator/(Lanes a, Lanes b) {
-        return each<Lanes>(a, b, [](auto x, auto y) { return x / y; });
-    }
-    friend Mask operator>(Lanes a, Lanes b) {
-        return each<Mask>(a, b, [](auto x, auto y) { return x > y; });
-    }
-    friend Mask operator<=(Lanes a, Lanes b) {
-        return each<Mask>(a, b, [](auto x, auto y) { return x <= y; });
-    }
+    friend Lanes operator+(Lanes a, Lanes b) { return each<Lanes>(a, b, std::plus<>()); }
+    friend Lanes operator-(Lanes a, Lanes b) { return each<Lanes>(a, b, std::minus<>()); }
+    friend Lanes operator*(Lanes a, Lanes b) { return each<Lanes>(a, b, std::multiplies<>()); }
+    friend Lanes operator/(Lanes a, Lanes b) { return each<Lanes>(a, b, std::divides<>()); }
+    friend Mask operator>(Lanes a, Lanes b) { return each<Mask>(a, b, std::greater<>()); }
+    friend Mask operator<=(Lanes a, Lanes b) { return each<Mask>(a, b, std::less_equal<>()); }
     Lanes& operator+=(Lanes b) { return *this = *this + b; }
     Lanes& operator-=(Lanes b) { return *this = *this - b; }
     Lanes& operator*=(Lanes b) { return *this = *this * b; }

@@ -25,7 +25,8 @@ Array<T, N> zeros(int n) {
     return {};
 }
 
-auto dot(const auto& a, const auto& b) {
+// Inlined, since arrays that are passed on would live in memory.
+[[gnu::always_inline]] inline auto dot(const auto& a, const auto& b) {
     auto sum = a[0] * b[0];
     for (size_t c = 1; c < a.size(); ++c) sum += a[c] * b[c];
     return sum;
@@ -66,7 +67,8 @@ Derivatives<V, K> derivatives(const Array<V, K>& y, const auto& fixed, const V* 
 // Half the gradient alone, in double precision, given squared distances. Reciprocal square roots are those of single
 // precision, improved by a Newton iteration; 0 where single precision has none.
 template <int K, int N>
-auto precise_gradient(const Array<Lanes<double, N>, K>& y, const auto& fixed, const Lanes<double, N>* squares, int n) {
+[[gnu::always_inline]] inline auto precise_gradient(const Array<Lanes<double, N>, K>& y, const auto& fixed,
+                                                    const Lanes<double, N>* squares, int n) {
     using V = Lanes<double, N>;
     const int k = y.size();
     auto sums = zeros<V, K>(k), gap = sums;
@@ -146,10 +148,10 @@ auto times(const auto& matrix, const auto& x) {
 // Newton's method on a map of size 1 round 0: one search in each lane, which never depends on the others.
 //
 // A step is at most as long as the radius of the trust region. One that goes down widens it if it was as long; one that
-// does not is tried again, shorter. Outside the map a step changes the length and the direction of y rather than its
-// coordinates, since the stress of a point far away lies in a ring (a shell): with n the direction of y, r its length
-// and g the gradient, the Hessian is then the above plus (n g' + g n' - n'g (I + n n')) / r. Lengths of steps are
-// relative to r there.
+// does not is tried again, four times shorter. Outside the map a step changes the length and the direction of y rather
+// than its coordinates, since the stress of a point far away lies in a ring (a shell): with n the direction of y, r its
+// length and g the gradient, the Hessian is then the above plus (n g' + g n' - n'g (I + n n')) / r, and lengths of
+// steps are relative to r.
 template <class T, int N, int K>
 class Search {
     using V = Lanes<T, N>;
@@ -157,15 +159,7 @@ class Search {
  public:
     enum Status { SEARCHING, CONVERGED, STOPPED };
 
-    explicit Search(int k)
-        : y(zeros<V, K>(k)),
-          best(y),
-          step(y),
-          inverse(zeros<V, K * K>(k * k)),
-          stress(0),
-          radius(0),
-          tried(0),
-          status(STOPPED) {}
+    explicit Search(int k) : y(zeros<V, K>(k)), best(y), step(y), inverse(zeros<V, K * K>(k * k)) {}
 
     void start(int lane, const double* position) {
         for (size_t c = 0; c < y.size(); ++c) {
@@ -176,10 +170,11 @@ class Search {
         stress.set(lane, std::numeric_limits<T>::infinity());
         radius.set(lane, 0.5);
         tried.set(lane, 0);
-        status.set(lane, SEARCHING);
+        status.set(lane, is_near(lane) ? SEARCHING : STOPPED);
     }
-    void stop(int lane) { status.set(lane, STOPPED); }
     Status status_of(int lane) const { return Status(int(status.get(lane))); }
+    // Single precision serves up to so many sizes of the map.
+    bool is_near(int lane) const { return dot(best, best).get(lane) < (sizeof(T) == 4 ? 4e4 : INFINITY); }
     // The minimum, or the best position so far if there is none.
     T position(int lane, int c) const { return (status_of(lane) == STOPPED ? best : y)[c].get(lane); }
 
@@ -256,7 +251,7 @@ class Search {
  private:
     Array<V, K> y, best, step;  // the position that is tried, the best one so far, and Newton's step from there
     Array<V, K * K> inverse;    // of the Hessian at the best
-    V stress, radius, tried, status;
+    V stress = 0, radius = 0, tried = 0, status = STOPPED;
 };
 
 }  // namespace driftmap
