@@ -464,9 +464,35 @@ def test_mp4_goes_through_ffmpeg(folder, capfd, monkeypatch):
     assert shown[0].shape[0] % 2 == shown[0].shape[1] % 2 == 0
 
 
-def test_the_input_may_be_replaced_by_the_output(folder):
-    run("embed", "t.csv", "--landmarks", M, "-o", "t.csv")
-    assert_coordinates(folder.joinpath("t.csv").read_text(), mapped())
+SAME = [
+    (["t.csv", "-o", "t.csv"], "-o (t.csv) is the same file as the input"),
+    (["t.csv", "-o", "link.csv"], "-o (link.csv) is the same file as the input"),
+    (["link.csv", "-o", "hard.csv"], "-o (hard.csv) is the same file as the input"),
+    (["t.csv", "-o", "o.csv", "--landmarks-out", "here/o.csv"], "is the same file as -o"),
+    (["t.csv", "-o", "future.csv", "--landmarks-out", "new.csv"], "is the same file as -o"),
+    (["t.csv", "-o", "o.csv", "--checkpoint", ".o.csv.partial"], "is the same file as --checkpoint"),
+    (["t.csv", "-o", "o.csv", "--checkpoint", "link.csv"], "--checkpoint (link.csv) is the same file as the input"),
+]
+
+
+@pytest.mark.parametrize(("argv", "expected"), SAME)
+def test_no_file_is_used_twice_under_whatever_names(folder, capfd, argv, expected):
+    folder.joinpath("link.csv").symlink_to("t.csv")
+    folder.joinpath("future.csv").symlink_to("new.csv")
+    folder.joinpath("here").symlink_to(".")
+    os.link("t.csv", "hard.csv")
+    before = folder.joinpath("t.csv").read_bytes(), sorted(os.listdir())
+    assert expected in mistake(capfd, "embed", *argv)
+    assert before == (folder.joinpath("t.csv").read_bytes(), sorted(os.listdir()))
+
+
+@pytest.mark.parametrize("command", ["embed t.csv >> t.csv", "embed - -o t.csv < t.csv", "embed - < t.csv >> t.csv"])
+def test_redirections_count_as_names_too(folder, command):
+    before = folder.joinpath("t.csv").read_bytes()
+    done = shell(f"'{sys.executable}' -m driftmap {command}", folder)
+    assert done.returncode == 2
+    assert "is the same file as the input" in done.stderr
+    assert folder.joinpath("t.csv").read_bytes() == before
 
 
 def test_a_link_stays_a_link(folder):
@@ -621,7 +647,10 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["embed", "t.csv", "--shade", "reach"], "add --plot"),
         (["embed", "t.csv", "--shade", "trust", "--plot", "o.png"], "invalid choice: 'trust'"),
         (["embed", "t.csv", "--trust", "--json"], "--trust adds columns"),
-        (["embed", "t.csv", "--landmarks-out", "o.csv", "-o", "./o.csv"], "two outputs have the same name"),
+        (
+            ["embed", "t.csv", "--landmarks-out", "o.csv", "-o", "./o.csv"],
+            "--landmarks-out (o.csv) is the same file as -o",
+        ),
         (["demo", "--landmarks", "2"], "must be at least 3"),
         (["demo", "--seed", "-1"], "must be at least 0"),
         (["demo", "--seed", "99999999999"], "must be at most"),

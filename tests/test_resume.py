@@ -209,7 +209,7 @@ def test_files_that_are_no_checkpoints_of_runs_are_left_alone(folder, capfd, res
     command = ["embed", "t.csv", *LABELLED, "-o", "o.csv", *resume, "--checkpoint"]
     assert "holds a DriftMap, no run of embed" in mistake(capfd, *command, "map.ckpt")
     assert "notes.txt is not a Driftmap checkpoint" in mistake(capfd, *command, "notes.txt")
-    assert "is the input" in mistake(capfd, *command, "t.csv")
+    assert "is the same file as the input" in mistake(capfd, *command, "t.csv")
     assert folder.joinpath("notes.txt").read_text() == "mine"
 
 
@@ -252,7 +252,7 @@ def test_two_runs_do_not_write_the_same_output(folder, capfd, monkeypatch):
         (["--checkpoint", "c", "--checkpoint-every", "-5s"], "expected one argument"),
         (["--checkpoint", "c"], "--checkpoint needs -o"),
         (["--checkpoint", "no/c", "-o", "o.csv"], "no/c cannot be written: No such file or directory"),
-        (["--checkpoint", "o.csv", "-o", "o.csv"], "two outputs have the same name"),
+        (["--checkpoint", "o.csv", "-o", "o.csv"], "--checkpoint (o.csv) is the same file as -o"),
         (["--checkpoint", "c", "-o", "no/o.csv"], "there is no folder 'no'"),
         (["--checkpoint", ".", "-o", "o.csv"], ". is not a file"),
         (["--checkpoint", "c", "-o", "o.csv", "--animate", "o.gif"], "--animate cannot be interrupted"),

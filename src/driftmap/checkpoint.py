@@ -8,7 +8,6 @@ of the arrays, plus the header, plus about 400 bytes per array.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
@@ -16,12 +15,14 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Never
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from driftmap.io.atomic import replacing
 
 FORMAT = "driftmap checkpoint"
 VERSION = 2
@@ -54,10 +55,15 @@ class Checkpoint(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    temporary: str | None = None,
+) -> None:
     """Write a checkpoint; ``path`` holds the old one or the new one at any moment, whatever happens.
 
-    ``header`` may hold whatever JSON can.
+    ``header`` may hold whatever JSON can; ``temporary`` is as in :func:`driftmap.io.atomic.replacing`.
     """
     stored = {name: _portable(name, array) for name, array in arrays.items()}
     members = {
@@ -68,8 +74,12 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     text = json.dumps({**own, **header, **own}, indent=1).encode()
     if len(text) > LARGEST_HEADER:
         raise CheckpointError(f"{path} cannot be written: its header would be larger than {LARGEST_HEADER} bytes")
-    with _replacing(Path(path)) as file:
-        _fill(file, text, stored)
+    try:
+        with replacing(Path(path), temporary) as file:
+            _fill(file, text, stored)
+    except OSError as error:
+        intact = "; the checkpoint written before is intact" if Path(path).is_file() else ""
+        raise CheckpointError(f"{path} cannot be written: {error.strerror or error}{intact}") from error
 
 
 def _fill(file: BinaryIO, text: bytes, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -202,6 +212,8 @@ def _digest(file: BinaryIO) -> bytes:
     file.seek(0)
     while left > 0:
         piece = file.read(min(PIECE, left))
+        if not piece:
+            raise EOFError("it was cut while it was read")
         digest.update(piece)
         left -= len(piece)
     return digest.hexdigest().encode()
@@ -214,41 +226,3 @@ def _library() -> str:
         return metadata.version("driftmap")
     except metadata.PackageNotFoundError:
         return "(not installed)"
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` once it is safely on the disk, and otherwise disappears."""
-    target = path.resolve()  # a link stays a link to the new file
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        if target.is_dir():
-            raise IsADirectoryError(None, "it is a folder")
-        try:
-            with temporary.open("w+b") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
-        _sync_folder(target.parent)
-    except OSError as error:
-        _fail(path, error)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make sure that a new name in a folder outlives a power failure."""
-    if hasattr(os, "O_DIRECTORY"):  # elsewhere folders cannot be opened, and need not be
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _fail(path: Path, error: OSError) -> Never:
-    kept = "; the checkpoint written before is intact" if path.is_file() else ""
-    raise CheckpointError(f"{path} cannot be written: {error.strerror or error}{kept}") from error

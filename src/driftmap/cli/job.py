@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError, writing
 from driftmap.cli.stopping import Stop
 from driftmap.cli.tables import Array, Chunk, Position, Table
+from driftmap.io import atomic
 from driftmap.map import StreamMap
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
@@ -49,7 +49,8 @@ class Job:
         """Their bytes when the state was saved last."""
         self.restarts = False
         """Whether mapping has to start again when it is interrupted, because its outputs cannot be continued."""
-        self.saved, self._cleared = False, False
+        self.saved = False
+        self._temporary = "" if path is None else atomic.temporary_name(path)
         self._due = time.monotonic() + every
         self._packed: tuple[dict[str, Any], dict[str, Any]] | None = None
 
@@ -94,13 +95,9 @@ class Job:
         if self.path is None:
             return
         start = time.monotonic()
-        if not self._cleared:
-            clear(self.path)
-            self._cleared = True
         if self.output is not None and not self.output.closed:
             with writing():
-                self.output.flush()
-                os.fsync(self.output.fileno())
+                atomic.sync(self.output)
             self.length = self.output.tell()
         header, arrays = self._pack()
         state = {
@@ -110,9 +107,10 @@ class Job:
             "counts": self.counts,
             "output_bytes": self.length,
             "bad_lines": [self.bad.settled, self.bad.last],
+            "temporary": self._temporary,
         }
         sums = {f"job.{name}": array for name, array in self.sums.items()}
-        checkpoint.write(self.path, header | {"job": state}, arrays | sums)
+        checkpoint.write(self.path, header | {"job": state}, arrays | sums, self._temporary)
         self.saved = True
         now = time.monotonic()
         self._due = now + max(self.every, (SHARE - 1) * (now - start))
@@ -132,6 +130,8 @@ class Job:
         self.bad.settled, self.bad.last = state["bad_lines"]
         self.sums = arrays
         self.saved = True
+        if self.path is not None:
+            atomic.discard(self.path, str(state.get("temporary")))
 
     # --- the files of an interrupted run ---
 
@@ -142,7 +142,7 @@ class Job:
         ``continued``: it is taken back to the length that it had when the state was saved.
         """
         target = path.resolve()
-        unfinished = partial(path)
+        unfinished = atomic.partial(path)
         length = self.length if continued and self.length is not None else 0
         with reopened(unfinished, path, length) as file:
             if continued:
@@ -150,12 +150,12 @@ class Job:
             try:
                 yield file
                 with writing():
-                    file.flush()
-                    os.fsync(file.fileno())
+                    atomic.sync(file)
                 if continued:
                     self.length, self.output = file.seek(0, os.SEEK_END), None
                     self.next_stage("closing")
                 unfinished.replace(target)
+                atomic.sync_folder(target.parent)
             except BaseException:
                 if not self.saved:
                     unfinished.unlink(missing_ok=True)
@@ -174,12 +174,6 @@ class Job:
             yield file
 
 
-def partial(path: Path) -> Path:
-    """The unfinished file from which an output will be made."""
-    target = path.resolve()  # a link stays a link to the new file
-    return target.with_name(f".{target.name}.partial")
-
-
 @contextlib.contextmanager
 def reopened(file: Path, shown: Path, length: int) -> Iterator[BinaryIO]:
     """A file with its first bytes as they are and nothing after them; an error if it has fewer."""
@@ -189,12 +183,13 @@ def reopened(file: Path, shown: Path, length: int) -> Iterator[BinaryIO]:
         raise UserError(f"{shown}: there is no folder {str(shown.parent)!r}")
     try:
         # Neither mode of open() does: one that creates the file truncates it, or writes only at its end.
-        opened = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b")
+        opened = os.fdopen(os.open(file, atomic.FLAGS & ~os.O_EXCL, 0o666), "r+b")
     except OSError as error:
         raise UserError(f"{shown} cannot be written: {error.strerror}") from error
     with contextlib.ExitStack() as stack:
         stack.callback(_close, opened)
-        _lock(opened, shown)
+        if not atomic.lock(opened):
+            raise UserError(f"{shown} is being written by another run")
         if opened.seek(0, os.SEEK_END) < length:
             raise UserError(
                 f"{file} has {opened.tell()} bytes, but had {length} when the checkpoint was made: it was deleted or "
@@ -211,21 +206,3 @@ def _close(file: BinaryIO) -> None:
     """Close a file after an error, whatever becomes of the rows that are still in memory."""
     with contextlib.suppress(OSError):
         file.close()
-
-
-def clear(path: Path) -> None:
-    """Remove what runs have left that were killed while they wrote this checkpoint."""
-    for leftover in path.resolve().parent.glob(f".{glob.escape(path.resolve().name)}.*.tmp"):
-        leftover.unlink(missing_ok=True)
-
-
-def _lock(file: BinaryIO, shown: Path) -> None:
-    """Let no other run write the same file at the same time."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise UserError(f"{shown} is being written by another run") from error

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import stat
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +16,7 @@ from driftmap.checks import EMBEDDINGS, RULES
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.cli.writing import TABLE_SUFFIXES, TEXT_SUFFIXES
+from driftmap.io.atomic import identity, partial
 from driftmap.plot import ANIMATION_FORMATS, FIGURE_FORMATS, require_matplotlib
 
 BINARY = (".npy", ".parquet", ".pq")
@@ -223,9 +229,32 @@ def _check_writing(args: argparse.Namespace) -> None:
         )
     if args.animate_frames is not None and args.animate is None:
         raise UserError("--animate-frames is for animations: add --animate")
-    paths = [path.resolve() for path in [*files(args).values(), *([args.checkpoint] if args.checkpoint else [])]]
-    if len(set(paths)) < len(paths):
-        raise UserError("two outputs have the same name")
+    _check_files_differ(args)
+
+
+def _check_files_differ(args: argparse.Namespace) -> None:
+    """No output may be the input, the checkpoint or another output, under whatever names."""
+    used = {_standard(sys.stdin) if args.file == "-" else identity(Path(args.file)): "the input"}
+    written = [(f"--{name.replace('_', '-')}", path) for name, path in files(args).items()]
+    if args.checkpoint is not None:
+        unfinished = [(f"the unfinished file of {option}", partial(path)) for option, path in written]
+        written += [("--checkpoint", args.checkpoint), *unfinished]
+    for option, path in written:
+        option = "-o" if option == "--output" else option
+        other = used.setdefault(identity(path), option)
+        if other != option:
+            raise UserError(f"{option} ({path}) is the same file as {other}: name another")
+    if args.output is None and (shared := used.get(_standard(sys.stdout))) is not None:
+        raise UserError(f"standard output is the same file as {shared}: name another")
+
+
+def _standard(stream: Any) -> tuple[int | str, ...]:
+    """The identity of the file that a standard stream was redirected to or from, if it is one."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        found = os.fstat(stream.fileno())
+        if stat.S_ISREG(found.st_mode):
+            return found.st_dev, found.st_ino
+    return (repr(stream),)
 
 
 def _check_follow(args: argparse.Namespace) -> None:

@@ -13,9 +13,10 @@ from driftmap import checkpoint
 from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError, note, one_line
-from driftmap.cli.job import Job, clear, partial
+from driftmap.cli.job import Job
 from driftmap.cli.stopping import Stop
 from driftmap.cli.tables import Table
+from driftmap.io import atomic
 from driftmap.map import StreamMap
 from driftmap.serialization import unpack
 
@@ -107,14 +108,14 @@ def _close(args: argparse.Namespace, found: Checkpoint) -> None:
     """Do what was left of a run that was interrupted at its very end."""
     state, output = found.header["job"], args.output
     if output is not None:
-        unfinished, size = partial(output), state["output_bytes"]
+        unfinished, size = atomic.partial(output), state["output_bytes"]
         if unfinished.exists():
             if unfinished.stat().st_size != size:
                 raise UserError(f"{unfinished} was changed; delete {args.checkpoint} to start again")
             unfinished.replace(output.resolve())
         elif not (output.exists() and output.stat().st_size == size):
             raise UserError(f"{output} was deleted or changed; delete {args.checkpoint} to start again")
-    clear(args.checkpoint)
+    atomic.discard(args.checkpoint, str(state.get("temporary")))
     state = {**state, "stage": "finished"}
     checkpoint.write(args.checkpoint, found.header | {"job": state}, found.arrays)
 
@@ -129,8 +130,6 @@ def _fingerprint(file: str, path: Path) -> dict[str, Any]:
     source = Path(file)
     if file == "-" or source.is_fifo() or source.is_dir():
         return {"name": file, "size": None}
-    if source.exists() and path.exists() and source.samefile(path):
-        raise UserError(f"{path} is the input: give --checkpoint another file")
     with source.open("rb") as stream:
         head = stream.read(HEAD)
     return {

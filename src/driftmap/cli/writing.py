@@ -14,9 +14,10 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.cli.errors import UserError, writing
+from driftmap.cli.errors import UserError
 from driftmap.cli.numbers import as_text
 from driftmap.cli.parquet import ParquetWriter
+from driftmap.io.atomic import replacing
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".npy")
 TEXT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
@@ -39,26 +40,20 @@ class Writer(Protocol):
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of ``path`` at the end, if all goes well, and otherwise disappears."""
-    target = path.resolve()  # a link stays a link to the new file
-    if target.is_dir():
+    if path.is_dir():
         raise UserError(f"{path} is a folder, not a file")
-    if not target.parent.is_dir():
+    if not path.resolve().parent.is_dir():
         raise UserError(f"{path}: there is no folder {str(path.parent)!r}")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    opened = False
     try:
-        file = temporary.open("xb")
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}") from error
-    try:
-        yield file
-        with writing():
-            file.close()
-        temporary.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):  # a full disk, told already
-            file.close()
-        temporary.unlink(missing_ok=True)
+        with replacing(path) as file:
+            opened = True
+            yield file
+    except BrokenPipeError:
         raise
+    except OSError as error:
+        failed = f"{path} cannot be written" if not opened else "the output cannot be written"
+        raise UserError(f"{failed}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager

@@ -1,0 +1,114 @@
+"""Atomic writes: under its name a file is either the old one or the complete new one, also after a crash.
+
+The new content goes to a temporary file in the same folder. Its name is unpredictable and its creation exclusive, so
+neither another writer nor a planted link can come in between. File and folder are synced before and after the rename.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+TOKEN = 16
+"""Hexadecimal digits that make a temporary name unpredictable."""
+FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+def temporary_name(path: Path) -> str:
+    """An unpredictable name for a temporary file beside ``path``."""
+    return f".{path.resolve().name}.{secrets.token_hex(TOKEN // 2)}.tmp"
+
+
+@contextlib.contextmanager
+def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
+    """A new file that replaces ``path`` if the block ends well and is removed otherwise.
+
+    ``temporary``: a name from :func:`temporary_name` that the caller has recorded; see :func:`discard`.
+    """
+    target = path.resolve()  # a link stays a link to the new file
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    place = target.with_name(temporary or temporary_name(path))
+    with os.fdopen(os.open(place, FLAGS, 0o666), "w+b") as file:
+        lock(file)
+        try:
+            yield file
+            sync(file)
+            place.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.lstat(place), os.fstat(file.fileno())):
+                    place.unlink()
+            with contextlib.suppress(OSError):  # what is still buffered may not fit on the disk
+                file.close()
+            raise
+    sync_folder(target.parent)
+
+
+def discard(path: Path, temporary: str) -> None:
+    """Remove the temporary file that a killed process left beside ``path``, under a name that it had recorded.
+
+    A name that no :func:`temporary_name` gives is left alone, and so is a file that is still being written.
+    """
+    target = path.resolve()
+    if not re.fullmatch(rf"\.{re.escape(target.name)}\.[0-9a-f]{{{TOKEN}}}\.tmp", temporary):
+        return
+    place = target.with_name(temporary)
+    with contextlib.suppress(OSError), open(os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+        if lock(file):
+            place.unlink()
+
+
+def partial(path: Path) -> Path:
+    """The unfinished file from which an output will be made."""
+    target = path.resolve()  # a link stays a link to the new file
+    return target.with_name(f".{target.name}.partial")
+
+
+def sync(file: BinaryIO) -> None:
+    """Make sure that the content of a file outlives a power failure."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make sure that a new name in a folder outlives a power failure."""
+    if hasattr(os, "O_DIRECTORY"):  # elsewhere folders cannot be opened, and need not be
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def lock(file: BinaryIO) -> bool:
+    """Lock a file for this process as long as it is open; false if another process holds the lock."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def identity(path: Path) -> tuple[int | str, ...]:
+    """What two names of the same file have in common: device and inode, also before the file exists."""
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        return found.st_dev, found.st_ino
+    resolved = path.resolve()
+    with contextlib.suppress(OSError):
+        folder = os.stat(resolved.parent)
+        return folder.st_dev, folder.st_ino, resolved.name
+    return (str(resolved),)

@@ -1,0 +1,85 @@
+"""The atomic writer: two writers never tear a file, planted files are not followed, only own files are removed."""
+
+import errno
+import multiprocessing
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from driftmap import checkpoint
+from driftmap.io import atomic
+
+
+def save_often(path, value, times):
+    for _ in range(times):
+        checkpoint.write(path, {"value": value}, {"x": np.full(20_000, value)})
+
+
+def assert_whole(path):
+    found = checkpoint.read(path)
+    assert (found.arrays["x"] == found.header["value"]).all()
+
+
+@pytest.mark.parametrize("kind", [threading.Thread, multiprocessing.get_context("spawn").Process])
+def test_several_writers_of_one_path_leave_it_whole_at_any_moment(tmp_path, kind):
+    path = tmp_path / "c.ckpt"
+    save_often(path, 0, 1)
+    writers = [kind(target=save_often, args=(path, value, 15)) for value in (1, 2, 3)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        assert_whole(path)
+    for writer in writers:
+        writer.join()
+    assert_whole(path)
+    assert os.listdir(tmp_path) == ["c.ckpt"]
+
+
+def test_names_cannot_be_guessed_and_planted_files_are_refused(tmp_path, monkeypatch):
+    path, victim = tmp_path / "o.csv", tmp_path / "victim"
+    assert atomic.temporary_name(path) != atomic.temporary_name(path)
+    victim.write_text("mine")
+    name = atomic.temporary_name(path)
+    (tmp_path / name).symlink_to("victim")
+    with pytest.raises(FileExistsError), atomic.replacing(path, name):
+        pass
+    assert victim.read_text() == "mine"
+    assert sorted(os.listdir(tmp_path)) == sorted([name, "victim"])
+
+
+def test_only_recorded_leftovers_are_removed(tmp_path):
+    path = tmp_path / "c"
+    name, others = atomic.temporary_name(path), [".c.1234.tmp", ".c.mine.tmp", atomic.temporary_name(path), "notes"]
+    for other in (name, *others):
+        (tmp_path / other).touch()
+    for given in (name, ".c.mine.tmp", "notes", "../notes", ""):
+        atomic.discard(path, given)
+    assert sorted(os.listdir(tmp_path)) == sorted(others)
+    with atomic.replacing(path, name):
+        atomic.discard(path, name)
+        assert (tmp_path / name).exists()  # it is still being written
+
+
+def test_a_failure_removes_the_new_file_and_keeps_the_old(tmp_path):
+    path = tmp_path / "o.csv"
+    path.write_text("old")
+    with pytest.raises(OSError, match="full"), atomic.replacing(path) as file:
+        file.write(b"new")
+        raise OSError(errno.ENOSPC, "full")
+    with pytest.raises(IsADirectoryError), atomic.replacing(tmp_path):
+        pass
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["o.csv"]
+
+
+def test_a_file_is_known_by_every_name(tmp_path):
+    (tmp_path / "a").touch()
+    (tmp_path / "link").symlink_to("a")
+    os.link(tmp_path / "a", tmp_path / "hard")
+    (tmp_path / "folder").symlink_to(".")
+    assert len({atomic.identity(tmp_path / name) for name in ("a", "link", "hard", "folder/a", "./a")}) == 1
+    (tmp_path / "future").symlink_to("new")
+    assert len({atomic.identity(tmp_path / name) for name in ("new", "folder/new", "future")}) == 1
+    assert atomic.identity(tmp_path / "no/new") != atomic.identity(tmp_path / "new")
