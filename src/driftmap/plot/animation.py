@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -199,7 +200,10 @@ def save_animation(
     if format == "gif":
         _write_gif(screen, file)
     else:
-        _write_mp4(screen, Path(file.name), program)
+        with tempfile.TemporaryDirectory() as folder:  # ffmpeg wants a name, and an open file may have none
+            path = Path(folder, "film.mp4")
+            _write_mp4(screen, path, program)
+            file.write(path.read_bytes())
 
 
 class Screen:
