@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from driftmap import DriftMap
 from driftmap.landmarks import OnlineLandmarks, RatioShift
-from streams import KINDS, WIDTHS, facts, few, make
+from streams import EXAMPLES, KINDS, WIDTHS, at_most, facts, few, make
 
 MODES = {
     "all": {"memory": None},
@@ -25,7 +25,7 @@ MODES = {
     "detector": {"memory": 64, "replace_on": RatioShift(warm_up=5)},
 }
 SEEDS = st.integers(0, 2**32 - 1)
-CUTS = st.lists(st.integers(1, 299), max_size=4)
+CUTS = st.lists(st.integers(1, 199), max_size=4)
 
 
 def taxi(x, y):
@@ -38,9 +38,9 @@ taxi.obeys_triangle = True
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock", taxi])
 @given(kind=st.sampled_from(KINDS), seed=SEEDS, cuts=CUTS, saves=st.booleans())
-@few
+@at_most(EXAMPLES // 15)
 def test_batches_and_checkpoints_change_nothing(metric, mode, kind, seed, cuts, saves, tmp_path_factory):
-    X = make(kind, 300, 3, seed)
+    X = make(kind, 200, 3, seed)
     at_once = OnlineLandmarks(4, metric=metric, **MODES[mode]).fit(X)
     path = tmp_path_factory.mktemp("saved") / "landmarks.ckpt"
     in_parts = OnlineLandmarks(4, metric=metric, **MODES[mode])
@@ -62,7 +62,7 @@ def test_batches_and_checkpoints_change_nothing(metric, mode, kind, seed, cuts, 
 )
 @few
 def test_single_precision_is_learnt_as_its_values(mode, kind, seed, d, scale, cuts):
-    X = (make(kind, 300, d, seed) * scale).astype(np.float32)
+    X = (make(kind, 200, d, seed) * scale).astype(np.float32)
     double = OnlineLandmarks(4, **MODES[mode]).fit(X.astype(np.float64))
     single = OnlineLandmarks(4, **MODES[mode])
     for k, part in enumerate(np.split(X, sorted(set(cuts)))):
@@ -134,18 +134,16 @@ def tell(*values):
     for value in values:
         digest.update(np.ascontiguousarray(value).tobytes())
 
-for d in (1, 3, 16, 17, 40):
-    for X in (rng.standard_normal((300, d)), np.cumsum(rng.standard_normal((300, d)), axis=0) + 50):
+for d in (3, 16, 17, 37):
+    for X in (rng.standard_normal((200, d)), np.cumsum(rng.standard_normal((200, d)), axis=0) + 50):
         for how in modes + [{"metric": name} for name in _core.METRICS]:
-            if how.get("metric") in ("correlation", "cosine") and d < 3:
-                continue
             points = np.abs(X).astype(np.float32) if d == 17 else np.abs(X)
             found = OnlineLandmarks(5, **how).fit(points)
             tell(found.landmark_indices_, found.landmark_mass_, found.radius_, found.covering_radius_)
             tell(found.resolution_, found.stored_indices_, found.distances(points[:20]))
             if found.resolution_ > 0:
                 tell(found.coverage_bound_)
-    tell(DriftMap(n_landmarks=8, n_components=min(d, 2)).fit(X).transform(X[:50]))
+    tell(DriftMap(n_landmarks=8, n_components=2).fit(X).transform(X[:50]))
 print(_core.level, digest.hexdigest())
 """
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive
 from driftmap import _core
 from driftmap._core import Stream
-from streams import KINDS, WIDTHS, few, make, many, some, streams
+from streams import KINDS, WIDTHS, few, make, some, streams
 
 P = {"minkowski": {"p": 1.5}}
 TRIANGLE = ("euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming")
@@ -218,7 +218,7 @@ def test_stored_points_are_measured_and_given_back(metric):
 @pytest.mark.parametrize("rule", naive.RULES)
 @pytest.mark.parametrize("metric", naive.METRICS)
 @given(stream=streams())
-@many
+@some
 def test_all_is_as_the_oracle_says_after_every_arrival(rule, metric, stream):
     X, m = suited(stream[0], metric), stream[1]
     D = naive.reduced_distances(X, X, metric, **P.get(metric, {})).tolist()
@@ -599,7 +599,7 @@ def test_bounded_memory_keeps_its_promises_after_every_arrival(metric, native, d
 @given(drawn=DRAWN, often=st.sampled_from([0.0, 0.05, 0.5]))
 @few
 def test_a_gate_keeps_the_promises_of_bounded_memory(metric, drawn, often):
-    X, m = points_of(drawn, metric, 200), drawn["m"]
+    X, m = points_of(drawn, metric, 150), drawn["m"]
     promises = Promises(Rows(X, metric, n_landmarks=m, memory=16 * m + 20), gated=True)
     gate = Signals(drawn["seed"], often)
     for n in range(len(X)):
@@ -612,7 +612,7 @@ def test_a_gate_keeps_the_promises_of_bounded_memory(metric, drawn, often):
 @given(drawn=DRAWN, size=st.sampled_from([0.0, 0.01, 1.0]))
 @few
 def test_weighted_arrivals_keep_their_promises(metric, rule_of, drawn, size):
-    X, m, rng = points_of(drawn, metric, 120), drawn["m"], np.random.default_rng(drawn["seed"])
+    X, m, rng = points_of(drawn, metric, 90), drawn["m"], np.random.default_rng(drawn["seed"])
     owner = np.repeat(np.arange(len(X)), rng.integers(1, 6, len(X)))
     clouds = X[owner] + size * rng.standard_normal((len(owner), X.shape[1]))
     params = {"memory": {"memory": 16 * m}, "window": {"window": 50.0}, "half_life": {"half_life": 9.0}}[rule_of]
@@ -637,7 +637,7 @@ def moments(n, timed, seed):
 @given(drawn=DRAWN, length=st.integers(1, 120), timed=st.booleans())
 @few
 def test_bounded_memory_keeps_its_promises_where_points_expire(metric, how, native, drawn, length, timed):
-    X, m = points_of(drawn, metric, 180), drawn["m"]
+    X, m = points_of(drawn, metric, 150), drawn["m"]
     rows = Rows(X, metric, native=native, n_landmarks=m, memory=16 * m, **{how: float(length)})
     promises = Promises(rows, times=moments(len(X), timed, drawn["seed"]))
     for n in range(len(X)):
