@@ -182,6 +182,18 @@ def test_distances_are_summed_in_the_one_order(metric, dtype):
         np.testing.assert_array_equal(found, naive.distances(X, Y, metric, **P.get(metric, {})), strict=True)
 
 
+@pytest.mark.parametrize("p", [0.5, 1, 2, 2.5, 3, 4, 32, 33])
+def test_whole_exponents_of_minkowski_are_products(p):
+    X = make("stationary", 30, 19, 0)
+    np.testing.assert_array_equal(_core.distances(X, X, "minkowski", p=p), naive.distances(X, X, "minkowski", p=p))
+    rows = Stream("minkowski", n_landmarks=4, p=p)
+    rows.learn(X)
+    oracle = naive.Tight(4, lambda x, y: naive.minkowski(x, y, p), 1e-20)
+    for x in X:
+        oracle.add(x)
+    assert_same(rows, oracle, "minkowski")
+
+
 @pytest.mark.parametrize("metric", ["canberra", "braycurtis"])
 def test_nothing_divided_by_nothing_is_no_distance(metric):
     X = np.array([[0.0] * 20, [0.0] * 19 + [2.0], [1.0] * 20])
