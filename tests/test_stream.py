@@ -315,6 +315,22 @@ def test_gates_are_as_the_oracle_says(metric, stream, seed, often, slack):
     assert gate.shown == theirs.shown
 
 
+@given(seed=SEEDS, d=st.integers(1, 3), m=st.integers(2, 6), often=st.sampled_from([0.05, 0.3]))
+@some
+def test_ties_go_to_the_earlier_landmark_also_where_it_comes_later(seed, d, m, often):
+    """A gate lets points become landmarks that arrived before others; on a coarse grid many distances are equal."""
+    X = np.random.default_rng(seed).integers(0, 9 if d == 1 else 4, (60, d)).astype(float)
+    D = naive.reduced_distances(X, X).tolist()
+    gate = Signals(seed, often)
+    oracle = naive.Tight(m, lambda r, s: D[r][s], naive.squared_radius(0.1), gate=gate, squared=True)
+    rows, gate = Rows(X, "euclidean", n_landmarks=m, initial_radius=0.1), Signals(seed, often)
+    for n in range(len(X)):
+        oracle.add(n)
+        rows.learn(n, n + 1, gate=gate)
+        assert_same(rows.stream, oracle, "euclidean")
+    assert_same_events(rows.stream, oracle, "euclidean")
+
+
 @pytest.mark.parametrize("rule", naive.RULES)
 @pytest.mark.parametrize("metric", naive.METRICS)
 @given(stream=streams(longest=60), cuts=st.lists(st.integers(1, 59), max_size=3), slack=st.sampled_from([0.0, 0.25]))
@@ -684,7 +700,9 @@ def test_where_nothing_merges_expiry_is_as_the_oracle_says_after_every_arrival(
                 assert (times[remembered] >= times[n - 64] - 7 * length * (1 + 1e-9)).all()
         assert_prior(prior, oracle.add_at(n, now, gone), metric)
         cells = oracle.cells()
+        place = {y: k for k, cell in enumerate(cells.values()) for y in cell}
         assert remembered.tolist() == oracle.remembered
+        assert stream.cells()[here].tolist() == [place[y] for y in oracle.remembered]
         assert stream.arrivals()[stream.landmark_rows()].tolist() == oracle.landmarks
         assert stream.radius == naive.true(oracle.rho, metric)
         assert stream.covering_radius == naive.true(oracle.covering_radius(), metric)
