@@ -56,9 +56,9 @@ class DriftmapWindow(Driftmap):
 
 
 class Naive(Method):
-    """The paper's algorithm done literally: the oracle of our tests, which stores all pairs, and plain landmark MDS."""
+    """Algorithm 2 done literally, by the oracle of the tests, which stores all pairs, and plain landmark MDS."""
 
-    label = "paper, literally"
+    label = "Algorithm 2, literally"
 
     def __init__(self) -> None:
         sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
@@ -66,7 +66,7 @@ class Naive(Method):
 
     def fit(self, X: np.ndarray) -> np.ndarray:
         """Arrival by arrival."""
-        self.model = self.naive.Online(LANDMARKS, "paper", self.naive.squared_euclidean, 1e-40)
+        self.model = self.naive.Paper(LANDMARKS, self.naive.squared_euclidean, 1e-40)
         self.learn(X)
         return self.place(X)
 

@@ -17,7 +17,7 @@ and the data. *Driftmap, window* remembers the last {window:,} arrivals, twice a
 by which maps are judged under drift, and is otherwise the default.
 
 *{sigma}* is the normalised stress of the final map, as it is and after the best global scale; *{sigma} placed* that of
-the map whose second half was only placed (best scale). Smaller is truer. *Trust* is trustworthiness with {neighbours}
+the map whose second half was only placed (best scale). Smaller is better. *Trustworthiness* is that of {neighbours}
 neighbours, larger is better. *Moved* is how far the points of the first half went when the second was added, relative
 to the diameter of their map, without alignment: median and largest. The measures take all points, and of a stream
 longer than {all_pairs:,} a random sample of {sample:,}."""
@@ -45,7 +45,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     (f"{SIGMA} as is", "final_sigma", _number(3)),
     (f"{SIGMA} scaled", "final_sigma_scaled", _number(3)),
     (f"{SIGMA} placed", "placed_sigma_scaled", _number(3)),
-    ("trust", "final_trust", _number(3)),
+    ("trustworthiness", "final_trust", _number(3)),
     ("moved, median", "moved_median", _number(3)),
     ("moved, max", "moved_max", _number(3)),
 )
