@@ -85,11 +85,11 @@ def run(quick: bool) -> list[Limit]:
         for name, X, m in streams(quick):
             results = [measure(X, m, slack) for slack in SLACKS]
             for slack, found in zip(SLACKS, results, strict=True):
-                count, radius, bound, sigma, trust, moved, seconds = found
+                count, radius, bound, sigma, novelty, moved, seconds = found
                 _, first_radius, first_bound, *_, first_seconds = results[0]
                 print(
                     f"| {name} | {slack:g} | {count:,.0f} | {radius / first_radius:.3f} | {bound / first_bound:.3f} | "
-                    f"{sigma:.4f} | {trust:.3f} | {moved:.2f} | {seconds / first_seconds:.2f} |",
+                    f"{sigma:.4f} | {novelty:.3f} | {moved:.2f} | {seconds / first_seconds:.2f} |",
                     flush=True,
                 )
     return []

@@ -250,7 +250,7 @@ def test_landmarks_are_written_as_they_stand_in_the_input(folder, monkeypatch, o
 
 
 def test_json_lines_hold_the_same_numbers(folder, capfd):
-    command = ["embed", "dated.csv", "--label", "date", "--landmarks", M, "--trust"]
+    command = ["embed", "dated.csv", "--label", "date", "--landmarks", M, "--novelty"]
     run(*command, "-o", "o.jsonl", "--landmarks-out", "l.ndjson")
     run(*command, "--format", "jsonl")
     text = folder.joinpath("o.jsonl").read_text()
@@ -326,9 +326,9 @@ def test_plots_of_all_kinds_of_labels(folder, options):
 def test_trust_is_written_after_the_coordinates_in_every_format(folder, capfd, monkeypatch):
     monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
     for suffix in ("csv", "parquet", "npy"):
-        run("embed", "dated.csv", "--label", "date", "--landmarks", M, "--trust", "-o", f"o.{suffix}")
+        run("embed", "dated.csv", "--label", "date", "--landmarks", M, "--novelty", "-o", f"o.{suffix}")
     mapper = fitted()
-    expected = np.column_stack([mapper.transform(X), *mapper.trust(X)])
+    expected = np.column_stack([mapper.transform(X), *mapper.novelty(X)])
     header, rows = parse(folder.joinpath("o.csv").read_text())
     assert header == ["date", "x1", "x2", "reach", "residual"]
     np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), expected)
@@ -341,7 +341,7 @@ def test_trust_is_written_after_the_coordinates_in_every_format(folder, capfd, m
 
 
 def test_online_trust_is_that_of_the_frame_in_which_the_row_is_mapped(folder, capfd):
-    run("embed", "t.csv", "--landmarks", M, "--online", "--trust")
+    run("embed", "t.csv", "--landmarks", M, "--online", "--novelty")
     header, rows = parse(capfd.readouterr().out)
     assert header == ["frame", "x1", "x2", "reach", "residual"]
     mapper, expected = DriftMap(n_landmarks=int(M)), []
@@ -349,7 +349,7 @@ def test_online_trust_is_that_of_the_frame_in_which_the_row_is_mapped(folder, ca
         warnings.simplefilter("ignore")
         for row in X:
             mapper.partial_fit([row])
-            expected.append([*mapper.transform([row])[0], *np.concatenate(mapper.trust([row]))])
+            expected.append([*mapper.transform([row])[0], *np.concatenate(mapper.novelty([row]))])
     np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), expected)
 
 
@@ -367,8 +367,8 @@ def test_a_plot_can_be_shaded_by_trust_without_its_columns(folder, monkeypatch, 
     monkeypatch.setattr(outputs, "map_figure", map_figure)
     command = ["embed", "dated.csv", "--label", "date", "--landmarks", M, *options]
     run(*command, "--plot", "m.png", "--shade", shade, "-o", "o.csv")
-    run(*command, "--trust", "-o", "trust.csv")
-    header, rows = parse(folder.joinpath("trust.csv").read_text())
+    run(*command, "--novelty", "-o", "novelty.csv")
+    header, rows = parse(folder.joinpath("novelty.csv").read_text())
     np.testing.assert_array_equal(drawn["color"], [float(row[header.index(shade)]) for row in rows])
     assert drawn["color_label"] == shade
     assert shade not in parse(folder.joinpath("o.csv").read_text())[0]
@@ -645,8 +645,8 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["embed", "t.csv", "--animate", "o.gif", "--animate-frames", "1"], "must be at least 2"),
         (["embed", "t.csv", "--animate-frames", "9"], "add --animate"),
         (["embed", "t.csv", "--shade", "reach"], "add --plot"),
-        (["embed", "t.csv", "--shade", "trust", "--plot", "o.png"], "invalid choice: 'trust'"),
-        (["embed", "t.csv", "--trust", "--json"], "--trust adds columns"),
+        (["embed", "t.csv", "--shade", "novelty", "--plot", "o.png"], "invalid choice: 'novelty'"),
+        (["embed", "t.csv", "--novelty", "--json"], "--novelty adds columns"),
         (
             ["embed", "t.csv", "--landmarks-out", "o.csv", "-o", "./o.csv"],
             "--landmarks-out (o.csv) is the same file as -o",

@@ -253,7 +253,7 @@ def test_results_do_not_depend_on_what_is_installed(folder, monkeypatch, name, m
                 for module in [module for module in sys.modules if module.split(".")[0] == absent]:
                     patch.setitem(sys.modules, module, None)
             for output in ("o.csv", "o.jsonl"):
-                assert main(["embed", name, "--label", "name", "--landmarks", "9", "--trust", "-o", output]) == 0
+                assert main(["embed", name, "--label", "name", "--landmarks", "9", "--novelty", "-o", output]) == 0
                 written.append(folder.joinpath(output).read_bytes())
     assert written[:2] == written[2:]
     assert written[0].count(b"e+") > 0
@@ -449,7 +449,7 @@ def test_options_name_what_the_library_has():
     from driftmap import DriftMap
     from driftmap.checks import EMBEDDINGS
     from driftmap.cli import options
-    from driftmap.map import Trust
+    from driftmap.map import Novelty
 
     assert EMBEDDINGS[0] == DriftMap().embedding
-    assert Trust._fields == options.TRUST
+    assert Novelty._fields == options.NOVELTY

@@ -24,13 +24,13 @@ BASE = ["--landmarks", "6"]
 
 
 def expected(rows=X):
-    """Frame, coordinates and trust of each row when it came."""
+    """Frame, coordinates and novelty of each row when it came."""
     mapper, out = DriftMap(n_landmarks=6), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in rows:
             mapper.partial_fit([row])
-            out.append([mapper.frame_, *mapper.transform([row])[0], *np.concatenate(mapper.trust([row]))])
+            out.append([mapper.frame_, *mapper.transform([row])[0], *np.concatenate(mapper.novelty([row]))])
     return np.array(out)
 
 
@@ -225,7 +225,7 @@ def test_skip_bad_in_ordinary_runs(tmp_path, monkeypatch, capfd, name, online):
         lines[3:3] = ["{\n", "[1,2]\n", "7\n", "[1,2,null]\n", '{"a":1}\n', "[1,2,true]\n"]
     (tmp_path / name).write_text("".join(lines))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO("".join(lines).encode()))))
-    command = ["embed", name, *BASE, *online, "--trust", "-o", "o.csv"]
+    command = ["embed", name, *BASE, *online, "--novelty", "-o", "o.csv"]
     assert main(command) == 2
     assert "line" in capfd.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO("".join(lines).encode()))))
@@ -235,7 +235,7 @@ def test_skip_bad_in_ordinary_runs(tmp_path, monkeypatch, capfd, name, online):
     assert summary["rows"] == 20
     assert summary["bad_lines"] == err.count("\n") == (6 if name == "t.jsonl" else 7)
     np.save("good.npy", X[:20])
-    assert main(["embed", "good.npy", *BASE, *online, "--trust", "-o", "good.csv"]) == 0
+    assert main(["embed", "good.npy", *BASE, *online, "--novelty", "-o", "good.csv"]) == 0
     assert (tmp_path / "o.csv").read_bytes() == (tmp_path / "good.csv").read_bytes()
 
 

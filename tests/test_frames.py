@@ -136,10 +136,10 @@ def test_a_line_that_does_not_flip():
 def test_trust_tells_which_points_the_map_does_not_represent(embedding):
     X = make("walk", 300, 5, seed=4)
     mapper = DriftMap(2, n_landmarks=20, embedding=embedding).fit(X)
-    seen = mapper.trust(X)
+    seen = mapper.novelty(X)
     assert seen.reach.max() == pytest.approx(1.0)  # some point lies at the covering radius
     assert (seen.residual >= 0).all()
-    far = mapper.trust(X[:1] + 1000.0)
+    far = mapper.novelty(X[:1] + 1000.0)
     assert far.reach[0] > 1
     assert far.residual[0] > seen.residual.max()
     distances = np.linalg.norm(X[7] - mapper.landmarks_, axis=1)

@@ -50,7 +50,7 @@ def test_plain_matrices_are_refused_as_others_are(embedding, dtype):
     for value, message in ((np.nan, "row 3, column 1 is NaN"), (-np.inf, "row 3, column 1 is -inf")):
         bad = X[:9].astype(dtype)
         bad[3, 1] = value
-        for method in (mapper.transform, mapper.trust):
+        for method in (mapper.transform, mapper.novelty):
             with pytest.raises(ValueError, match=message):
                 method(bad)
     with pytest.raises(ValueError, match="3 features"):

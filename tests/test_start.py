@@ -48,7 +48,7 @@ def test_a_small_file_needs_no_other_library(folder):
         "t.csv -o o.csv",
         "t.npy -o o.npy",
         "single.npy -o o.npy",
-        "integers.npy -o o.npy --trust",
+        "integers.npy -o o.npy --novelty",
         "t.jsonl -o o.jsonl --embedding lmds --normalize zscore",
         "t.parquet -o o.parquet --embedding weighted-lmds --normalize minmax --landmarks-out l.csv",
         "t.csv -o o.csv --checkpoint c.ckpt --columns c,a",

@@ -113,7 +113,7 @@ for how in (MODES["all"], MODES["bounded"], MODES["detector"], MODES["window"]):
     def place():
         while not done.is_set():
             assert np.isfinite(mapper.transform(X[:7])).all()
-            assert np.isfinite(mapper.trust(X[:2]).residual).all()
+            assert np.isfinite(mapper.novelty(X[:2]).residual).all()
 
     def look():
         while not done.is_set():

@@ -133,7 +133,7 @@ def halves(key: str, stream: Stream, limit: float, memory: float, threads: int) 
     for stage, outcome, Y in (("placed", place, placed.get("place")), ("final", add, maps.get("add"))):
         both = {"as_is": outcome, "scaled": outcome} if Y is None else scores.sigma(stream.distances, Y[sample])
         row |= {f"{stage}_sigma": both["as_is"], f"{stage}_sigma_scaled": both["scaled"]}
-    row["final_trust"] = add if "no" in add else scores.trust(X[sample], maps["add"][sample])
+    row["final_trust"] = add if "no" in add else scores.novelty(X[sample], maps["add"][sample])
     moved = {"median": add, "max": add} if "no" in add else scores.moved(maps["fit"][old], maps["add"][old])
     return row | {"moved_median": moved["median"], "moved_max": moved["max"]}
 

@@ -20,7 +20,7 @@ def sigma(distances: np.ndarray, Y: np.ndarray) -> dict[str, float]:
     return {kind: float(np.sqrt(gap @ gap / below)) for kind, gap in gaps.items()}
 
 
-def trust(X: np.ndarray, Y: np.ndarray) -> float:
+def novelty(X: np.ndarray, Y: np.ndarray) -> float:
     """Trustworthiness: are neighbours on the map neighbours in the data?"""
     return float(quality.trustworthiness(X, Y, n_neighbors=min(NEIGHBOURS, (len(X) - 1) // 2)))
 

@@ -16,7 +16,7 @@ from driftmap.frames import FrameChange
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import Delegated, EngineEstimator
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.map import StreamMap, Trust
+from driftmap.map import Novelty, StreamMap
 from driftmap.metrics import Metric
 
 Array = NDArray[np.float64]
@@ -130,11 +130,11 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         self._check_features(X)
         return engine.transform(X, self.n_jobs)
 
-    def trust(self, X: Any) -> Trust:
+    def novelty(self, X: Any) -> Novelty:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
         engine = self._fitted_engine()
         self._check_features(X)
-        return engine.trust(X)
+        return engine.novelty(X)
 
     def learn_one(self, x: Mapping[str, float]) -> Self:
         """Learn from one point given as a dict of features, as river's users write it."""

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 TINY = float(np.finfo(np.float64).tiny)
 
 
-class Trust(NamedTuple):
+class Novelty(NamedTuple):
     """How well a map represents points; one entry per row."""
 
     reach: Array
@@ -125,7 +125,7 @@ class StreamMap(HasLandmarks):
             queries, frame = space.check_queries(X), self._present_frame()
         return frame.place_queries(space, queries, n_threads(n_jobs or self.n_jobs))
 
-    def trust(self, X: Any) -> Trust:
+    def novelty(self, X: Any) -> Novelty:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
         with self.lock:
             engine = self._landmark_engine()
@@ -137,7 +137,7 @@ class StreamMap(HasLandmarks):
             distances = frame.distances(space, part)
             reach[i : i + ROWS] = distances.min(axis=1) / radius
             residual[i : i + ROWS] = frame.residuals(distances, frame.place_queries(space, part))
-        return Trust(reach, residual)
+        return Novelty(reach, residual)
 
     def _present_frame(self) -> Frame:
         return self.frames.present(self._landmark_engine())

@@ -21,7 +21,7 @@ def register(subparsers: kinds.Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Carry out the command."""
     check(args)
-    args.online, args.trust = args.online or args.follow, args.trust or args.follow
+    args.online, args.novelty = args.online or args.follow, args.novelty or args.follow
     bad = BadLines(skip=args.skip_bad)
     with contextlib.ExitStack() as stack:
         # A run that may be interrupted, or waits for rows, opens its input when it is ready.

@@ -122,7 +122,7 @@ def _warm_up(mapper: StreamMap) -> None:
     with contextlib.suppress(ValueError):  # a metric that is only for other numbers than these
         for rows in (some[:-1], some[-1:]):
             twin.partial_fit(rows).transform(rows)
-            twin.trust(rows)
+            twin.novelty(rows)
 
 
 def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManager[Table]:
@@ -138,7 +138,7 @@ def _outputs(
     outputs: list[Output] = []
     # An NPY file has room for numbers only: times, but no labels.
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
-    chosen = {"with_label": with_label, "with_trust": args.trust}
+    chosen = {"with_label": with_label, "with_novelty": args.novelty}
     names = coordinate_columns(table, args.components, online=args.online, **chosen)
     more = [path for name, path in files(args).items() if name != "output"]
     job.restarts = bool(more) or (args.output is not None and args.output.suffix.lower() == ".parquet")
@@ -171,15 +171,15 @@ def _outputs(
 
 
 def _mapped(args: argparse.Namespace, table: Table, mapper: StreamMap, film: Film | None, job: Job) -> Iterator[Mapped]:
-    with_trust = args.trust or args.shade is not None
+    with_novelty = args.novelty or args.shade is not None
     feed = None if film is None else film.feed
     if args.online:
         rows = 1 if _is_live(args) else min(ONLINE_ROWS, chunk_rows(table))
-        yield from place_online(table, mapper, rows, feed, job, with_trust=with_trust)
+        yield from place_online(table, mapper, rows, feed, job, with_novelty=with_novelty)
         return
     scaling = find_scaling(table, args.normalize, job)
     n = learn(table, mapper, scaling, feed, job)
-    yield from place(table, mapper, scaling, n, job, with_trust=with_trust)
+    yield from place(table, mapper, scaling, n, job, with_novelty=with_novelty)
 
 
 def _is_live(args: argparse.Namespace) -> bool:

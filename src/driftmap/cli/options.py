@@ -20,8 +20,8 @@ from driftmap.io.atomic import identity, partial
 from driftmap.plot import ANIMATION_FORMATS, FIGURE_FORMATS, require_matplotlib
 
 BINARY = (".npy", ".parquet", ".pq")
-TRUST = ("reach", "residual")
-"""The fields of ``driftmap.map.Trust``, which takes too long to import just for these."""
+NOVELTY = ("reach", "residual")
+"""The fields of ``driftmap.map.Novelty``, which takes too long to import just for these."""
 
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
@@ -41,7 +41,7 @@ in the frame of that moment (laid on the frame before), and the column "frame" c
 its end, with frame, reach and residual. A file that is replaced or cut is read again from its start; a named pipe waits
 for the next writer. Ctrl-C ends it.
 
---trust adds two columns that say which rows the map does not represent: "reach", the distance to the nearest landmark
+--novelty adds two columns that say which rows the map does not represent: "reach", the distance to the nearest landmark
 divided by the radius (above 1: farther out than all rows learnt), and "residual", by how much the row's distances to
 the landmarks are off on the map (root mean square, in the units of the data).
 
@@ -53,7 +53,7 @@ examples:
   driftmap embed prices.csv --label date --normalize minmax --plot map.png -o map.csv
   driftmap embed sensors.parquet --columns temp,load --landmarks 200 --landmarks-out landmarks.csv
   driftmap embed --contacts contacts.dat.gz --decay 0.01 -o days.parquet
-  driftmap embed prices.csv --label date --animate map.gif --trust -o map.csv
+  driftmap embed prices.csv --label date --animate map.gif --novelty -o map.csv
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
   driftmap embed --follow sensors.csv --skip-bad --format jsonl | consumer
 """
@@ -131,9 +131,9 @@ def _add_writing(parser: kinds.Parser) -> None:
         help="coordinates: .csv, .jsonl, .ndjson, .parquet or .npy; default: text on stdout",
     )
     out.add_argument("--format", choices=("csv", "jsonl"), help="of the coordinates on stdout (default: csv)")
-    out.add_argument("--trust", action="store_true", help="two more columns, reach and residual: see above")
+    out.add_argument("--novelty", action="store_true", help="two more columns, reach and residual: see above")
     out.add_argument("--plot", type=figure, metavar="FIGURE", help="the map as .png, .svg or .pdf")
-    out.add_argument("--shade", choices=TRUST, help="colour the plot by this instead of by label or arrival")
+    out.add_argument("--shade", choices=NOVELTY, help="colour the plot by this instead of by label or arrival")
     out.add_argument(
         "--animate",
         type=kinds.file_with_suffix(*ANIMATION_FORMATS),
@@ -214,8 +214,8 @@ def _check_mapping(args: argparse.Namespace) -> None:
 
 
 def _check_writing(args: argparse.Namespace) -> None:
-    if args.trust and args.json and args.output is None:
-        raise UserError("--trust adds columns to the coordinates, which --json writes only to -o")
+    if args.novelty and args.json and args.output is None:
+        raise UserError("--novelty adds columns to the coordinates, which --json writes only to -o")
     if args.format is not None and args.output is not None:
         raise UserError("--format is for standard output; the suffix of -o says the format of the file")
     if args.format is not None and args.json:

@@ -14,7 +14,7 @@ from driftmap.cli.labels import as_color
 from driftmap.cli.passes import Mapped
 from driftmap.cli.tables import Array, Table
 from driftmap.cli.writing import Column, StandardOutput, Writer
-from driftmap.map import StreamMap, Trust
+from driftmap.map import Novelty, StreamMap
 from driftmap.plot import map_figure, save_figure
 
 if TYPE_CHECKING:
@@ -40,19 +40,19 @@ def axis_names(k: int) -> list[str]:
     return [f"x{i}" for i in range(1, k + 1)]
 
 
-def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool, with_trust: bool) -> list[str]:
+def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool, with_novelty: bool) -> list[str]:
     """Names of the columns that :class:`Coordinates` writes."""
     label = [table.label] if with_label and table.label is not None else []
-    return label + ["frame"] * online + axis_names(k) + list(Trust._fields) * with_trust
+    return label + ["frame"] * online + axis_names(k) + list(Novelty._fields) * with_novelty
 
 
 class Coordinates:
-    """The coordinates of every row, after its label and its frame where there are any, before its trust."""
+    """The coordinates of every row, after its label and its frame where there are any, before its novelty."""
 
     def __init__(
-        self, writer: Writer, *, with_label: bool, with_trust: bool, flush: Callable[[], None] | None = None
+        self, writer: Writer, *, with_label: bool, with_novelty: bool, flush: Callable[[], None] | None = None
     ) -> None:
-        self._writer, self._with_label, self._with_trust, self._flush = writer, with_label, with_trust, flush
+        self._writer, self._with_label, self._with_trust, self._flush = writer, with_label, with_novelty, flush
 
     @property
     def closed(self) -> bool:
@@ -64,9 +64,9 @@ class Coordinates:
         columns: list[Column] = [mapped.chunk.labels] if self._with_label and mapped.chunk.labels is not None else []
         if mapped.frames is not None:
             columns.append(mapped.frames)
-        trust = mapped.trust if self._with_trust and mapped.trust is not None else ()
+        novelty = mapped.novelty if self._with_trust and mapped.novelty is not None else ()
         with writing():
-            self._writer.write([*columns, *mapped.coordinates.T, *trust])
+            self._writer.write([*columns, *mapped.coordinates.T, *novelty])
             if self._flush is not None:
                 self._flush()
 
@@ -112,7 +112,7 @@ class Landmarks:
 
 
 class Picture:
-    """The map as a figure, coloured by trust if it is to be shaded, by label if there is one, or else by arrival."""
+    """The map as a figure, coloured by novelty if it is to be shaded, by label if there is one, or else by arrival."""
 
     closed = False
 
@@ -128,7 +128,7 @@ class Picture:
         """Keep the coordinates, and what colours them."""
         self._coordinates.append(mapped.coordinates)
         if self._shade is not None:
-            self._shades.append(getattr(mapped.trust, self._shade))
+            self._shades.append(getattr(mapped.novelty, self._shade))
         elif mapped.chunk.labels is not None:
             self._labels.extend(mapped.chunk.labels)
 

@@ -15,7 +15,7 @@ from driftmap.cli.job import Job
 from driftmap.cli.progress import Progress
 from driftmap.cli.tables import Array, Chunk, Table, chunk_rows
 from driftmap.cli.threads import in_parallel
-from driftmap.map import StreamMap, Trust
+from driftmap.map import Novelty, StreamMap
 
 Labels = list[str] | Array | None
 Feed = Callable[[Array], Any]
@@ -41,7 +41,7 @@ class Mapped(NamedTuple):
     coordinates: Array
     frames: NDArray[np.int64] | None = None
     """For each row, the number of the frame in which it was placed: one more at each change of the landmarks."""
-    trust: Trust | None = None
+    novelty: Novelty | None = None
     """How well the map represents each row, where that is wanted; in the frame in which the row was placed."""
 
 
@@ -97,13 +97,13 @@ def learn(table: Table, mapper: StreamMap, scaling: Scaling | None, feed: Feed |
 
 
 def place(
-    table: Table, mapper: StreamMap, scaling: Scaling | None, n: int, job: Job, *, with_trust: bool = False
+    table: Table, mapper: StreamMap, scaling: Scaling | None, n: int, job: Job, *, with_novelty: bool = False
 ) -> Iterator[Mapped]:
     """Map all rows in the frame of the landmarks that learning ended with."""
 
-    def work(chunk: Chunk) -> tuple[Array, Trust | None]:
+    def work(chunk: Chunk) -> tuple[Array, Novelty | None]:
         features = chunk.features if scaling is None else scaling(chunk.features)
-        return mapper.transform(features), mapper.trust(features) if with_trust else None
+        return mapper.transform(features), mapper.novelty(features) if with_novelty else None
 
     first = job.rows_before("mapping")
     with refused_by_library(), _dimensions_told_later():
@@ -118,16 +118,16 @@ def place(
                     one = next(placed, None)
                 if one is None:
                     break
-                chunk, (coordinates, trust) = one
+                chunk, (coordinates, novelty) = one
                 progress.update(len(coordinates), chunk.fraction)
-                yield Mapped(first, chunk, coordinates, trust=trust)
+                yield Mapped(first, chunk, coordinates, novelty=novelty)
                 first += len(coordinates)
     if first != n:
         raise UserError(f"{table.name} changed while it was read: it had {n} rows, then {first}")
 
 
 def place_online(
-    table: Table, mapper: StreamMap, rows: int, feed: Feed | None, job: Job, *, with_trust: bool = False
+    table: Table, mapper: StreamMap, rows: int, feed: Feed | None, job: Job, *, with_novelty: bool = False
 ) -> Iterator[Mapped]:
     """Learn from each row and map it at once, in the frame of that moment; ``feed`` as in :func:`learn`."""
     first = job.rows_before("mapping")
@@ -135,17 +135,17 @@ def place_online(
         for chunk in job.chunks("mapping", table, rows):
             n = len(chunk.features)
             coordinates, frames = np.empty((n, mapper.n_components)), np.empty(n, dtype=np.int64)
-            trust = Trust(np.empty(n), np.empty(n)) if with_trust else None
+            novelty = Novelty(np.empty(n), np.empty(n)) if with_novelty else None
             with refused_by_library(), _dimensions_told_later():
                 for i in range(n):
                     row = chunk.features[i : i + 1]
                     (feed or mapper.partial_fit)(row)
                     coordinates[i] = mapper.transform(row)[0]
                     frames[i] = mapper.frame_
-                    if trust is not None:
-                        (trust.reach[i],), (trust.residual[i],) = mapper.trust(row)
+                    if novelty is not None:
+                        (novelty.reach[i],), (novelty.residual[i],) = mapper.novelty(row)
             progress.update(n, chunk.fraction, f"radius {mapper.radius_:.4g}")
-            yield Mapped(first, chunk, coordinates, frames, trust)
+            yield Mapped(first, chunk, coordinates, frames, novelty)
             first += n
     _check_any(first, table)
 

@@ -23,7 +23,7 @@ from driftmap.serialization import unpack
 SHAPING = (
     "columns", "label", "header", "contacts", "decay", "skip_bad", "landmarks", "components", "rule", "embedding",
     "memory", "window", "half_life",
-    "metric", "normalize", "online", "follow", "output", "format", "trust", "plot", "shade", "landmarks_out",
+    "metric", "normalize", "online", "follow", "output", "format", "novelty", "plot", "shade", "landmarks_out",
 )  # fmt: skip
 """The arguments that a run and the one that goes on with it must have in common."""
 HEAD = 4096
@@ -126,7 +126,7 @@ def _result(state: dict[str, Any]) -> str:
 
 
 def _fingerprint(file: str, path: Path) -> dict[str, Any]:
-    """What tells an input from others without reading all of it; a stream has to be taken on trust."""
+    """What tells an input from others without reading all of it; a stream has to be believed."""
     source = Path(file)
     if file == "-" or source.is_fifo() or source.is_dir():
         return {"name": file, "size": None}
