@@ -95,7 +95,7 @@ def to_html(
 (C. Thongprayoon and N. Masuda), computed with Driftmap {escape(__version__)} beside the printed values. Data sets:
 {escape(names)}. Mode: {escape(settings.mode)}.</p>
 <nav><a href="#short">In short</a> <a href="#table1">Table 1</a> <a href="#stated">Statements</a>
-<a href="#rule">The better rule</a> <a href="#truer">A truer map</a> <a href="#figures">Figures</a></nav>
+<a href="#rule">The better rule</a> <a href="#embedding">Better embeddings</a> <a href="#figures">Figures</a></nav>
 </header>
 <main>
 <h2 id="short">In short</h2>
@@ -107,7 +107,7 @@ def to_html(
 {_statements(comparison)}
 <h2 id="rule">What a better rule changes</h2>
 {_rules(comparison)}
-<h2 id="truer">A truer map from the same landmarks</h2>
+<h2 id="embedding">Better embeddings from the same landmarks</h2>
 {_fidelity(fidelities)}
 {tests}
 {_dislocations(comparison)}
@@ -184,8 +184,8 @@ def _statements(comparison: Comparison) -> str:
 
 def _rules(comparison: Comparison) -> str:
     text = (
-        "<p>Algorithm 2 asks about one fixed pair of points until one of the two is redundant, so the radius has to "
-        "grow until it is. The tight rule drops the landmark that is cheapest to lose and sets the radius to the true "
+        "<p>Algorithm 2 asks REMOVE about one fixed pair of points, so the radius has to grow until one of the two is "
+        "redundant. The tight rule drops the landmark that is cheapest to lose and sets the radius to the true "
         "covering radius. The covering radius is the largest distance of any point to its nearest landmark, so "
         "smaller is better; stress is for two dimensions.</p>"
     )
@@ -203,8 +203,8 @@ def _rules(comparison: Comparison) -> str:
 
 def _fidelity(rows: Sequence[Fidelity]) -> str:
     text = (
-        "<p>Normalised stress &sigma; over all points; smaller is better. All but the methods on all points see the "
-        "landmarks of one pass (tight rule) and place each point by its distances to these alone. "
+        "<p>Normalised stress &sigma; over all points; smaller is better. All but the methods on all points use the "
+        "landmarks of one pass (tight rule) and place each point by its distances to these. "
         f"{escape('; '.join(notes(rows)))}.</p>"
     )
     heading, *body = as_table(rows)
