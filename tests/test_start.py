@@ -32,14 +32,15 @@ def run(script):
     return done.stdout
 
 
-def test_a_small_file_needs_no_other_library(folder):
+@pytest.mark.parametrize(("name", "parser"), [("t.csv", {"pyarrow"}), ("t.jsonl", {"orjson"}), ("t.npy", set())])
+def test_a_small_file_needs_its_parser_and_no_other_library(folder, name, parser):
     script = (
-        "import sys; from driftmap.cli import main; before = set(sys.modules); main(['embed', 't.csv', '-o', 'o.csv']);"
-        "print(*{m.split('.')[0] for m in set(sys.modules) - before}, 'driftmap.paper' in sys.modules)"
+        f"import sys; from driftmap.cli import main; main(['embed', '{name}', '-o', 'o.csv']);"
+        "print(*{m.split('.')[0] for m in sys.modules}, 'driftmap.paper' in sys.modules)"
     )
     loaded = run(script).split()
     assert loaded[-1] == "False"
-    assert not {"joblib", "matplotlib", "orjson", "pandas", "pyarrow", "sklearn"} & set(loaded)
+    assert {"joblib", "matplotlib", "orjson", "pandas", "pyarrow", "sklearn"} & set(loaded) == parser
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from driftmap import __version__
 from driftmap.checkpoint import CheckpointError
 from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError, one_line, warn
-from driftmap.cli.writing import abandon_stdout
+from driftmap.cli.files import abandon_stdout
+from driftmap.io.errors import DataError
 
 COMMANDS = {
     "demo": "driftmap.cli.demo",
-    "embed": "driftmap.cli.begin",
+    "embed": "driftmap.cli.embed",
     "info": "driftmap.cli.info",
     "reproduce": "driftmap.cli.reproduce",
 }
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report("interrupted", INTERRUPTED)
     except MemoryError as error:
         return _report(f"not enough memory: {one_line(error)}", 2)
-    except (UserError, CheckpointError, OSError) as error:
+    except (UserError, DataError, CheckpointError, OSError) as error:
         return _report(one_line(error), 2)
 
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError
+from driftmap.cli.files import new_file, new_table
 from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
-from driftmap.cli.writing import Column, new_file, new_table
 from driftmap.embedding import LandmarkMDS
+from driftmap.io.writers import Column
 from driftmap.plot import comparison_figure, require_matplotlib, save_figure
 from driftmap.quality import stress
 

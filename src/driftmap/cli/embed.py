@@ -1,22 +1,23 @@
-"""``driftmap embed``, once the library is there: the map of a table or of a list of contacts."""
+"""``driftmap embed``: the map of a table or of a list of contacts."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftmap.cli.arrays import open_contacts
-from driftmap.cli.badlines import BadLines
-from driftmap.cli.begin import open_input
+from driftmap.cli import arguments as kinds
+from driftmap.cli.checkpointing import Job
+from driftmap.cli.contacts import open_contacts
 from driftmap.cli.errors import note, warn
-from driftmap.cli.job import Job
-from driftmap.cli.options import files
+from driftmap.cli.files import StandardOutput, new_file, new_table
+from driftmap.cli.options import DESCRIPTION, add_options, check, files
 from driftmap.cli.outputs import (
     Animation,
     Coordinates,
@@ -26,11 +27,12 @@ from driftmap.cli.outputs import (
     coordinate_columns,
     landmark_columns,
 )
-from driftmap.cli.passes import Mapped, find_scaling, learn, place, place_online
-from driftmap.cli.resuming import check_columns, how_to_go_on, start_job
-from driftmap.cli.stopping import Stop, Stopped
-from driftmap.cli.tables import Table, chunk_rows
-from driftmap.cli.writing import StandardOutput, Writer, new_file, new_table
+from driftmap.cli.resume import check_columns, how_to_go_on, start_job
+from driftmap.cli.signals import Stop, Stopped
+from driftmap.cli.stages import Mapped, find_scaling, learn, place, place_online
+from driftmap.io.readers import open_table
+from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
+from driftmap.io.writers import Writer
 from driftmap.map import StreamMap
 from driftmap.parallel import one_thread
 
@@ -42,8 +44,16 @@ N_PICTURES = 100
 EVERY = 30.0  # seconds between checkpoints
 
 
-def run(args: argparse.Namespace, bad: BadLines, table: Table | None) -> int:
-    """Carry out the command on a table that is open already, or open it when its time has come."""
+def register(subparsers: kinds.Subparsers) -> None:
+    """Add the subcommand."""
+    add_options(kinds.add_command(subparsers, "embed", "map the rows of a file", DESCRIPTION, run))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command."""
+    check(args)
+    args.online, args.novelty = args.online or args.follow, args.novelty or args.follow
+    rejected = RejectedLines(skip=args.skip_bad, report=note)
     args.checkpoint_every = EVERY if args.checkpoint_every is None else args.checkpoint_every
     mapper = StreamMap(
         args.components,
@@ -58,26 +68,25 @@ def run(args: argparse.Namespace, bad: BadLines, table: Table | None) -> int:
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
     alone = one_thread()
     with alone, Stop(active=args.follow or args.checkpoint is not None) as stop:
-        job = start_job(args, mapper, bad, stop)
+        job = start_job(args, mapper, rejected, stop)
         if job is None:
             return 0
         try:
-            _work(args, job, table)
+            _work(args, job)
         except Stopped as stopped:
             _tell_stopped(args, job, stopped)
             return stopped.code
     return 0
 
 
-def _work(args: argparse.Namespace, job: Job, table: Table | None) -> None:
+def _work(args: argparse.Namespace, job: Job) -> None:
     """Read, map and write everything, or up to where the user stops it."""
     mapper = job.mapper
     if args.follow:
         _warm_up(mapper)
     with contextlib.ExitStack() as stack:
-        if table is None:
-            with job.stop.waiting():  # a pipe may be slow to say what its columns are
-                table = stack.enter_context(_open(args, job))
+        with job.stop.waiting():  # a pipe may be slow to say what its columns are
+            table = stack.enter_context(_open(args, job))
         check_columns(job, table)
         film = None if args.animate is None else _film(args, mapper)
         outputs = _outputs(args, table, film, stack, job)
@@ -128,7 +137,11 @@ def _warm_up(mapper: StreamMap) -> None:
 def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManager[Table]:
     if args.contacts:
         return open_contacts(args.file, args.decay, args.columns)
-    return open_input(args, job.bad)
+    wanted = Wanted(args.columns, args.label, args.header, job.rejected)
+    # A run that may be interrupted has to find its place in the file itself.
+    folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
+    spool = folder if args.checkpoint is None else None
+    return open_table(args.file, wanted, once=args.online, following=args.follow, spool=spool)
 
 
 def _outputs(
@@ -199,7 +212,7 @@ def _tell_stopped(args: argparse.Namespace, job: Job, stopped: Stopped) -> None:
 
 def _followed(job: Job) -> str:
     """What was done while a source was followed."""
-    mapper, bad = job.mapper, job.bad.count
+    mapper, bad = job.mapper, job.rejected.count
     lines = f"{bad:,} bad line{'' if bad == 1 else 's'}"
     if not mapper.fitted:
         return f"stopped before the first row, {lines}"
@@ -216,7 +229,7 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
     return {
         "input": table.name,
         "rows": mapper.n_samples_seen_,
-        "bad_lines": job.bad.count,
+        "bad_lines": job.rejected.count,
         "columns": list(table.columns),
         "components": mapper.n_components,
         "dimensions": mapper.n_dimensions_,

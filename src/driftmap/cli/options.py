@@ -15,11 +15,12 @@ import numpy as np
 from driftmap.checks import EMBEDDINGS, RULES
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, refused_by_library
-from driftmap.cli.writing import TABLE_SUFFIXES, TEXT_SUFFIXES
 from driftmap.io.atomic import identity, partial
+from driftmap.io.readers import BINARY
+from driftmap.io.sources import SUFFIXES
+from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
 from driftmap.plot import ANIMATION_FORMATS, FIGURE_FORMATS, require_matplotlib
 
-BINARY = (".npy", ".parquet", ".pq")
 NOVELTY = ("reach", "residual")
 """The fields of ``driftmap.map.Novelty``, which takes too long to import just for these."""
 
@@ -261,7 +262,7 @@ def _check_follow(args: argparse.Namespace) -> None:
     for name in ("contacts", "plot", "animate", "landmarks_out"):
         if getattr(args, name):
             raise UserError(f"--{name.replace('_', '-')} needs all rows, but --follow never has them; leave out one")
-    if args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, ".gz"):
+    if args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, *SUFFIXES):
         raise UserError(f"{args.file} cannot be followed: --follow is for lines of text (CSV, TSV, JSON lines)")
     if args.output is not None and args.output.suffix.lower() not in TEXT_SUFFIXES:
         raise UserError(f"-o {args.output} cannot be written row by row: --follow writes .csv, .jsonl or .ndjson")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -10,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.cli.errors import writing
-from driftmap.cli.labels import as_color
-from driftmap.cli.passes import Mapped
-from driftmap.cli.tables import Array, Table
-from driftmap.cli.writing import Column, StandardOutput, Writer
+from driftmap.cli.files import StandardOutput
+from driftmap.cli.stages import Mapped
+from driftmap.io.tables import Array, Table
+from driftmap.io.writers import Column, Writer
 from driftmap.map import Novelty, StreamMap
 from driftmap.plot import map_figure, save_figure
 
@@ -181,3 +182,36 @@ def _color(labels: list[Any]) -> NDArray[Any] | None:
     if not labels:
         return None
     return as_color(labels) if any(isinstance(label, str) for label in labels) else np.array(labels)
+
+
+def as_color(labels: Sequence[str]) -> NDArray[Any]:
+    """The labels as numbers or dates if all of them (but the empty ones) are, else as they are.
+
+    >>> as_color(["1", "2.5", ""])
+    array([1. , 2.5, nan])
+    >>> as_color(["2013-01-02", "2013-01-03T12:00"]).astype("datetime64[h]")
+    array(['2013-01-02T00', '2013-01-03T12'], dtype='datetime64[h]')
+    >>> as_color(["cat", "2"]).tolist()
+    ['cat', '2']
+    """
+    given = [label.strip() for label in labels]
+    if any(given):
+        for read in (_number, _date):
+            try:
+                return np.array([read(label) for label in given])
+            except ValueError:
+                continue
+    return np.array(given, dtype=str)
+
+
+def _number(label: str) -> float:
+    return float(label) if label else np.nan
+
+
+def _date(label: str) -> np.datetime64:
+    if not label:
+        return np.datetime64("NaT", "us")
+    moment = datetime.datetime.fromisoformat(label)
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    return np.datetime64(moment, "us")

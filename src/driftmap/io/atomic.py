@@ -35,7 +35,7 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     place = target.with_name(temporary or temporary_name(path))
-    with os.fdopen(os.open(place, FLAGS, 0o666), "w+b") as file:
+    with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
         lock(file)
         try:
             yield file

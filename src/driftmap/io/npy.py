@@ -1,17 +1,16 @@
-"""Tables that are arrays: NPY files, read through a memory map, and the spectra of a list of contacts."""
+"""Tables that are arrays: NPY files, read through a memory map, and matrices in memory."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.cli.errors import UserError, one_line, refused_by_library
-from driftmap.cli.sources import Source, open_source
-from driftmap.cli.tables import Array, Chunk, Position, Wanted, check_finite, numbered, select
+from driftmap.io.errors import DataError
+from driftmap.io.sources import Source
+from driftmap.io.tables import Chunk, Position, Wanted, check_usable, numbered, select
 
 
 class ArrayTable:
@@ -26,12 +25,12 @@ class ArrayTable:
         self._given = 0
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a place where an earlier reading was, ``rows`` at a time."""
+        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
         n = len(self._matrix)
         for first in range(0 if start is None else start.rows, n, rows):
             block = self._matrix[first : first + rows][:, self._places]
-            features = np.array(block, dtype=np.float64, order="C")  # a copy: the file itself cannot be written to
-            check_finite(features, self.columns, lambda row, first=first: f"{self.name}, row {first + row + 1}")  # type: ignore[misc]
+            features = np.array(block, dtype=np.float64, order="C")
+            check_usable(features, self.columns, self.name, first)
             labels = None if self._labels is None else self._labels[first : first + rows].astype(np.float64)
             self._given = first + len(features)
             yield Chunk(features, labels, self._given / n)
@@ -62,32 +61,12 @@ def _load(source: Source) -> NDArray[Any]:
     try:
         loaded = np.load(source.path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
-        reason = "it is empty" if source.size == 0 else one_line(error)
-        raise UserError(f"{source.name} cannot be read as NPY: {reason}") from error
+        reason = "it is empty" if source.size == 0 else error
+        raise DataError(source.name, f"cannot be read as NPY: {reason}") from error
     if not isinstance(loaded, np.ndarray):
-        raise UserError(f"{source.name} holds several arrays (NPZ); save one array as NPY")
+        raise DataError(source.name, "holds several arrays (NPZ); save one array as NPY")
     if loaded.dtype.kind not in "biuf":
-        raise UserError(f"{source.name} holds {loaded.dtype}, not numbers")
+        raise DataError(source.name, f"holds {loaded.dtype}, not numbers")
     if loaded.ndim not in (1, 2):
-        raise UserError(f"{source.name} holds an array of shape {loaded.shape}; rows and columns are expected")
+        raise DataError(source.name, f"holds an array of shape {loaded.shape}; rows and columns are expected")
     return loaded.reshape(len(loaded), -1) if loaded.ndim == 1 else loaded
-
-
-@contextlib.contextmanager
-def open_contacts(file: str, decay: float, columns: list[str] | None) -> Iterator[ArrayTable]:
-    """The Laplacian spectra of the tie-decay network, one row per time with contacts, labelled ``t``."""
-    from driftmap.networks import laplacian_spectra, read_contacts  # which take long to import
-
-    with open_source(file, once=False) as source:
-        assert source.path is not None
-        try:
-            contacts = read_contacts(source.path, columns)
-        except ValueError as error:  # a copy of standard input has a name that means nothing to the user
-            raise UserError(str(error).replace(str(source.path), source.name)) from error
-    with refused_by_library():
-        times, spectra = laplacian_spectra(contacts, decay)
-    names: list[str] = [f"eigenvalue{i}" for i in numbered(spectra.shape[1])]
-    yield ArrayTable(source.name, spectra, names, times, "t")
-
-
-__all__ = ["Array", "ArrayTable", "NumpyTable", "open_contacts"]

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from driftmap import checkpoint
-from driftmap.cli.badlines import BadLines
 from driftmap.cli.errors import UserError, writing
-from driftmap.cli.stopping import Stop
-from driftmap.cli.tables import Array, Chunk, Position, Table
+from driftmap.cli.signals import Stop
 from driftmap.io import atomic
+from driftmap.io.tables import Array, Chunk, Position, RejectedLines, Table
 from driftmap.map import StreamMap
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
@@ -30,9 +29,9 @@ class Job:
     """
 
     def __init__(
-        self, mapper: StreamMap, bad: BadLines, stop: Stop, path: Path | None = None, every: float = 0.0
+        self, mapper: StreamMap, rejected: RejectedLines, stop: Stop, path: Path | None = None, every: float = 0.0
     ) -> None:
-        self.mapper, self.bad, self.stop = mapper, bad, stop
+        self.mapper, self.rejected, self.stop = mapper, rejected, stop
         self.path, self.every = path, every
         self.about: dict[str, Any] = {}
         """What does not change: the input and the arguments."""
@@ -106,7 +105,7 @@ class Job:
             "position": self.position,
             "counts": self.counts,
             "output_bytes": self.length,
-            "bad_lines": [self.bad.settled, self.bad.last],
+            "bad_lines": [self.rejected.settled, self.rejected.last],
             "temporary": self._temporary,
         }
         sums = {f"job.{name}": array for name, array in self.sums.items()}
@@ -127,7 +126,7 @@ class Job:
         """Take up the state of an interrupted run."""
         self.stage, self.counts, self.length = state["stage"], state["counts"], state["output_bytes"]
         self.position = None if state["position"] is None else Position(*state["position"])
-        self.bad.settled, self.bad.last = state["bad_lines"]
+        self.rejected.settled, self.rejected.last = state["bad_lines"]
         self.sums = arrays
         self.saved = True
         if self.path is not None:

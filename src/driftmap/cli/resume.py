@@ -11,12 +11,11 @@ from typing import Any
 
 from driftmap import checkpoint
 from driftmap.checkpoint import Checkpoint, CheckpointError
-from driftmap.cli.badlines import BadLines
+from driftmap.cli.checkpointing import Job
 from driftmap.cli.errors import UserError, note, one_line
-from driftmap.cli.job import Job
-from driftmap.cli.stopping import Stop
-from driftmap.cli.tables import Table
+from driftmap.cli.signals import Stop
 from driftmap.io import atomic
+from driftmap.io.tables import RejectedLines, Table
 from driftmap.map import StreamMap
 from driftmap.serialization import unpack
 
@@ -30,11 +29,11 @@ HEAD = 4096
 """Bytes at the start of the input by which it is known again."""
 
 
-def start_job(args: argparse.Namespace, mapper: StreamMap, bad: BadLines, stop: Stop) -> Job | None:
+def start_job(args: argparse.Namespace, mapper: StreamMap, rejected: RejectedLines, stop: Stop) -> Job | None:
     """A new job, or the one that was interrupted; None if there is nothing left to do."""
     if args.checkpoint is None:
-        return Job(mapper, bad, stop)
-    job = Job(mapper, bad, stop, args.checkpoint, args.checkpoint_every)
+        return Job(mapper, rejected, stop)
+    job = Job(mapper, rejected, stop, args.checkpoint, args.checkpoint_every)
     about = {"input": _fingerprint(args.file, args.checkpoint), "arguments": _arguments(args)}
     job.about = about
     found = checkpoint.read(args.checkpoint) if args.checkpoint.exists() else None

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.cli.checkpointing import Job
 from driftmap.cli.errors import UserError, refused_by_library
-from driftmap.cli.job import Job
 from driftmap.cli.progress import Progress
-from driftmap.cli.tables import Array, Chunk, Table, chunk_rows
-from driftmap.cli.threads import in_parallel
+from driftmap.io.tables import Array, Chunk, Table, chunk_rows
 from driftmap.map import Novelty, StreamMap
+from driftmap.parallel import in_parallel
 
 Labels = list[str] | Array | None
 Feed = Callable[[Array], Any]

@@ -1,8 +1,8 @@
-"""A table that a thread reads from the moment it is opened, so that its rows are there when they are used.
+"""Read-ahead: a thread parses a table while its first rows are learnt, and caches the numbers for later passes.
 
-The first rows are kept in memory, and all others in a file if they take long to parse: those are parsed only once, and
-reading never waits for those who use the rows. Where it takes less time to read rows again than to keep them, only a
-few wait. Memory does not grow with the table.
+The first chunks are cached in memory, all others in a temporary file if they take long to parse. Where it takes less
+time to read rows again than to cache them, a bounded queue of chunks is all there is. Memory does not grow with the
+table.
 """
 
 from __future__ import annotations
@@ -20,75 +20,75 @@ from typing import IO
 
 import numpy as np
 
-from driftmap.cli.tables import Array, Chunk, Position, Table
+from driftmap.io.tables import Array, Chunk, Position, Table
 
 HEAD = struct.Struct("<qqqd")
 """Of every chunk: rows, what the labels are, their bytes, the fraction of the table that is read with it."""
 NO_LABELS, TEXTS, NUMBERS = range(3)
-FEW = 8
-"""Chunks that may wait in memory, where they are not kept."""
-HELD = 2**27
-"""Bytes of the first chunks, which are kept in memory as they are."""
+QUEUED = 8
+"""Chunks that may wait in memory, where they are not cached."""
+IN_MEMORY = 2**27
+"""Bytes of the first chunks, which are cached in memory."""
 
 
-class Spool:
-    """Gives out the chunks of another table, which a thread reads ahead, as often as needed.
+class ReadAhead:
+    """The chunks of another table, which a thread reads ahead.
 
-    Those that are not to be kept (there is no folder for them), or cannot be, are read again each time.
+    Chunks that are not to be cached (there is no folder for the file), or cannot be, are read again in each pass.
     """
 
     def __init__(self, table: Table, folder: Path | None) -> None:
         self.name, self.columns, self.label = table.name, table.columns, table.label
         self._table, self._folder = table, folder
-        self._reading: Reading | None = None
+        self._pass: Pass | None = None
 
     def begin(self, rows: int) -> None:
         """Start to read, at most ``rows`` rows at a time."""
         self._end()
-        self._read_on(rows, Shelf(self._folder, len(self.columns)))
+        self._read_on(rows, ChunkCache(self._folder, len(self.columns)))
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, at most ``rows`` at a time."""
-        assert start is None, "those who begin elsewhere read the table themselves"
-        if self._reading is None:
+        assert start is None, "a run that may be interrupted reads the table itself"
+        if self._pass is None:
             self.begin(rows)
-        elif self._reading.is_used_up():
-            self._reading.stop()
-            self._read_on(rows, self._reading.shelf)
-        assert self._reading is not None
-        return self._reading.chunks()
+        elif self._pass.is_used_up():
+            self._pass.stop()
+            self._read_on(rows, self._pass.cache)
+        assert self._pass is not None
+        return self._pass.chunks()
 
-    def _read_on(self, rows: int, shelf: Shelf) -> None:
-        self._reading = Reading(self._read(rows, shelf.end), shelf, self._table.position)
+    def _read_on(self, rows: int, cache: ChunkCache) -> None:
+        self._pass = Pass(self._read(rows, cache.end), cache, self._table.position)
 
     def _read(self, rows: int, start: Position | None) -> Generator[Chunk]:
         yield from self._table.chunks(rows, start)
 
     def position(self) -> Position:
-        """The place in the table, which is of use only to those who read it themselves."""
+        """The place in the table up to which the thread has read."""
         return self._table.position()
 
     def close(self) -> None:
-        """Let go of both files."""
+        """Close both files."""
         self._end()
         self._table.close()
 
     def _end(self) -> None:
-        if self._reading is not None:
-            self._reading.close()
-            self._reading = None
+        if self._pass is not None:
+            self._pass.close()
+            self._pass = None
 
 
-class Reading:
-    """One reading by a thread of its own: chunks go to the shelf, and to memory once that takes no more."""
+class Pass:
+    """One pass by a thread of its own: chunks go to the cache, and to a queue once that is full."""
 
-    def __init__(self, source: Generator[Chunk], shelf: Shelf, position: Callable[[], Position]) -> None:
-        self._source, self.shelf, self._position = source, shelf, position
+    def __init__(self, source: Generator[Chunk], cache: ChunkCache, position: Callable[[], Position]) -> None:
+        self._source, self.cache, self._position = source, cache, position
         self._waiting: deque[Chunk] = deque()
         self._begun, self._lost, self._ended, self._stopped = False, False, False, False
         self._error: BaseException | None = None
         self._change = Condition()
-        self._thread = Thread(target=self._run, name="reading")
+        self._thread = Thread(target=self._run, name="read-ahead")
         self._thread.start()
 
     def _run(self) -> None:
@@ -97,62 +97,62 @@ class Reading:
                 for chunk in self._source:
                     if not self._take(chunk):
                         break
-        except BaseException as error:  # it is raised where the rows are used
+        except BaseException as error:  # raised where the chunks are used
             self._error = error
         with self._change:
             self._ended = True
             self._change.notify_all()
 
     def _take(self, chunk: Chunk) -> bool:
-        """Let a chunk wait for its use; false if nobody wants any more."""
-        kept = self.shelf.keep(chunk, self._position)
+        """Cache or queue a chunk; false if the pass was stopped."""
+        cached = self.cache.add(chunk, self._position)
         with self._change:
-            if not kept:
+            if not cached:
                 self._waiting.append(chunk)
                 self._lost = True
             self._change.notify_all()
-            self._change.wait_for(lambda: self._stopped or len(self._waiting) < FEW)
+            self._change.wait_for(lambda: self._stopped or len(self._waiting) < QUEUED)
             return not self._stopped
 
     def is_used_up(self) -> bool:
-        """Whether chunks have been given out that cannot be had again."""
+        """Whether chunks have been given out that are not cached."""
         return self._begun and self._lost
 
     def chunks(self) -> Generator[Chunk]:
-        """All chunks from the first, each as soon as it is there."""
+        """All chunks from the first, each as soon as it is parsed."""
         self._begun = True
         number = 0
         while True:
             with self._change:
-                self._change.wait_for(lambda n=number: self._ended or self._waiting or n < len(self.shelf))  # type: ignore[misc]
-                on_shelf = number < len(self.shelf)
-                if not on_shelf and not self._waiting:
+                self._change.wait_for(lambda n=number: self._ended or self._waiting or n < len(self.cache))  # type: ignore[misc]
+                cached = number < len(self.cache)
+                if not cached and not self._waiting:
                     break
-                chunk = None if on_shelf else self._waiting.popleft()
+                chunk = None if cached else self._waiting.popleft()
                 self._change.notify_all()
-            yield self.shelf.get(number) if chunk is None else chunk
-            number += on_shelf
+            yield self.cache.get(number) if chunk is None else chunk
+            number += cached
         if self._error is not None:
             raise self._error
 
     def stop(self) -> None:
-        """End the reading, wherever it is."""
+        """Stop the thread."""
         with self._change:
             self._stopped = True
             self._change.notify_all()
         self._thread.join()
 
     def close(self) -> None:
-        """End the reading, and let go of what is kept."""
+        """Stop the thread and close the cache."""
         self.stop()
-        self.shelf.close()
+        self.cache.close()
 
 
-class Shelf:
-    """Chunks in the order in which they come: the first in memory, the others in a file where there may be one."""
+class ChunkCache:
+    """Chunks in order: the first in memory, the others in a temporary file where there may be one."""
 
     def __init__(self, folder: Path | None, width: int) -> None:
-        self._folder, self._width, self._free = folder, width, HELD
+        self._folder, self._width, self._free = folder, width, IN_MEMORY
         self._chunks: list[Chunk | int] = []
         """Each chunk, or its place in the file."""
         self.end: Position | None = None
@@ -163,8 +163,8 @@ class Shelf:
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def keep(self, chunk: Chunk, position: Callable[[], Position]) -> bool:
-        """Add a chunk, after which the table is at this position; false where that is not possible, from then on."""
+    def add(self, chunk: Chunk, position: Callable[[], Position]) -> bool:
+        """Add a chunk, after which the table is at this position; false once the cache is full."""
         self._free -= _size(chunk)
         if self._free >= 0:
             self._chunks.append(chunk)
@@ -212,7 +212,7 @@ class Shelf:
         return Chunk(features, labels, None if np.isnan(fraction) else fraction)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # of a full disk
                 self._file.close()

@@ -1,0 +1,93 @@
+"""Files and standard output as the command line writes them; a failed run leaves no half file behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import BinaryIO
+
+from driftmap.cli.errors import UserError
+from driftmap.io.atomic import replacing
+from driftmap.io.writers import Column, CSVWriter, JSONWriter, Writer, open_writer
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` at the end, if all goes well, and otherwise disappears."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, not a file")
+    if not path.resolve().parent.is_dir():
+        raise UserError(f"{path}: there is no folder {str(path.parent)!r}")
+    opened = False
+    try:
+        with replacing(path) as file:
+            opened = True
+            yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        failed = f"{path} cannot be written" if not opened else "the output cannot be written"
+        raise UserError(f"{failed}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def new_table(
+    path: Path, names: Sequence[str], opened: AbstractContextManager[BinaryIO] | None = None
+) -> Iterator[Writer]:
+    """A writer to a :func:`new_file` or to another that is opened, whose rows are continued."""
+    with opened or new_file(path) as file:
+        writer = open_writer(file, path.suffix, names)
+        yield writer
+        writer.close()
+
+
+class StandardOutput:
+    """Text on standard output. Once nobody reads it any more, ``closed`` is true and nothing more is written."""
+
+    def __init__(self, names: Sequence[str], *, at_once: bool, kind: str = "csv", continued: bool = False) -> None:
+        self.closed = False
+        self._at_once, self._kind, self._continued = at_once, kind, continued
+        self._writer: Writer | None = None
+        self._names = names
+
+    def write(self, columns: Sequence[Column]) -> None:
+        """Append rows, given column by column."""
+        if self.closed:
+            return
+        try:
+            if self._writer is None:
+                stream = sys.stdout.buffer
+                json_lines = self._kind == "jsonl"
+                self._writer = (
+                    JSONWriter(stream, self._names)
+                    if json_lines
+                    else CSVWriter(stream, self._names, continued=self._continued)
+                )
+            self._writer.write(columns)
+            if self._at_once:
+                sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            self._abandon()
+
+    def close(self) -> None:
+        """Send what is still buffered."""
+        try:
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        self.closed = True
+        abandon_stdout()
+
+
+def abandon_stdout() -> None:
+    """Whoever read our output has gone: let nothing be flushed into the closed pipe when Python exits."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

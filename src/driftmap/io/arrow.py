@@ -1,0 +1,158 @@
+"""Parquet, Arrow IPC and Feather files, in batches, by pyarrow."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from driftmap.io.errors import NOT_A_NUMBER, DataError
+from driftmap.io.sources import Source
+from driftmap.io.tables import Array, Chunk, Labels, Position, Wanted, check_usable, select
+from driftmap.parallel import n_cores
+
+AT_ONCE = 4
+"""Chunks that are decoded at a time."""
+CORES = 2
+"""What reading and learning need: where there are more, several threads decode."""
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+class ArrowTable:
+    """The numeric columns of a file of record batches; an index that pandas wrote is not taken for data."""
+
+    format = "Arrow"
+
+    def __init__(self, source: Source, wanted: Wanted) -> None:
+        self.name, self.label = source.name, wanted.label
+        self._source, self._given = source, 0
+        try:
+            schema = self._open()
+        except (pa.ArrowException, OSError) as error:
+            reason = "it is empty" if source.size == 0 else error
+            raise DataError(self.name, f"cannot be read as {self.format}: {reason}") from error
+        names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
+        places, _ = select(names, wanted, self.name)
+        self.columns = tuple(names[i] for i in places)
+        for name in self.columns:
+            if names.count(name) > 1:
+                raise DataError(self.name, f"has {names.count(name)} columns named {name!r}")
+            kind, types = schema.field(name).type, pa.types
+            if not (
+                types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
+            ):
+                raise DataError(self.name, f"holds {kind}, not numbers; {NOT_A_NUMBER}", column=name)
+        self._asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
+
+    def _open(self) -> Any:
+        """Open the file and return its schema."""
+        self._file = pa.memory_map(str(self._source.path))
+        self._reader: Any = None
+        with contextlib.suppress(pa.ArrowInvalid):
+            self._reader = pa.ipc.open_file(self._file)
+            return self._reader.schema
+        self._file.seek(0)
+        return pa.ipc.open_stream(self._file).schema
+
+    def _batches(self, rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+        """Batches from that of a row on, each with the rows before it and the rows of the file, 0 if not known."""
+        first = 0
+        if self._reader is None:
+            self._file.seek(0)
+            batches: Iterator[Any] = iter(pa.ipc.open_stream(self._file))
+        else:
+            batches = map(self._reader.get_batch, range(self._reader.num_record_batches))
+        for batch in batches:
+            if first + batch.num_rows > start:
+                yield first, 0, batch.select(self._asked)
+            first += batch.num_rows
+
+    def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
+        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
+        begin = 0 if start is None else start.rows
+        batches = self._batches(rows, begin)
+        while True:
+            try:
+                first, total, batch = next(batches, (0, 0, None))
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(self.name, f"is damaged: {error}") from error
+            if batch is None:
+                return
+            for a in range(max(0, begin - first), batch.num_rows, AT_ONCE * rows):
+                part = batch.slice(a, AT_ONCE * rows)
+                features = np.column_stack([self._numbers(part.column(name), name, first + a) for name in self.columns])
+                check_usable(features, self.columns, self.name, first + a)
+                labels = self._labels(part)
+                for b in range(0, len(features), rows):
+                    some = slice(b, b + rows)
+                    self._given = first + a + min(b + rows, len(features))
+                    fraction = self._given / total if total else None
+                    yield Chunk(features[some], None if labels is None else labels[some], fraction)
+
+    def position(self) -> Position:
+        """The place after the last chunk that was given out."""
+        return Position(self._given)
+
+    def _numbers(self, column: Any, name: str, first: int) -> Array:
+        if column.null_count:
+            row = first + column.is_null().index(True).as_py() + 1
+            raise DataError(self.name, "is empty; fill or drop such rows first", row=row, column=name)
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.uint8())
+        return _doubles(column)
+
+    def _labels(self, batch: Any) -> Labels:
+        if self.label is None:
+            return None
+        column, types = batch.column(self.label), pa.types
+        if (types.is_integer(column.type) or types.is_floating(column.type)) and not column.null_count:
+            return _doubles(column)
+        if types.is_timestamp(column.type):  # finer than Python's datetime, which a label does not need
+            column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)
+        try:
+            return ["" if value is None else str(value) for value in column.to_pylist()]
+        except UnicodeDecodeError as error:
+            raise DataError(self.name, "is not UTF-8 text", column=self.label) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class ParquetTable(ArrowTable):
+    """The numeric columns of a Parquet file."""
+
+    format = "Parquet"
+
+    def _open(self) -> Any:
+        from pyarrow import parquet
+
+        # What is buffered beforehand is the whole file, however large it is.
+        self._file = parquet.ParquetFile(self._source.path, pre_buffer=False)
+        return self._file.schema_arrow
+
+    def _batches(self, rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+        sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
+        group = sum(end <= start for end in itertools.accumulate(sizes))
+        first = sum(sizes[:group])
+        # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
+        for batch in self._file.iter_batches(
+            AT_ONCE * rows,
+            row_groups=range(group, len(sizes)),
+            columns=self._asked,
+            use_threads=n_cores() > CORES,
+        ):
+            if first + batch.num_rows > start:
+                yield first, sum(sizes), batch
+            first += batch.num_rows
+
+
+def _doubles(column: Any) -> Array:
+    if not pa.types.is_float64(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    return np.asarray(np.from_dlpack(column), np.float64)  # to_numpy imports pandas first

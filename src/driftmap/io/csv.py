@@ -1,0 +1,180 @@
+"""CSV and TSV, by pyarrow."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.io.errors import MISSING, DataError, no_number, unusable
+from driftmap.io.tables import LARGEST, Array, numbered
+from driftmap.io.text import BOM, Block
+
+QUOTED = 2**17
+"""Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
+
+
+class CSV:
+    """A parser of separated cells. The first line is a header if any of its cells is not a number.
+
+    ``single``: every row is one line, so that one line that opens a quote does not take all others with it.
+    """
+
+    def __init__(self, source: str, head: bytes, *, tabs: bool, header: str, single: bool) -> None:
+        from pyarrow import ArrowInvalid, BufferReader, csv, float64, string
+
+        self._arrow, self._buffer, self._refused, self._number, self._text = (
+            csv, BufferReader, ArrowInvalid, float64(), string(),
+        )  # fmt: skip
+        self._source, self._header, self._single = source, header, single
+        line = head[: head.find(b"\n") + 1] or head
+        # Decimal commas make semicolons usual in some countries; a comma in the first line settles it.
+        self._delimiter = "\t" if tabs else next((mark for mark in ",;\t" if mark.encode() in line), ",")
+        self._parse = csv.ParseOptions(
+            delimiter=self._delimiter, ignore_empty_lines=False, newlines_in_values=not single
+        )
+        cell = rb'(?:"(?:[^"]++|"")*+"[^D]*+|(?!")[^D]*+)D'
+        self._open = re.compile((rb"(?:" + cell + rb')*+"(?:[^"]++|"")*+').replace(b"D", self._delimiter.encode()))
+        """Matches a row that ends within quotes."""
+        self.names: list[str] = []
+
+    def ends(self, data: bytes, *, final: bool) -> NDArray[np.int64]:
+        """Where the complete rows end. Empty lines count only if a row follows."""
+        text = np.frombuffer(data, dtype=np.uint8)
+        ends = np.flatnonzero(text == ord("\n")) + 1
+        if b'"' in data and not self._single:
+            odd = np.diff(np.searchsorted(np.flatnonzero(text == ord('"')), ends), prepend=0) % 2
+            if odd.any():
+                ends = np.array(self._row_ends(data, ends.tolist(), odd.tolist(), final=final), dtype=np.int64)
+        stop = len(data.rstrip(b"\r\n"))
+        return ends[: np.searchsorted(ends, stop, side="right") + 1] if stop else ends[:0]
+
+    def _row_ends(self, data: bytes, ends: list[int], odd: list[int], *, final: bool) -> list[int]:
+        """The ends of lines that are not within quotes."""
+        found, start, i = [], 0, 0
+        while i < len(ends):
+            if odd[i] and self._open.fullmatch(data, start, ends[i]):
+                close = i + 1
+                while close < len(ends) and not (odd[close] and not self._open.fullmatch(data, start, ends[close])):
+                    close += 1
+                    if close < len(ends) and ends[close] - start > QUOTED:
+                        break
+                if close == len(ends) and not final and len(data) - start <= QUOTED:
+                    break
+                if close < len(ends) and ends[close] - start <= QUOTED:
+                    i = close
+            found.append(ends[i])
+            start, i = ends[i], i + 1
+        return found
+
+    def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
+        """Find the names of the columns; whether the first line has them may need a look at the second one."""
+        cells = self._cells(first.part(0, 1).data)
+        numeric = [_is_number(cell) for cell in cells]
+        if self._header == "auto" and any(numeric) and not all(numeric):
+            second = first.part(1, 2) if len(first) > 1 else more()
+            if second is not None and self._is_like(numeric, second.part(0, 1).data):
+                problem = (
+                    "has text and numbers in the same columns as the next line, so it may be names or data: "
+                    "say --header yes or --header no"
+                )
+                raise DataError(self._source, problem, line=first.line())
+        if self._header == "no" or (self._header == "auto" and all(numeric)):
+            self.names = numbered(len(cells))
+            return 0
+        self.names = [cell.strip() for cell in cells]
+        return 1
+
+    def _is_like(self, numeric: list[bool], row: bytes) -> bool:
+        with contextlib.suppress(ValueError):
+            return [_is_number(cell) for cell in self._cells(row)] == numeric
+        return False
+
+    def choose(self, places: list[int], label: int | None) -> None:
+        """The columns that are wanted."""
+        self._places, self._label = [str(place) for place in places], None if label is None else str(label)
+
+    def parse(self, block: Block) -> tuple[Array, list[str] | None]:
+        """Features and labels of all rows."""
+        data = block.data
+        if not data.isascii():
+            data.decode()
+            # pyarrow would leave out a mark at the start of a block, but not one of another row.
+            if data.startswith(BOM) or b"\n" + BOM in data:
+                raise ValueError
+        types = dict.fromkeys(self._places, self._number)
+        label = None if self._label is None or self._label in types else {self._label: self._text}
+        table = self._read(data, types | (label or {}), len(self.names))
+        if table.num_rows != len(block):
+            raise ValueError
+        features = np.empty((len(block), len(self._places)))
+        for column, place in enumerate(self._places):
+            features[:, column] = np.from_dlpack(table.column(place).combine_chunks())  # to_numpy imports pandas
+        if self._label is None:
+            return features, None
+        if label is None:  # the label is a feature, too
+            table = self._read(data, {self._label: self._text}, len(self.names))
+        return features, table.column(self._label).to_pylist()
+
+    def _read(self, data: bytes, types: dict[str, Any], width: int) -> Any:
+        options = self._arrow.ReadOptions(column_names=[str(i) for i in range(width)], block_size=len(data) + 1)
+        convert = self._arrow.ConvertOptions(column_types=types, include_columns=list(types), null_values=[])
+        return self._arrow.read_csv(self._buffer(data), options, self._parse, convert)
+
+    def _cells(self, row: bytes) -> list[str]:
+        """The cells of one row, however many there are."""
+        if self._open.fullmatch(row):
+            raise ValueError
+        row.decode()
+        options = self._arrow.ReadOptions(autogenerate_column_names=True, block_size=len(row) + 1)
+        width = self._arrow.read_csv(self._buffer(row), options, self._parse).num_columns
+        table = self._read(row, dict.fromkeys(map(str, range(width)), self._text), width)
+        return [column[0].as_py() for column in table.columns]
+
+    def problem(self, row: bytes) -> tuple[str, str | None]:
+        """What is wrong with a row."""
+        if not row.strip(b"\r\n"):
+            return "is empty; fill or drop such rows first", None
+        try:
+            row.decode()
+        except UnicodeDecodeError as error:
+            return f"is not UTF-8 text (byte {row[error.start]:#04x})", None
+        if row.startswith(BOM):
+            return "begins with a byte order mark, which is for the first line only", None
+        if self._open.fullmatch(row):
+            return ": a quote is opened and not closed", None
+        try:
+            cells = self._cells(row)
+        except ValueError:
+            return "holds a carriage return within a row", None
+        if len(cells) != len(self.names):
+            number = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+            return f"has {number}, where the first line has {len(self.names)}", None
+        for place in map(int, self._places):
+            if (wrong := self._wrong(cells[place])) is not None:
+                return wrong, self.names[place]
+        return "holds a carriage return within a row", None
+
+    def _wrong(self, cell: str) -> str | None:
+        """What is wrong with a cell, if anything is."""
+        from pyarrow import array
+
+        try:
+            value = array([cell.strip()]).cast(self._number)[0].as_py()
+        except self._refused:
+            return no_number(cell)
+        return None if abs(value) <= LARGEST else unusable(value)
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell of the first line speaks for data; a missing number does, since names are rarely left out."""
+    if cell.strip().lower() in MISSING:
+        return True
+    with contextlib.suppress(ValueError):
+        float(cell)
+        return "_" not in cell
+    return False

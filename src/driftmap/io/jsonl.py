@@ -1,0 +1,126 @@
+"""JSON lines, by orjson: objects with the same keys, or arrays of the same length."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.io.errors import no_number, unusable
+from driftmap.io.tables import LARGEST, Array, numbered
+from driftmap.io.text import Block
+
+EMPTY = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
+
+
+class JSONLines:
+    """A parser of JSON lines; empty lines belong to the row that follows."""
+
+    def __init__(self) -> None:
+        import orjson
+
+        self._loads: Callable[[bytes], Any] = orjson.loads
+        self.names: list[str] = []
+
+    def ends(self, data: bytes, *, final: bool) -> NDArray[np.int64]:
+        """Where the complete rows end."""
+        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
+        if not EMPTY.search(data, 0, int(ends[-1]) - 1 if len(ends) else 0):
+            return ends
+        starts = [0, *ends.tolist()]
+        return np.array([b for a, b in zip(starts, ends.tolist(), strict=False) if data[a:b].strip()], dtype=np.int64)
+
+    def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
+        """Take the names from the first object."""
+        value = self._loads(first.part(0, 1).data)
+        if not isinstance(value, dict | list):
+            raise ValueError
+        self.names = list(value) if isinstance(value, dict) else numbered(len(value))
+        self._kind: Any = type(value)
+        return 0
+
+    def choose(self, places: list[int], label: int | None) -> None:
+        """The columns that are wanted."""
+        self._keys = [place if self._kind is list else self.names[place] for place in places]
+        self._label: Any = None if label is None else label if self._kind is list else self.names[label]
+        keys = self._keys
+        self._pick = operator.itemgetter(*keys) if len(keys) > 1 else lambda value: (value[keys[0]],)
+        self._pack = struct.Struct(f"{len(keys)}d").pack
+        self._others = set(self.names) - {str(key) for key in keys} if self._kind is dict else set()
+
+    def parse(self, block: Block) -> tuple[Array, list[str] | None]:
+        """Features and labels of all rows."""
+        lines, load, kind, width = self._lines(block), self._loads, self._kind, len(self.names)
+        values: list[Any] = [load(line) for line in lines]
+        if any(type(value) is not kind or len(value) != width for value in values):
+            raise ValueError
+        try:
+            rows = [self._pick(value) for value in values]
+            packed = bytearray().join([self._pack(*row) for row in rows])
+        except (KeyError, struct.error, OverflowError) as error:
+            raise ValueError from error
+        for key in self._others:
+            if any(key not in value for value in values):
+                raise ValueError
+        # The one kind of value that is no number and yet can be packed as one.
+        if (b"true" in block.data or b"false" in block.data) and any(type(c) is bool for row in rows for c in row):
+            raise ValueError
+        features = np.frombuffer(packed).reshape(len(rows), -1)
+        if self._label is None:
+            return features, None
+        return features, [self._as_label(value[self._label], line) for value, line in zip(values, lines, strict=True)]
+
+    def _lines(self, block: Block) -> list[bytes]:
+        lines = block.data.split(b"\n")
+        if len(lines) == len(block) + 1:
+            return lines[:-1]
+        starts = [0, *block.ends.tolist()]
+        return [block.data[a:b] for a, b in zip(starts, block.ends.tolist(), strict=False)]
+
+    def _as_label(self, cell: Any, line: bytes) -> str:
+        if isinstance(cell, str):
+            return cell
+        if isinstance(cell, float) and abs(cell) >= 2**63:  # an integer of more than 64 bits, which comes as a float
+            cell = json.loads(line)[self._label]
+        return "" if cell is None else json.dumps(cell)
+
+    def problem(self, row: bytes) -> tuple[str, str | None]:
+        """What is wrong with a row."""
+        try:
+            value: Any = self._loads(row)
+        except ValueError as error:
+            try:
+                row.decode()
+            except UnicodeDecodeError as mistake:
+                return f"is not UTF-8 text (byte {row[mistake.start]:#04x})", None
+            return f"is not JSON: {error}", None
+        if not isinstance(value, dict | list):
+            return "is neither an object nor an array", None
+        if type(value) is not self._kind:
+            return ": objects and arrays are mixed", None
+        if isinstance(value, dict):
+            missing = next((name for name in self.names if name not in value), None)
+            if missing is not None:
+                return f"has no {missing!r}, which the first line has", None
+            if len(value) > len(self.names):
+                return f"has {next(k for k in value if k not in self.names)!r}, which the first line has not", None
+        elif len(value) != len(self.names):
+            number = "1 cell" if len(value) == 1 else f"{len(value)} cells"
+            return f"has {number}, where the first line has {len(self.names)}", None
+        found: Any = value
+        for key in self._keys:
+            cell = found[key]
+            if type(cell) not in (int, float):
+                return no_number(self._as_label(cell, row)), self._name(key)
+            if not abs(cell) <= LARGEST:
+                return unusable(cell), self._name(key)
+        return "cannot be read", None
+
+    def _name(self, key: Any) -> str:
+        return self.names[key] if self._kind is list else key

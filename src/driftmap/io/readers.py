@@ -1,0 +1,72 @@
+"""The reader of a file, chosen by its suffix; of a stream, by its first character."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from driftmap.io.errors import DataError
+from driftmap.io.sources import Source, open_source
+from driftmap.io.tables import Table, Wanted, chunk_rows
+from driftmap.io.text import Parser, TextTable
+
+TABS = (".tsv", ".tab")
+SEPARATED = (".csv", ".txt", *TABS)
+JSON = (".jsonl", ".ndjson")
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".arrows", ".feather", ".ipc")
+BINARY = (".npy", *PARQUET, *ARROW)
+LARGE = 2**20
+"""Bytes of a file that is worth a thread of its own to read it."""
+
+
+@contextlib.contextmanager
+def open_table(
+    file: str, wanted: Wanted, *, once: bool, following: bool = False, spool: Path | None = None
+) -> Iterator[Table]:
+    """The table in a file or, for ``-``, on standard input; ``once``: it will be read only once.
+
+    ``following``: it is still growing; a pass never ends, unless standard input does. ``spool``: a folder where the
+    numbers of a large file may be stored, so that it is parsed only once, from now on.
+    """
+    with open_source(file, once=once, following=following) as source:
+        table = _table(source, wanted)
+        if spool is not None and not once and source.kind != ".npy" and (source.size or 0) >= LARGE:
+            from driftmap.io.read_ahead import ReadAhead
+
+            # To read binary columns again takes less time than to write down what was read.
+            table = reader = ReadAhead(table, None if source.kind in BINARY else spool)
+            reader.begin(chunk_rows(table))
+        with contextlib.closing(table):
+            yield table
+
+
+def _table(source: Source, wanted: Wanted) -> Table:
+    kind = source.kind
+    if kind == ".npy":
+        from driftmap.io.npy import NumpyTable
+
+        return NumpyTable(source, wanted)
+    if kind in (*PARQUET, *ARROW):
+        from driftmap.io.arrow import ArrowTable, ParquetTable
+
+        return (ParquetTable if kind in PARQUET else ArrowTable)(source, wanted)
+    if kind not in (*SEPARATED, *JSON) and source.is_regular and source.path == Path(source.name):
+        raise DataError(
+            source.name,
+            "has no known suffix: .csv, .tsv or .jsonl (each also with .gz or .zst), .parquet, .arrow, .feather or "
+            ".npy; other text can come through standard input, as -",
+        )
+
+    def parser(head: bytes) -> Parser:
+        if kind in JSON or (not kind and head.lstrip()[:1] in (b"{", b"[")):
+            from driftmap.io.jsonl import JSONLines
+
+            return JSONLines()
+        from driftmap.io.csv import CSV
+
+        single = wanted.rejected.skip or source.following
+        return CSV(source.name, head, tabs=kind in TABS, header=wanted.header, single=single)
+
+    return TextTable(source, wanted, parser)

@@ -1,0 +1,121 @@
+"""Where bytes come from: a file, or a stream that is copied to a temporary file if it has to be read twice."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from driftmap.io.errors import DataError
+from driftmap.io.follow import Restart, follow
+
+SIZE = 2**22
+"""Bytes read at a time."""
+COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+SUFFIXES = (".gz", ".zst")
+STANDARD_INPUT = "standard input"
+TAIL = 2**16
+"""Bytes by which a followed file is recognised."""
+
+
+class Source:
+    """An input and what to call it in messages; ``stream`` is set where it can be read only once."""
+
+    def __init__(
+        self, name: str, path: Path | None = None, stream: BinaryIO | None = None, *, following: bool = False
+    ) -> None:
+        self.name, self.path, self.stream, self.following = name, path, stream, following
+        self.consumed = 0
+        """Bytes of the file that are read."""
+        self._file: BinaryIO | None = stream
+
+    @property
+    def size(self) -> int | None:
+        """Number of bytes, where it is known."""
+        return None if self.path is None or self.stream is not None else self.path.stat().st_size
+
+    @property
+    def kind(self) -> str:
+        """The suffix of the name without that of a compression, in lower case; empty for a stream."""
+        if self.stream is not None or self.path is None or self.path != Path(self.name):
+            return ""
+        suffixes = [suffix.lower() for suffix in self.path.suffixes]
+        return next((suffix for suffix in reversed(suffixes) if suffix not in SUFFIXES), "")
+
+    def pieces(self, offset: int) -> Iterator[bytes | Restart]:
+        """The decompressed bytes from a place on (a stream: from where it is), as they come."""
+        with contextlib.ExitStack() as stack:
+            file = self.stream
+            if file is None:
+                assert self.path is not None
+                file = stack.enter_context(self.path.open("rb"))
+            self._file = file
+            if self.following:
+                for piece, current in follow(file, self.path, self.name, offset):
+                    self._file = current
+                    yield piece
+                return
+            try:
+                yield from self._read(file, offset)
+            except OSError as error:
+                raise DataError(self.name, f"is damaged: {error}") from error
+
+    def _read(self, file: BinaryIO, offset: int) -> Iterator[bytes]:
+        head = file.peek(4)[:4]  # type: ignore[attr-defined]
+        codec = next((codec for magic, codec in COMPRESSED.items() if head.startswith(magic)), None)
+        read: Any = file.read1  # type: ignore[attr-defined]
+        if codec is not None:
+            import pyarrow
+
+            read = pyarrow.CompressedInputStream(file, codec).read
+            skipped = 0
+            while self.stream is None and skipped < offset:
+                skipped += len(read(min(SIZE, offset - skipped))) or offset
+        elif self.stream is None:
+            file.seek(offset)
+        while piece := read(SIZE):
+            self.consumed = file.tell() if self.stream is None else 0
+            yield piece
+
+    def tail_digest(self, offset: int) -> str | None:
+        """A digest of the last bytes before a place in the file that is open, if it is a regular file."""
+        if self._file is None or not self.is_regular:
+            return None
+        start = max(0, offset - TAIL)
+        return hashlib.sha256(os.pread(self._file.fileno(), offset - start, start)).hexdigest()
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether the input is a file, neither standard input nor a named pipe."""
+        return self.stream is None and self.path is not None
+
+
+@contextlib.contextmanager
+def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[Source]:
+    """The file, or for ``-`` and named pipes the stream: directly if read ``once``, else a copy of it."""
+    path = Path(file)
+    if file != "-" and not path.is_fifo():
+        if path.is_dir():
+            raise DataError(file, "is a folder, not a file")
+        with path.open("rb"):  # a missing or unreadable file is reported before anything else is done
+            pass
+        yield Source(file, path, following=following)
+        return
+    with contextlib.ExitStack() as stack:
+        name = STANDARD_INPUT if file == "-" else file
+        if file == "-" and sys.stdin is None:
+            raise DataError(name, "is closed")
+        stream = sys.stdin.buffer if file == "-" else stack.enter_context(path.open("rb"))
+        if once:
+            yield Source(name, path if following and file != "-" else None, stream, following=following)
+            return
+        copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="driftmap-"))) / "input"
+        with copy.open("wb") as target:
+            shutil.copyfileobj(stream, target)
+        yield Source(name, copy)

@@ -1,0 +1,239 @@
+"""Tables of text: blocks of whole rows go to one parser; a block that it refuses is bisected until the row is found.
+
+Blocks come in the same way from a file, a pipe or a followed file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.io.errors import DataError
+from driftmap.io.follow import Restart
+from driftmap.io.sources import Source
+from driftmap.io.tables import Array, Chunk, Position, Wanted, select, usable
+
+BOM = b"\xef\xbb\xbf"
+LONGEST = 2**24
+"""Bytes of a row, at most."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole rows of text."""
+
+    data: bytes
+    ends: NDArray[np.int64]
+    """Where each row ends in the data."""
+    lines: int
+    """Lines before the block."""
+    offset: int
+    """Bytes before the block."""
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def part(self, first: int, last: int) -> Block:
+        """The rows from ``first`` up to, but not including, ``last``."""
+        start, stop = self._start(first), self._start(last)
+        lines, offset = self.after(first)
+        return Block(self.data[start:stop], self.ends[first:last] - start, lines, offset)
+
+    def after(self, rows: int) -> tuple[int, int]:
+        """Lines and bytes before the row that follows so many rows."""
+        start = self._start(rows)
+        return self.lines + self.data.count(b"\n", 0, start), self.offset + start
+
+    def _start(self, row: int) -> int:
+        return int(self.ends[row - 1]) if row else 0
+
+    def line(self) -> int:
+        """The number of the line on which the first row begins; empty lines may be before it."""
+        row = self.data[: self.ends[0]]
+        text = row.lstrip()
+        return self.lines + 1 + (row[: len(row) - len(text)].count(b"\n") if text else 0)
+
+
+class Parser(Protocol):
+    """One format of text."""
+
+    names: list[str]
+
+    def ends(self, data: bytes, *, final: bool) -> NDArray[np.int64]:
+        """Where the complete rows end; ``final``: there are no more bytes than these."""
+
+    def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
+        """Find the names of the columns, and return how many rows they take; ``more`` reads a second block."""
+
+    def choose(self, places: list[int], label: int | None) -> None:
+        """The columns that are wanted."""
+
+    def parse(self, block: Block) -> tuple[Array, list[Any] | None]:
+        """The features and labels of all rows, or any ValueError."""
+
+    def problem(self, row: bytes) -> tuple[str, str | None]:
+        """What is wrong with a row that was refused, and the name of its column if it is one cell."""
+
+
+class TextTable:
+    """Rows from text. The first pass starts when the table is opened, to read the names of the columns."""
+
+    def __init__(self, source: Source, wanted: Wanted, choose_parser: Callable[[bytes], Parser]) -> None:
+        self.name, self.label = source.name, wanted.label
+        self._source, self._rejected, self._choose_parser = source, wanted.rejected, choose_parser
+        self._parser: Parser | None = None
+        self._header = b""
+        """The line with the names, which is left out where a followed file starts again."""
+        blocks = self._blocks(Position(0))
+        with contextlib.ExitStack() as stack:
+            stack.callback(blocks.close)
+            first, skipped = self._read_header(blocks)
+            assert self._parser is not None
+            places, label = select(self._parser.names, wanted, self.name)
+            stack.pop_all()
+        lines, offset = first[0].after(skipped)
+        self._first: Position = Position(0, lines, offset)
+        self._place: Position = self._first
+        self._header = first[0].data[: first[0].ends[skipped - 1]] if skipped else b""
+        rest = [first[0].part(skipped, len(first[0]))] if len(first[0]) > skipped else []
+        self._pending: list[Block] | None = [*rest, *first[1:]]
+        self._reading: Generator[Block] = blocks
+        self._parser.choose(places, label)
+        self.columns = tuple(self._parser.names[i] for i in places)
+
+    def _read_header(self, blocks: Iterator[Block]) -> tuple[list[Block], int]:
+        """Let the parser find the names of the columns; the blocks read for that, and the rows that are no data."""
+        for block in blocks:
+            assert self._parser is not None
+            read, skipped = [block], 0
+
+            def more(read: list[Block] = read) -> Block | None:
+                read.extend(itertools.islice(blocks, 1))
+                return read[1] if len(read) > 1 else None
+
+            while skipped < len(block):
+                rows = block.part(skipped, len(block))
+                try:
+                    return read, skipped + self._parser.read_header(rows, more)
+                except DataError:
+                    raise
+                except ValueError:
+                    problem, _ = self._parser.problem(rows.part(0, 1).data)
+                    self._rejected.reject(DataError(self.name, problem, line=rows.line()))
+                    skipped += 1
+        raise DataError(self.name, "is empty")
+
+    def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
+        """All rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""
+        place = start or self._first
+        pending, self._pending = self._pending, None
+        if pending is not None and (start is None or not self._source.is_regular):
+            blocks: Iterator[Block] = itertools.chain(pending, self._reading)
+            blocks = blocks if start is None else self._skip(blocks, start)
+        else:
+            self._reading.close()
+            blocks = self._reading = self._blocks(place)
+        size = self._source.size
+        given = place.rows
+        for block in blocks:
+            for part, features, labels in self._parsed(block):
+                for first in range(0, len(part), rows):
+                    last = min(first + rows, len(part))
+                    given += last - first
+                    self._place = Position(given, *part.after(last))
+                    self._rejected.settle(self._place.lines)
+                    fraction = min(1.0, self._source.consumed / size) if size else None
+                    yield Chunk(features[first:last], None if labels is None else labels[first:last], fraction)
+
+    def position(self) -> Position:
+        """The place after the last chunk that was given out."""
+        return self._place
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reading.close()
+
+    def tail_digest(self) -> str | None:
+        """A digest of the last bytes before the present position, where the input is a file."""
+        return self._source.tail_digest(self._place.offset)
+
+    def _blocks(self, start: Position) -> Generator[Block]:
+        """The rows from a place on, in blocks."""
+        (_, lines, offset), rest = start, b""
+        restarted = False
+        for piece in self._source.pieces(offset):
+            if isinstance(piece, Restart):
+                self._restart(piece, lines, rest)
+                lines, offset, rest, restarted = 0, 0, b"", True
+                continue
+            data = rest + piece
+            if offset == 0 and data.startswith(BOM):
+                data, offset = data[len(BOM) :], len(BOM)
+            if self._parser is None:
+                if not data.strip():
+                    rest = data
+                    continue
+                self._parser = self._choose_parser(data)
+            ends = self._parser.ends(data, final=False)
+            stop = int(ends[-1]) if len(ends) else 0
+            rest = data[stop:]
+            if len(rest) > LONGEST:
+                raise DataError(self.name, f"is longer than {LONGEST:,} bytes", line=lines + data.count(b"\n") + 1)
+            if stop:
+                block = Block(data[:stop], ends, lines, offset)
+                lines, offset = block.after(len(ends))
+                if restarted and self._header and block.data.startswith(self._header):
+                    block = block.part(1, len(block))
+                restarted = False
+                if len(block):
+                    yield block
+        if rest.strip():
+            assert self._parser is not None
+            data = rest if rest.endswith(b"\n") else rest + b"\n"
+            yield Block(data, self._parser.ends(data, final=True), lines, offset)
+
+    def _restart(self, restart: Restart, lines: int, rest: bytes) -> None:
+        self._rejected.report(f"{restart.reason} after line {lines}: it is read from its start")
+        if rest:
+            self._rejected.reject(DataError(self.name, "had no end when the file was replaced", line=lines + 1))
+        self._rejected.restart()
+
+    def _skip(self, blocks: Iterator[Block], start: Position) -> Iterator[Block]:
+        """The rows of a stream from a place on."""
+        if self._source.path is not None:  # a named pipe: nobody writes again what was read from it before
+            for block in blocks:
+                yield Block(block.data, block.ends, start.lines + block.lines, start.offset + block.offset)
+            return
+        seen = 0
+        for block in blocks:
+            seen = block.offset + len(block.data)
+            if seen > start.offset:
+                rows = int(np.searchsorted(block.ends, start.offset - block.offset, side="right"))
+                yield from [block.part(rows, len(block))] if rows else [block]
+        if seen < start.offset:
+            problem = f"ended after {seen} bytes, but {start.offset} were read before: give the same input again"
+            raise DataError(self.name, problem)
+
+    def _parsed(self, block: Block) -> Iterator[tuple[Block, Array, list[Any] | None]]:
+        """The rows that can be used, in stretches, with their features and labels; the others are rejected."""
+        assert self._parser is not None
+        try:
+            features, labels = self._parser.parse(block)
+            if not usable(features):
+                raise ValueError
+        except ValueError:
+            if len(block) > 1:
+                half = len(block) // 2
+                yield from self._parsed(block.part(0, half))
+                yield from self._parsed(block.part(half, len(block)))
+            else:
+                problem, column = self._parser.problem(block.data)
+                self._rejected.reject(DataError(self.name, problem, line=block.line(), column=column))
+            return
+        yield block, features, labels
