@@ -42,7 +42,7 @@ double sweep_space(int n, int k, const double* distances, const double* weights,
         auto y = zeros<double, K>(k);
         std::copy_n(positions + size_t(i) * k, k, y.begin());
         auto here = at(y);
-        const auto newton = times(Inverse<double, K>(k, here.hessian, 1e-3).matrix, here.gradient);
+        const auto newton = times(Inverse<double, K>(k, here.hessian, 0, 1e-3).matrix, here.gradient);
         for (int attempt = 0; attempt < 4; ++attempt) {
             auto step = attempt < 3 ? newton : here.gradient, trial = y;
             for (int c = 0; c < k; ++c) {

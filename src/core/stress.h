@@ -84,28 +84,34 @@ template <int K, int N>
     return sums;
 }
 
-// The inverse of a symmetric matrix, given by its lower half, its least eigenvalue and the eigenvector of that. If the
-// least eigenvalue is not positive, all count by their magnitudes, which are at least `floor`.
+// The inverse of a symmetric matrix, given by its lower half, and the eigenvector of its least eigenvalue. If that is
+// not positive but for rounding, relative to the largest, all count by their magnitudes, which are at least `floor`.
 //
 // Eigenvalues are found by Jacobi rotations. The number of sweeps is fixed, so that lanes do not depend on each other;
 // in the plane one rotation is all it takes.
 template <class V, int K>
 struct Inverse {
-    V least = std::numeric_limits<float>::max();
-    Array<V, K> direction;
     Array<V, K * K> matrix;
+    Array<V, K> direction;
+    decltype(V() > V()) convex;
 
-    Inverse(int k, Array<V, K * K>& h, V floor) : direction(zeros<V, K>(k)), matrix(zeros<V, K * K>(k * k)) {
+    Inverse(int k, Array<V, K * K>& h, V rounding, V floor)
+        : matrix(zeros<V, K * K>(k * k)), direction(zeros<V, K>(k)) {
         if constexpr (K > 0) k = K;
         auto e = zeros<V, K * K>(k * k);
         for (int c = 0; c < k; ++c) e[c * k + c] = 1;
         for (int sweep = 0; sweep < (k == 2 ? 1 : std::min(k + 1, 8)); ++sweep)
             for (int p = 0; p < k; ++p)
                 for (int q = p + 1; q < k; ++q) rotate(k, p, q, h, e);
-        for (int i = 0; i < k; ++i) least = select(least > h[i * k + i], h[i * k + i], least);
+        V least = h[0], most = 0;
         for (int i = 0; i < k; ++i) {
-            const V value = h[i * k + i], size = larger(larger<V>(value, 0 - value), floor);
-            const V inverse = 1 / select(least > 0, value, size);
+            least = select(least > h[i * k + i], h[i * k + i], least);
+            most = larger(most, larger<V>(h[i * k + i], 0 - h[i * k + i]));
+        }
+        convex = least > rounding * most;
+        for (int i = 0; i < k; ++i) {
+            const V value = h[i * k + i], size = larger<V>(value, 0 - value);
+            const V inverse = 1 / select(convex, value, larger<V>(size, floor + rounding * most));
             for (int c = 0; c < k; ++c) {
                 direction[c] = select(value <= least, e[c * k + i], direction[c]);
                 for (int b = 0; b < k; ++b) matrix[c * k + b] += inverse * e[c * k + i] * e[b * k + i];
@@ -186,7 +192,9 @@ class Search {
         const int k = y.size();
         auto at = derivatives<K>(y, fixed, distances, n);
         const auto searching = status <= 0;
-        const auto better = (at.stress <= stress * (1 + ROUNDING * larger<V>(1, sqrt(dot(y, y))))) & searching;
+        // Lengths are off by rounding, relative to how far out y is, and stress by as much in proportion to its root.
+        const V error = ROUNDING * larger<V>(1, sqrt(dot(y, y))), root = sqrt(stress) + error;
+        const auto better = (at.stress <= stress + root * (error + ROUNDING * root)) & searching;
         const V before = dot(step, step) / larger<V>(1, dot(best, best));
         for (int c = 0; c < k; ++c) best[c] = select(better, y[c], best[c]);
         stress = select(better, at.stress, stress);
@@ -203,11 +211,10 @@ class Search {
                 at.hessian[c * k + b] += (mixed - slope * normal[c] * normal[b]) * curvature;
             }
         }
-        const Inverse<V, K> curved(k, at.hessian, FLOOR / unit);
+        const Inverse<V, K> curved(k, at.hessian, ROUNDING, FLOOR / unit);
         const auto newton = times(curved.matrix, at.gradient);
         // At a saddle or maximum the gradient leads nowhere: along the direction of least curvature.
-        const auto convex = curved.least > 0;
-        const auto stuck = select(convex, unit, dot(newton, newton)) <= unit * (SHORT * SHORT);
+        const auto stuck = select(curved.convex, unit, dot(newton, newton)) <= unit * (SHORT * SHORT);
         const V away = select(dot(curved.direction, at.gradient) <= 0, 0 - radius, radius) * reach;
         for (int c = 0; c < k; ++c)
             step[c] = select(better, select(stuck, away * curved.direction[c], newton[c]), step[c]);
@@ -232,7 +239,7 @@ class Search {
         const V end = within * within, next = before * before * (end * T(0.04));
         const auto ends = (length <= end) | ((length <= SHORT * SHORT) & (length * length * length <= next));
         const auto goes_on = (better | (went > within)) & (max_tries > tried);
-        const V now = select(ends & better & convex, CONVERGED, select(goes_on, SEARCHING, STOPPED));
+        const V now = select(ends & better & curved.convex, CONVERGED, select(goes_on, SEARCHING, STOPPED));
         status = select(searching, now, status);
         return int(select(status <= 0, 1, 0).sum());
     }

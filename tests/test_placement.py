@@ -1,0 +1,309 @@
+"""Placement against formulas written out here: minima of stress, affine maps, sweeps; and what the core refuses."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from driftmap import _core
+from driftmap.embedding.placement import ROWS, Placement, arrange
+
+# --- the slow, obvious twins -----------------------------------------------------------------------------------------
+
+
+def stress(y, points, d, w):
+    """Weighted sum of squared residuals of one position."""
+    return np.sum(w * (d - np.linalg.norm(y - points, axis=1)) ** 2)
+
+
+def newton_step(y, points, d, w):
+    """Newton's step to the minimum, and the least curvature."""
+    gaps, lengths = y - points, np.linalg.norm(y - points, axis=1)
+    q = w * d / lengths
+    hessian = (w - q).sum() * np.eye(len(y)) + (gaps * (q / lengths**2)[:, None]).T @ gaps
+    return np.linalg.solve(hessian, (w - q) @ gaps), np.linalg.eigvalsh(hessian)[0]
+
+
+def smacof(y, points, d, w, steps=300):
+    """SMACOF of a single point, from a start."""
+    for _ in range(steps):
+        gaps, lengths = y - points, np.linalg.norm(y - points, axis=1)
+        ratios = np.divide(d, lengths, out=np.zeros_like(d), where=lengths > 0)
+        y = w @ (points + ratios[:, None] * gaps) / w.sum()
+    return y
+
+
+def example(k=2, a=21, n=300, seed=0):
+    """Fixed points, two in one place; points in and out of the map, two at fixed points; starts that are far off."""
+    rng = np.random.default_rng(seed)
+    positions, weights = rng.standard_normal((a, k)), rng.dirichlet(np.ones(a))
+    positions[1] = positions[0]
+    out = rng.choice([0.1, 1.0, 30.0, 1000.0], n, p=[0.4, 0.4, 0.1, 0.1])
+    D = cdist(rng.standard_normal((n, k)) * out[:, None], positions) + rng.random((n, a))
+    D[0, 0], D[1] = 0.0, cdist(positions[1:2], positions)
+    start = rng.standard_normal((k, a)) / a, rng.standard_normal(k)
+    return Placement(positions, weights, *start, 1e-5, 500, k), D, out
+
+
+def pair_stress(D, Y, w):
+    return w @ (D - cdist(Y, Y)) ** 2 @ w
+
+
+# --- minima ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_points_come_to_rest_at_minima_as_good_as_those_of_smacof(k):
+    placement, D, out = example(k)
+    positions, weights = placement.positions, placement.weights
+    places, ours, theirs = placement.place(D), [], []
+    for y, d in zip(places, D, strict=True):
+        step, curvature = newton_step(y, positions, d, weights) if d.min() > 1e-6 else (np.zeros(k), 1.0)
+        assert curvature > 0
+        assert np.linalg.norm(step) <= 1e-7 * max(1.0, np.linalg.norm(y))
+    for y, d in zip(places[out <= 1], D[out <= 1], strict=True):
+        start = placement.projection @ d**2 + placement.shift
+        ours.append(stress(y, positions, d, weights))
+        theirs.append(stress(smacof(start, positions, d, weights), positions, d, weights))
+    assert np.mean(ours) <= 1.01 * np.mean(theirs)  # from starts that are far off, not always the same minima
+
+
+def test_a_step_goes_down_outside_the_map_too():
+    """Bent round the map a step along the gradient would not: it would pass the centre."""
+    positions = np.array([[0.511, 0.666], [-0.359, -0.137], [-1.183, -0.473], [0.175, 0.068]])
+    weights = np.array([0.003, 0.081, 0.098, 0.818])
+    d, start = np.array([[0.249, 0.096, 135.7, 1.73]]), np.array([-0.454, 0.283])
+    for max_iter in (500, 100, 10):
+        place = Placement(positions, weights, np.zeros((2, 4)), start, 1e-5, max_iter, 2).place(d)[0]
+        assert stress(place, positions, d[0], weights) < 0.9 * stress(start, positions, d[0], weights)
+
+
+@pytest.mark.parametrize("scale", [1e-145, 1e-30, 1.0, 1e30, 1e125])
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+def test_maps_of_any_size_anywhere_are_the_same(scale, shift):
+    """Single precision has neither so large numbers nor so small ones, nor does it tell places that are far from 0."""
+    rng = np.random.default_rng(1)
+    positions = rng.standard_normal((40, 2))
+    D = cdist(rng.standard_normal((70, 2)), positions) + 0.1 * rng.random((70, 40))
+    D[0] = cdist(positions[:1], positions)  # on a fixed point
+    D[1:4] += np.array([[1e3], [1e8], [1e25]])
+    weights, start = np.full(40, 1 / 40), (np.zeros((2, 40)), np.zeros(2))
+    plain = Placement(positions, weights, *start, 1e-5, 500, 2).place(D)
+    start = np.zeros((2, 40)), np.full(2, shift * scale)
+    places = Placement((positions + shift) * scale, weights, *start, 1e-5 * scale, 500, 2).place(D * scale)
+    near = np.arange(70) != 1
+    near[2:4] = False  # these lie in a ring where all directions are nearly as good
+    np.testing.assert_allclose(places[near] / scale - shift, plain[near], atol=1e-7)
+    np.testing.assert_allclose(np.hypot(*(places[1:4] / scale - shift).T), D[1:4].mean(axis=1), rtol=0.01)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_numbers_that_are_no_distances_hang_nothing_and_move_no_other_row(k):
+    placement, D, _ = example(k, n=40)
+    expected = placement.place(D)
+    for bad in (1e140, 1e154, 1e300, np.inf, np.nan):
+        spoilt = D.copy()
+        spoilt[3], spoilt[7, 2] = bad, bad
+        places = placement.place(spoilt)
+        others = np.delete(np.arange(40), [3, 7])
+        assert places[others].tobytes() == expected[others].tobytes()
+        if bad <= 1e140:
+            assert np.isfinite(places).all()
+            np.testing.assert_allclose(np.linalg.norm(places[3]), bad, rtol=0.01)
+
+
+# --- the same bits ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_a_row_goes_where_it_goes_alone_whatever_the_batch(k):
+    placement, D, _ = example(k)
+    expected = placement.place(D)
+    assert expected.tobytes() == np.concatenate([placement.place(d[None]) for d in D]).tobytes()
+    order = np.random.default_rng(0).permutation(len(D))
+    for size in (2, 7, 9, 33):
+        parts = [placement.place(D[order[i : i + size]]) for i in range(0, len(D), size)]
+        assert np.concatenate(parts).tobytes() == expected[order].tobytes()
+    many = np.tile(D, (ROWS // len(D) + 2, 1))
+    assert placement.place(many).tobytes() == np.tile(expected, (ROWS // len(D) + 2, 1)).tobytes()
+    with ThreadPoolExecutor(4) as pool:
+        assert all(places.tobytes() == expected.tobytes() for places in pool.map(placement.place, [D] * 16))
+
+
+LEVELS = """
+import importlib, sys
+try:
+    core = importlib.import_module("driftmap._core_" + sys.argv[1])
+except ImportError:
+    sys.exit("there is no such level here")
+sys.modules["driftmap._core"] = core
+import numpy as np
+import driftmap
+driftmap._core = core
+from driftmap.embedding import LandmarkMDS, LandmarkStress
+rng = np.random.default_rng(0)
+for k in (1, 2, 3, 4):
+    X = rng.standard_normal((200, 7)) * [3, 2, 1, 1, 0.5, 0.5, 0.1] * rng.choice([1, 1, 30, 1000], (200, 1))
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    stress, mds = LandmarkStress(k).fit(D[:9, :9], anchors=D[:50, :9]), LandmarkMDS(k).fit(D[:9, :9])
+    places = stress.place(D[:, :9]), stress.for_rows(X[:9]).place(X), stress.anchor_coordinates_
+    for array in (*places, mds.place(D[:, :9]), mds.for_rows(X[:9]).place(X)):
+        print(array.tobytes().hex())
+"""
+
+
+def flags():
+    with open("/proc/cpuinfo") as file:
+        return next(line for line in file if line.startswith("flags")).split()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/cpuinfo")
+def test_every_level_gives_the_same_bits():
+    missing = {"v2": "sse4_2", "v3": "avx2", "v4": "avx512vl"}
+    runs = [
+        subprocess.run([sys.executable, "-c", LEVELS, level], capture_output=True, check=False)
+        for level, flag in missing.items()
+        if flag in flags()
+    ]
+    outputs = {run.stdout for run in runs if run.returncode == 0}
+    assert len(outputs) == 1
+    assert len(outputs.pop()) > 10_000
+
+
+# --- affine maps -----------------------------------------------------------------------------------------------------
+
+
+@given(
+    n=st.integers(0, 40), d=st.integers(1, 40), a=st.integers(1, 20), centred=st.booleans(), seed=st.integers(0, 100)
+)
+@settings(max_examples=60, derandomize=True, deadline=None)
+def test_affine_is_the_formula_in_the_order_of_the_features(n, d, a, centred, seed):
+    rng = np.random.default_rng(seed)
+    X, matrix, offsets, centre = (rng.standard_normal(shape) for shape in ((n, d), (d, a), a, d))
+    expected = np.tile(offsets, (n, 1))
+    for c in range(d):
+        column = X[:, c] - centre[c] if centred else X[:, c] ** 2
+        expected += column[:, None] * matrix[c]
+    arguments = (matrix, offsets, centre) if centred else (matrix, offsets)
+    assert _core.affine(X, *arguments).tobytes() == expected.tobytes()
+    assert _core.affine(np.asfortranarray(X), *arguments).tobytes() == expected.tobytes()
+    single = X.astype(np.float32)
+    assert _core.affine(single, *arguments).tobytes() == _core.affine(single.astype(float), *arguments).tobytes()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_what_is_given_says_how_squared_distances_follow(k):
+    placement, _, _ = example(k)
+    rng = np.random.default_rng(2)
+    X, C = rng.standard_normal((50, 6)), rng.standard_normal((21, 6))
+    centre, extra = C.mean(axis=0), rng.random(21)
+    expected = placement.place(np.sqrt(cdist(X, C) ** 2 + extra))
+    offsets = ((C - centre) ** 2).sum(axis=1) + extra
+    by_rows = placement.replaced(matrix=-2 * (C - centre).T, offsets=offsets, centre=centre)
+    np.testing.assert_allclose(by_rows.place(X), expected, atol=1e-6)
+    matrix = rng.random((9, 21))
+    D = rng.random((50, 9))
+    by_distances = placement.replaced(matrix=matrix, offsets=extra)
+    np.testing.assert_allclose(by_distances.place(D), placement.place(np.sqrt(D**2 @ matrix + extra)), atol=1e-6)
+
+
+# --- sweeps ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_a_sweep_never_raises_the_stress_and_ends_where_smacof_does(k):
+    rng = np.random.default_rng(k)
+    X, w = rng.standard_normal((37, 6)), rng.dirichlet(np.ones(37))
+    D, Y = cdist(X, X), X[:, :k].copy()
+    for _ in range(60):
+        before = Y.copy()
+        moved = _core.sweep(D, w, Y)
+        assert moved == pytest.approx(np.sqrt(w @ ((Y - before) ** 2).sum(axis=1)))
+        assert pair_stress(D, Y, w) <= pair_stress(D, before, w) * (1 + 1e-14)
+    positions, sweeps = arrange(D, w, X[:, :k], 1e-9, 500)
+    assert 0 < sweeps < 500
+    for i in range(37):
+        others, d = np.delete(positions, i, axis=0), np.delete(D[i], i)
+        rest = smacof(positions[i], others, d, np.delete(w, i), steps=1)
+        assert np.linalg.norm(rest - positions[i]) < 1e-6
+
+
+def test_nothing_to_arrange():
+    positions, sweeps = arrange(np.zeros((3, 3)), np.full(3, 1 / 3), np.zeros((3, 0)), 0.0, 10)
+    assert positions.shape == (3, 0)
+    assert sweeps == 0
+    for k in (1, 2):
+        assert arrange(np.zeros((1, 1)), np.ones(1), np.ones((1, k)), 1e-9, 10)[0].tolist() == [[1.0] * k]
+
+
+# --- what is stored, and what is refused -----------------------------------------------------------------------------
+
+
+def test_a_placement_can_be_copied_pickled_and_rebuilt():
+    placement, D, _ = example()
+    for other in (copy.deepcopy(placement), pickle.loads(pickle.dumps(placement)), Placement(**placement._asdict())):
+        assert other.place(D).tobytes() == placement.place(D).tobytes()
+
+
+def test_missing_dimensions_are_zero():
+    placement, D, _ = example(k=2)
+    wide = placement.replaced(n_components=4).place(D)
+    np.testing.assert_array_equal(wide, np.pad(placement.place(D), ((0, 0), (0, 2))))
+    nowhere = placement.replaced(positions=np.zeros((21, 0)), projection=np.zeros((0, 21)), shift=np.zeros(0))
+    assert nowhere.place(D).tobytes() == np.zeros((300, 2)).tobytes()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"positions": np.zeros((3, 2))},
+        {"positions": np.full((21, 2), np.nan)},
+        {"positions": np.full((21, 2), 1e200)},
+        {"positions": np.zeros((0, 2))},
+        {"positions": np.zeros(21)},
+        {"positions": None},
+        {"positions": "text"},
+        {"weights": np.zeros(20)},
+        {"weights": np.full(21, np.inf)},
+        {"weights": np.full(21, -1.0)},
+        {"projection": np.zeros((3, 21))},
+        {"shift": np.full(2, np.nan)},
+        {"tolerance": -1.0},
+        {"tolerance": np.nan},
+        {"max_iter": 0},
+        {"max_iter": "many"},
+        {"n_components": 1},
+        {"matrix": np.zeros((4, 21))},
+        {"matrix": np.zeros((4, 20)), "offsets": np.zeros(20)},
+        {"matrix": np.zeros((4, 21)), "offsets": np.zeros(21), "centre": np.zeros(5)},
+        {"centre": np.zeros(3)},
+    ],
+)
+def test_a_placement_of_what_does_not_fit_together_is_refused(wrong):
+    placement, _, _ = example()
+    with pytest.raises((ValueError, TypeError)):
+        placement.replaced(**wrong)
+
+
+def test_rows_of_the_wrong_width_or_kind_are_refused():
+    placement, D, _ = example()
+    for wrong, message in ((D[:, :20], "20 columns, expected 21"), (np.zeros((3, 22)), "22 columns")):
+        with pytest.raises(ValueError, match=message):
+            placement.place(wrong)
+    for wrong in (D[0], np.zeros((2, 2, 21)), np.array([["a"] * 21]), None):
+        with pytest.raises(TypeError):
+            placement.place(wrong)
+    assert placement.place(D[:0]).shape == (0, 2)
+    with pytest.raises(ValueError):
+        _core.affine(D, np.zeros((20, 2)), np.zeros(2))
+    with pytest.raises(ValueError):
+        _core.sweep(D, np.ones(21), np.zeros((21, 2)))
+    with pytest.raises(TypeError):
+        _core.sweep(np.zeros((21, 21)), np.ones(21), np.zeros((21, 2), dtype=np.float32))
