@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 import naive
 from driftmap.landmarks import OnlineLandmarks
@@ -127,6 +128,7 @@ def test_lines_3_to_5_of_algorithm_2_equal_the_oracle(metric):
             oracle.add(x)
             assert_same(landmarks, oracle, metric)
         assert_same_events(landmarks, oracle, metric)
+        assert facts(clone(landmarks).fit(X)) == facts(landmarks)
         taken_for_another += sum(event.came != event.arrival for event in landmarks.events_)
     assert taken_for_another >= 20
 

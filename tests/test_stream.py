@@ -315,22 +315,6 @@ def test_gates_are_as_the_oracle_says(metric, stream, seed, often, slack):
     assert gate.shown == theirs.shown
 
 
-@given(seed=SEEDS, d=st.integers(1, 3), m=st.integers(2, 6), often=st.sampled_from([0.05, 0.3]))
-@some
-def test_ties_go_to_the_earlier_landmark_also_where_it_comes_later(seed, d, m, often):
-    """A gate lets points become landmarks that arrived before others; on a coarse grid many distances are equal."""
-    X = np.random.default_rng(seed).integers(0, 9 if d == 1 else 4, (60, d)).astype(float)
-    D = naive.reduced_distances(X, X).tolist()
-    gate = Signals(seed, often)
-    oracle = naive.Tight(m, lambda r, s: D[r][s], naive.squared_radius(0.1), gate=gate, squared=True)
-    rows, gate = Rows(X, "euclidean", n_landmarks=m, initial_radius=0.1), Signals(seed, often)
-    for n in range(len(X)):
-        oracle.add(n)
-        rows.learn(n, n + 1, gate=gate)
-        assert_same(rows.stream, oracle, "euclidean")
-    assert_same_events(rows.stream, oracle, "euclidean")
-
-
 @pytest.mark.parametrize("rule", naive.RULES)
 @pytest.mark.parametrize("metric", naive.METRICS)
 @given(stream=streams(longest=60), cuts=st.lists(st.integers(1, 59), max_size=3), slack=st.sampled_from([0.0, 0.25]))
@@ -713,6 +697,24 @@ def test_where_nothing_merges_expiry_is_as_the_oracle_says_after_every_arrival(
         assert stream.resolution == 0.0
     found = [tuple(-1 if x is None else x for x in event[:4]) for event in stream.events()]
     assert sorted(found) == sorted(tuple(-1 if x is None else x for x in event[:4]) for event in oracle.events)
+
+
+@given(seed=SEEDS, d=st.integers(1, 2), m=st.integers(2, 6), window=st.integers(4, 40))
+@some
+def test_ties_go_to_the_earlier_landmark_also_where_it_comes_later(seed, d, m, window):
+    """Where landmarks leave, points take their places that may have arrived before other landmarks."""
+    X = np.random.default_rng(seed).integers(0, 12 if d == 1 else 5, (90, d)).astype(float)
+    times, D = np.arange(90.0), naive.reduced_distances(X, X).tolist()
+    oracle = naive.Forgetful(m, lambda r, s: D[r][s], naive.squared_radius(0.1), squared=True)
+    rows = Rows(X, "euclidean", n_landmarks=m, window=float(window), initial_radius=0.1)
+    for n in range(len(X)):
+        oracle.add_at(n, times[n], oracle.expired(times[n], window))
+        rows.learn(n, n + 1, times=times[n : n + 1])
+        cells = {y: k for k, cell in enumerate(oracle.cells().values()) for y in cell}
+        found = rows.stream.cells()
+        assert rows.stream.arrivals()[rows.stream.landmark_rows()].tolist() == oracle.landmarks
+        assert found[found >= 0].tolist() == [cells[y] for y in oracle.remembered]
+        assert rows.stream.radius == math.sqrt(oracle.rho)
 
 
 def test_the_radius_never_falls_below_the_initial_one():
