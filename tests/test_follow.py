@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import random
 import select
 import signal
 import subprocess
@@ -21,6 +22,7 @@ X = np.cumsum(np.random.default_rng(2).standard_normal((60, 3)), axis=0)
 HEADER = "a,b,c\n"
 LINES = [",".join(map(repr, row)) + "\n" for row in X.tolist()]
 BASE = ["--landmarks", "6"]
+KILLS = int(os.environ.get("DRIFTMAP_KILLS", "4"))
 
 
 def expected(rows=X):
@@ -287,6 +289,52 @@ def test_a_checkpoint_goes_on_where_the_file_was_left(tmp_path, output):
         done += 20
     text = (tmp_path / "o.csv").read_text() if output else "".join(parts)
     np.testing.assert_array_equal(table(text), expected())
+
+
+def test_kills_at_random_moments(tmp_path):
+    rng, path, done = random.Random(3), tmp_path / "live.csv", 0
+    path.write_text(HEADER)
+    argv = ["live.csv", "-o", "o.csv", "--checkpoint", "c.ckpt", "--checkpoint-every", "0.001s", "--resume"]
+    for number in range(KILLS + 1):
+        follower, saved = Follower(tmp_path, *argv), (tmp_path / "c.ckpt")
+        since, more = saved.stat().st_mtime_ns if saved.exists() else 0, 60 // (KILLS + 1)
+        for line in LINES[done : None if number == KILLS else done + more]:
+            append(path, line)
+            time.sleep(0.002)
+        done += more
+        if number < KILLS:
+            while not (saved.exists() and saved.stat().st_mtime_ns > since):
+                assert follower.process.poll() is None
+                time.sleep(0.001)
+            time.sleep(rng.random() * 0.05)
+            assert follower.stop(signal.SIGKILL)[0] == -9
+        else:
+            while (tmp_path / "o.csv").read_text().count("\n") < 61:
+                assert follower.process.poll() is None
+                time.sleep(0.01)
+            assert follower.stop(signal.SIGTERM)[0] == 143
+    np.testing.assert_array_equal(table((tmp_path / "o.csv").read_text()), expected())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data[:-20] + b"9" + data[-19:], "live.csv was changed or replaced: the last bytes before"),
+        (lambda data: data[:-20], "it was cut"),
+    ],
+)
+def test_a_file_that_was_changed_meanwhile_is_refused(tmp_path, change, message):
+    path, argv = tmp_path / "live.csv", ["live.csv", "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume"]
+    path.write_text(HEADER + "".join(LINES[:20]))
+    follower = Follower(tmp_path, *argv)
+    while not (tmp_path / "o.csv").exists() or (tmp_path / "o.csv").read_text().count("\n") < 21:
+        time.sleep(0.01)
+    assert follower.stop()[0] == 130
+    path.write_bytes(change(path.read_bytes()))
+    code, err = Follower(tmp_path, *argv).end()
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -187,14 +187,17 @@ def test_other_arguments_are_refused_by_name(folder, capfd, monkeypatch, change,
 
 def test_another_input_is_refused(folder, capfd, monkeypatch):
     interrupted(monkeypatch, *COMMAND)
-    text = folder.joinpath("t.csv").read_text()
-    folder.joinpath("t.csv").write_text(text.replace("0", "1", 1))
-    assert "t.csv begins in another way" in mistake(capfd, "embed", *COMMAND, "--resume")
-    folder.joinpath("t.csv").write_text(text + "late,1,2,3\n")
-    assert "bytes, but had" in mistake(capfd, "embed", *COMMAND, "--resume")
+    path = folder.joinpath("t.csv")
+    text, before = path.read_bytes(), path.stat()
     assert "was started from t.csv, not from -" in mistake(capfd, "embed", "-", *COMMAND[1:], "--resume")
-    folder.joinpath("t.csv").write_text(text)
-    run(*COMMAND, "--resume")
+    path.write_bytes(text[:5000] + bytes([text[5000] ^ 1]) + text[5001:])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # same size, same date
+    assert "t.csv was changed or replaced after c.ckpt was started" in mistake(capfd, "embed", *COMMAND, "--resume")
+    path.write_bytes(text + b"late,1,2,3\n")
+    assert "bytes, but had" in mistake(capfd, "embed", *COMMAND, "--resume")
+    path.unlink()
+    path.write_bytes(text)
+    assert "t.csv was changed or replaced after c.ckpt was started" in mistake(capfd, "embed", *COMMAND, "--resume")
 
 
 def test_an_interrupted_run_is_not_overwritten_by_accident(folder, capfd, monkeypatch):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
 from driftmap import __version__
 from driftmap.checkpoint import CheckpointError
 from driftmap.cli.arguments import Parser
-from driftmap.cli.errors import UserError, one_line, warn
+from driftmap.cli.errors import UserError, one_line, report, warn
 from driftmap.cli.files import abandon_stdout
 from driftmap.io.errors import DataError
 
@@ -28,16 +27,21 @@ DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
+def main(argv: Sequence[str] | None = None, ready: Callable[[], object] = lambda: None) -> int:
+    """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C.
+
+    ``ready`` is called once everything is imported that the command needs to begin.
+    """
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             words = list(sys.argv[1:] if argv is None else argv)
             arguments = _parser(words).parse_args(words)
             arguments.argv = words
+            ready()
             code: int = arguments.run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except SystemExit as end:  # --help and --version
         return end.code if isinstance(end.code, int) else 0
@@ -70,9 +74,10 @@ def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
 
 def _report(message: str, code: int) -> int:
     # Output before the message, so that the two do not mix on a terminal.
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()
-    # Standard error may be closed too; then there is nobody to tell.
-    with contextlib.suppress(OSError):
-        print(f"driftmap: {'' if code == INTERRUPTED else 'error: '}{message}", file=sys.stderr)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        abandon_stdout()
+    report(f"{'' if code == INTERRUPTED else 'error: '}{message}")
     return code

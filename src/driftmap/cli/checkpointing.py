@@ -14,6 +14,7 @@ from driftmap.cli.errors import UserError, writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic
 from driftmap.io.tables import Array, Chunk, Position, RejectedLines, Table
+from driftmap.io.text import TextTable
 from driftmap.map import StreamMap
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
@@ -48,6 +49,7 @@ class Job:
         """Their bytes when the state was saved last."""
         self.restarts = False
         """Whether mapping has to start again when it is interrupted, because its outputs cannot be continued."""
+        self.table: Table | None = None
         self.saved = False
         self._temporary = "" if path is None else atomic.temporary_name(path)
         self._due = time.monotonic() + every
@@ -69,7 +71,7 @@ class Job:
         if self.stage != stage:
             self.stage, self.position = stage, None
         keeps = self.path is not None and not (self.restarts and stage == "mapping")
-        done, chunks = self.done, table.chunks(rows, self.position)
+        self.table, done, chunks = table, self.done, table.chunks(rows, self.position)
         while True:
             with self.stop.waiting():
                 chunk = next(chunks, None)
@@ -107,6 +109,7 @@ class Job:
             "output_bytes": self.length,
             "bad_lines": [self.rejected.settled, self.rejected.last],
             "temporary": self._temporary,
+            "tail": self.table.tail() if isinstance(self.table, TextTable) else None,
         }
         sums = {f"job.{name}": array for name, array in self.sums.items()}
         checkpoint.write(self.path, header | {"job": state}, arrays | sums, self._temporary)

@@ -58,20 +58,37 @@ def one_line(error: BaseException) -> str:
         text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     else:
         text = str(error) or type(error).__name__
-    return " ".join(text.split())
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Text on one line, in which control characters, of files or file names, are shown and not sent to a terminal.
+
+    >>> escaped("a\\x1b[2J\\n  b")
+    'a\\\\x1b[2J b'
+    """
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 def note(message: str) -> None:
     """Tell the user what is done, on one line of standard error."""
-    _tell(f"driftmap: {' '.join(message.split())}")
+    _tell(f"driftmap: {escaped(message)}")
 
 
 def warn(message: str) -> None:
     """Tell the user something on one line of standard error."""
-    _tell(f"driftmap: warning: {' '.join(message.split())}")
+    _tell(f"driftmap: warning: {escaped(message)}")
+
+
+def report(message: str) -> None:
+    """Print the error that ended the command."""
+    _tell(f"driftmap: {message}")
 
 
 def _tell(line: str) -> None:
-    """Standard error may be closed; then there is nobody to tell, and the work goes on."""
-    with contextlib.suppress(OSError, ValueError):
-        print(line, file=sys.stderr, flush=True)
+    """Standard error may be closed: then nothing is printed, least of all to standard output."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            clear = "\r\x1b[2K" if sys.stderr.isatty() else ""  # there may be a progress bar
+            print(f"{clear}{line}", file=sys.stderr, flush=True)

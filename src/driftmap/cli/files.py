@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from driftmap.cli.errors import UserError
 from driftmap.io.atomic import replacing
@@ -53,6 +54,9 @@ class StandardOutput:
         self._at_once, self._kind, self._continued = at_once, kind, continued
         self._writer: Writer | None = None
         self._names = names
+        # Without a buffer (python -u) a write may be cut short and not say so.
+        raw: Any = sys.stdout.buffer
+        self._stream: BinaryIO = io.BufferedWriter(raw) if isinstance(raw, io.RawIOBase) else raw
 
     def write(self, columns: Sequence[Column]) -> None:
         """Append rows, given column by column."""
@@ -60,7 +64,7 @@ class StandardOutput:
             return
         try:
             if self._writer is None:
-                stream = sys.stdout.buffer
+                stream = self._stream
                 json_lines = self._kind == "jsonl"
                 self._writer = (
                     JSONWriter(stream, self._names)
@@ -69,20 +73,24 @@ class StandardOutput:
                 )
             self._writer.write(columns)
             if self._at_once:
-                sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            self._abandon()
+                self._stream.flush()
+        except OSError as error:
+            self._abandon(error)
 
     def close(self) -> None:
         """Send what is still buffered."""
         try:
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            self._abandon()
+            self._stream.flush()
+            if isinstance(self._stream, io.BufferedWriter) and self._stream is not sys.stdout.buffer:
+                self._stream.detach()
+        except OSError as error:
+            self._abandon(error)
 
-    def _abandon(self) -> None:
+    def _abandon(self, error: OSError) -> None:
         self.closed = True
         abandon_stdout()
+        if not isinstance(error, BrokenPipeError):
+            raise UserError(f"the output cannot be written: {error.strerror or error}") from error
 
 
 def abandon_stdout() -> None:

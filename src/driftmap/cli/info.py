@@ -10,6 +10,7 @@ from typing import Any
 from driftmap import checkpoint
 from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli import arguments as kinds
+from driftmap.cli.errors import escaped
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
 from driftmap.serialization import unpack
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(found.header, indent=2))
     else:
         for name, value in _lines(args.file, found):
-            print(f"{name}{value}")
+            print(f"{name}{escaped(value)}")
     return 0
 
 

@@ -215,6 +215,8 @@ def _check_mapping(args: argparse.Namespace) -> None:
 
 
 def _check_writing(args: argparse.Namespace) -> None:
+    if sys.stdout is None and (args.output is None or args.json):
+        raise UserError("standard output is closed: add -o, and leave out --json")
     if args.novelty and args.json and args.output is None:
         raise UserError("--novelty adds columns to the coordinates, which --json writes only to -o")
     if args.format is not None and args.output is not None:

@@ -21,7 +21,7 @@ class Progress:
     def __init__(self, task: str, stream: TextIO | None = None, *, done: int = 0) -> None:
         self.task, self.done = task, done
         self.stream = sys.stderr if stream is None else stream
-        self.shown = self.stream.isatty()
+        self.shown = self.stream is not None and self.stream.isatty()
         self.rows, self.note = 0, ""
         self.fraction: float | None = None
         self.start = time.monotonic()

@@ -57,9 +57,9 @@ def _report(folder: Path) -> str:
 class Steps:
     """Progress: a line for each step with the time so far; on a terminal also how much of the step is done."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self.stream = stream
-        self.redraws = stream.isatty()
+        self.redraws = stream is not None and stream.isatty()
         self.start = time.monotonic()
         self.step = ""
         self.next_draw = 0.0
@@ -75,7 +75,7 @@ class Steps:
         """Show where the work stands."""
         now = time.monotonic()
         is_new = step != self.step
-        if not is_new and not (self.redraws and now >= self.next_draw):
+        if self.stream is None or (not is_new and not (self.redraws and now >= self.next_draw)):
             return
         self.next_draw = now + 0.2
         text = f"[{now - self.start:4.0f} s] {step}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
+import os
 import shlex
 import tempfile
 from pathlib import Path
@@ -15,6 +15,7 @@ from driftmap.cli.checkpointing import Job
 from driftmap.cli.errors import UserError, note, one_line
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic
+from driftmap.io.follow import digest
 from driftmap.io.tables import RejectedLines, Table
 from driftmap.map import StreamMap
 from driftmap.serialization import unpack
@@ -25,8 +26,6 @@ SHAPING = (
     "metric", "normalize", "online", "follow", "output", "format", "novelty", "plot", "shade", "landmarks_out",
 )  # fmt: skip
 """The arguments that a run and the one that goes on with it must have in common."""
-HEAD = 4096
-"""Bytes at the start of the input by which it is known again."""
 
 
 def start_job(args: argparse.Namespace, mapper: StreamMap, rejected: RejectedLines, stop: Stop) -> Job | None:
@@ -34,7 +33,7 @@ def start_job(args: argparse.Namespace, mapper: StreamMap, rejected: RejectedLin
     if args.checkpoint is None:
         return Job(mapper, rejected, stop)
     job = Job(mapper, rejected, stop, args.checkpoint, args.checkpoint_every)
-    about = {"input": _fingerprint(args.file, args.checkpoint), "arguments": _arguments(args)}
+    about = {"input": _fingerprint(args.file), "arguments": _arguments(args)}
     job.about = about
     found = checkpoint.read(args.checkpoint) if args.checkpoint.exists() else None
     _check_folder(args.checkpoint)
@@ -124,19 +123,13 @@ def _result(state: dict[str, Any]) -> str:
     return f"{rows:,} rows" + ("" if output is None else f", in {output}")
 
 
-def _fingerprint(file: str, path: Path) -> dict[str, Any]:
-    """What tells an input from others without reading all of it; a stream has to be believed."""
+def _fingerprint(file: str) -> dict[str, Any]:
+    """What changes when a file is changed or replaced; of a stream nothing is known."""
     source = Path(file)
     if file == "-" or source.is_fifo() or source.is_dir():
         return {"name": file, "size": None}
-    with source.open("rb") as stream:
-        head = stream.read(HEAD)
-    return {
-        "name": file,
-        "size": source.stat().st_size,
-        "head_bytes": len(head),
-        "head": hashlib.sha256(head).hexdigest(),
-    }
+    now = source.stat()
+    return {"name": file, "size": now.st_size, "device": now.st_dev, "inode": now.st_ino, "changed": now.st_ctime_ns}
 
 
 def _check_input(args: argparse.Namespace, now: dict[str, Any], state: dict[str, Any]) -> None:
@@ -145,19 +138,29 @@ def _check_input(args: argparse.Namespace, now: dict[str, Any], state: dict[str,
         raise UserError(f"{args.checkpoint} was started from {then['name']}, not from {args.file}{again}")
     if now["size"] is None:
         return
-    with Path(args.file).open("rb") as stream:
-        head = hashlib.sha256(stream.read(then["head_bytes"])).hexdigest()
-    if head != then["head"]:
-        raise UserError(
-            f"{args.file} begins in another way than the input that {args.checkpoint} was started from{again}"
-        )
-    least = (state["position"] or [0, 0, 0])[2] or 0
-    if args.follow and now["size"] < least:
-        raise UserError(f"{args.file} has {now['size']} bytes, but {least} were read before: it was cut{again}")
-    if not args.follow and now["size"] != then["size"]:
+    if args.follow:
+        _check_followed(args.file, state, again)
+    elif now["size"] != then["size"]:
         raise UserError(
             f"{args.file} has {now['size']} bytes, but had {then['size']} when {args.checkpoint} was started{again}"
         )
+    elif any(now[key] != then[key] for key in ("device", "inode", "changed")):
+        raise UserError(f"{args.file} was changed or replaced after {args.checkpoint} was started{again}")
+
+
+def _check_followed(file: str, state: dict[str, Any], again: str) -> None:
+    """A followed file may have grown, but the bytes that were read last must still be there."""
+    if state["position"] is None or state["tail"] is None:
+        return
+    _, _, offset = state["position"]
+    with Path(file).open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        if size < offset:
+            raise UserError(f"{file} has {size} bytes, but {offset} were read before: it was cut{again}")
+        start, expected = state["tail"]
+        stream.seek(start)
+        if digest(stream.read(offset - start)) != expected:
+            raise UserError(f"{file} was changed or replaced: the last bytes before {offset} are others{again}")
 
 
 def _arguments(args: argparse.Namespace) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -12,6 +13,30 @@ from typing import BinaryIO, NamedTuple
 POLL = 0.005
 """Seconds between two looks at a file that may have grown."""
 PIECE = 2**16
+TAIL = 2**16
+"""Bytes by which a followed file is recognised."""
+
+
+class Tail:
+    """The last bytes that were read of a growing file, by which it is recognised later."""
+
+    def __init__(self, offset: int) -> None:
+        self._end, self._bytes = offset, b""
+
+    def add(self, piece: bytes) -> None:
+        """Further bytes were read."""
+        self._end, self._bytes = self._end + len(piece), self._bytes[-TAIL:] + piece
+
+    def digest(self, offset: int) -> tuple[int, str] | None:
+        """Where the last bytes before a place begin, and their digest; None if none of them are known."""
+        first = self._end - len(self._bytes)
+        start = max(first, offset - TAIL)
+        return None if start >= offset else (start, digest(self._bytes[start - first : offset - first]))
+
+
+def digest(data: bytes) -> str:
+    """What tells some bytes from others."""
+    return hashlib.sha256(data).hexdigest()
 
 
 class Restart(NamedTuple):
@@ -20,8 +45,8 @@ class Restart(NamedTuple):
     reason: str
 
 
-def follow(file: BinaryIO, path: Path | None, name: str, offset: int) -> Iterator[tuple[bytes | Restart, BinaryIO]]:
-    """The bytes from a place on, with the file they are from, for ever unless standard input ends.
+def follow(file: BinaryIO, path: Path | None, name: str, offset: int) -> Iterator[bytes | Restart]:
+    """The bytes from a place on, for ever unless standard input ends.
 
     A named pipe waits for the next writer, and the last line of each writer is complete.
     """
@@ -34,11 +59,11 @@ def follow(file: BinaryIO, path: Path | None, name: str, offset: int) -> Iterato
             piece = file.read1(PIECE)  # type: ignore[attr-defined]
             if piece:
                 read, last = read + len(piece), piece[-1:]
-                yield piece, file
+                yield piece
             elif is_pipe:
                 if last != b"\n":
                     last = b"\n"
-                    yield last, file
+                    yield last
                 elif path is None:
                     return
                 else:
@@ -51,9 +76,9 @@ def follow(file: BinaryIO, path: Path | None, name: str, offset: int) -> Iterato
                     if ours.st_size < read:
                         file.seek(0)
                         read = 0
-                        yield Restart(f"{name} was cut"), file
+                        yield Restart(f"{name} was cut")
                     elif not os.path.samestat(now, ours) and ours.st_size == read:
                         stack.close()
                         file = stack.enter_context(path.open("rb"))
                         read = 0
-                        yield Restart(f"{name} was replaced"), file
+                        yield Restart(f"{name} was replaced")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
 import shutil
 import sys
 import tempfile
@@ -20,8 +18,6 @@ SIZE = 2**22
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 SUFFIXES = (".gz", ".zst")
 STANDARD_INPUT = "standard input"
-TAIL = 2**16
-"""Bytes by which a followed file is recognised."""
 
 
 class Source:
@@ -33,7 +29,6 @@ class Source:
         self.name, self.path, self.stream, self.following = name, path, stream, following
         self.consumed = 0
         """Bytes of the file that are read."""
-        self._file: BinaryIO | None = stream
 
     @property
     def size(self) -> int | None:
@@ -55,11 +50,8 @@ class Source:
             if file is None:
                 assert self.path is not None
                 file = stack.enter_context(self.path.open("rb"))
-            self._file = file
             if self.following:
-                for piece, current in follow(file, self.path, self.name, offset):
-                    self._file = current
-                    yield piece
+                yield from follow(file, self.path, self.name, offset)
                 return
             try:
                 yield from self._read(file, offset)
@@ -82,13 +74,6 @@ class Source:
         while piece := read(SIZE):
             self.consumed = file.tell() if self.stream is None else 0
             yield piece
-
-    def tail_digest(self, offset: int) -> str | None:
-        """A digest of the last bytes before a place in the file that is open, if it is a regular file."""
-        if self._file is None or not self.is_regular:
-            return None
-        start = max(0, offset - TAIL)
-        return hashlib.sha256(os.pread(self._file.fileno(), offset - start, start)).hexdigest()
 
     @property
     def is_regular(self) -> bool:

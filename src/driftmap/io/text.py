@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.errors import DataError
-from driftmap.io.follow import Restart
+from driftmap.io.follow import Restart, Tail
 from driftmap.io.sources import Source
 from driftmap.io.tables import Array, Chunk, Position, Wanted, select, usable
 
@@ -159,19 +159,22 @@ class TextTable:
         """Close the file."""
         self._reading.close()
 
-    def tail_digest(self) -> str | None:
-        """A digest of the last bytes before the present position, where the input is a file."""
-        return self._source.tail_digest(self._place.offset)
+    def tail(self) -> tuple[int, str] | None:
+        """Where the last bytes before the present position begin, and their digest, if a file is followed."""
+        follows_file = self._source.following and self._source.is_regular
+        return self._tail.digest(self._place.offset) if follows_file else None
 
     def _blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
         (_, lines, offset), rest = start, b""
-        restarted = False
+        restarted, self._tail = False, Tail(offset)
         for piece in self._source.pieces(offset):
             if isinstance(piece, Restart):
+                self._tail = Tail(0)
                 self._restart(piece, lines, rest)
                 lines, offset, rest, restarted = 0, 0, b"", True
                 continue
+            self._tail.add(piece)
             data = rest + piece
             if offset == 0 and data.startswith(BOM):
                 data, offset = data[len(BOM) :], len(BOM)
