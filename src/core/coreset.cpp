@@ -5,13 +5,14 @@
 namespace driftmap {
 namespace {
 
-constexpr double kFinest = 0.25;        // the least resolution, relative to the radius: cells stay quick to search
-constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
-constexpr int kSample = 256;            // stored points by which a resolution is chosen
-constexpr int kCandidates = 8;          // distances measured at a time while points merge
-constexpr int kSearched = 64;           // records looked through at a time
-constexpr int kMostCandidates = 256;    // distances measured before an arrival joins its landmark instead
-constexpr double kRounding = 1 + 1e-9;  // of tests by the triangle inequality
+constexpr double kFinest = 0.25;            // the least resolution, relative to the radius: cells stay quick to search
+constexpr double kSearch = 1.0 / 3.0;       // up to this resolution, relative to the radius, arrivals search their cell
+constexpr int kSample = 256;                // stored points by which a resolution is chosen
+constexpr int kCandidates = 8;              // distances measured at a time while points merge
+constexpr int kSearched = 64;               // records looked through at a time
+constexpr int kMostCandidates = 256;        // distances measured before an arrival joins its landmark instead
+constexpr double kLeastWeight = 0x1p-1022;  // of a point that is remembered: 0 is what is forgotten
+constexpr double kRounding = 1 + 1e-9;      // of tests by the triangle inequality
 
 // Reduced distances between which a distance lies, rounding included.
 struct Range {
@@ -204,7 +205,7 @@ bool join(State& state, Space& space, const Arrival& arrival, const Nearest& nea
 void coarsen(State& state, Space& space, double resolution) {
     if (state.parameters.half_life < kInfinity)  // weights are added as of the same time
         for (Representative& one : state.representatives)
-            if (one.weight > 0) one.weight = std::max(present_weight(state, one), 0x1p-1022), one.time = state.now;
+            if (one.weight > 0) one.weight = std::max(present_weight(state, one), kLeastWeight), one.time = state.now;
     state.resolution = std::max({resolution, state.resolution, kFinest * space.expanded(state.radius)});
     std::vector<char> gone(state.n, 0);
     for (const std::vector<Entry>& entries : sorted_cells(state, space)) merge(state, space, entries, gone);

@@ -41,11 +41,9 @@ void Stream::learn(std::int64_t rows, const Attributes& attributes, const Gate& 
                     prior.landmarks[at] = known ? state.arrival(state.landmarks.row[state.slot_of(near.landmark)]) : -1;
                     prior.distances[at] = space->expanded(near.distance);
                 }
+                if (state.parameters.expires()) state.now = arrival.time;
                 arrive(arrival, gate);
-                if (state.parameters.expires()) {
-                    state.now = arrival.time;
-                    relax(state, *space);
-                }
+                if (state.parameters.expires()) relax(state, *space);
             }
         }
     } catch (...) {
