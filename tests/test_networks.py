@@ -3,7 +3,6 @@ import itertools
 import math
 import subprocess
 import sys
-import warnings
 
 import networkx
 import numpy as np
@@ -245,16 +244,6 @@ def test_networks_that_have_no_laplacian_spectrum_are_refused():
     for n_eigenvalues in (0, 3):
         with pytest.raises(ValueError, match="n_eigenvalues"):
             laplacian_spectrum(np.zeros((2, 2)), n_eigenvalues)
-
-
-def test_distance_equals_netrd_on_unweighted_graphs():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of netrd's own dependencies
-        import netrd
-
-        a, b = (networkx.gnp_random_graph(40, p, seed=3) for p in (0.1, 0.2))
-        expected = netrd.distance.LaplacianSpectral()(a, b, normed=False, kernel=None)
-    assert laplacian_distance(a, b) == pytest.approx(expected, rel=1e-10)
 
 
 def test_distance_is_that_of_the_sorted_spectra_and_blind_to_nodes_without_ties():
