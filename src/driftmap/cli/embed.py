@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         rule=args.rule,
         embedding=args.embedding,
         metric=args.metric,
+        slack=args.slack,
         memory=args.memory,
         window=args.window,
         half_life=args.half_life,

@@ -17,28 +17,7 @@ def refused_by_library() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OverflowError, ImportError) as error:
-        raise UserError(_in_flags(str(error))) from error
-
-
-FLAGS = (
-    ("; or, if your function does obey it, set its attribute obeys_triangle = True", ""),
-    ("memory=None", "--memory all"),
-    ("leave memory out", "leave it out"),
-    ('choose rule="tight"', "choose --rule tight"),
-    ('rule="paper"', "--rule paper"),
-    ("memory=", "--memory "),
-    ("n_landmarks=", "--landmarks "),
-    ("n_components=", "--components "),
-    ("metric=", "--metric "),
-    ("window and half_life", "--window and --half-life"),
-)
-
-
-def _in_flags(message: str) -> str:
-    """What the library says of its parameters, in the words of the command line."""
-    for words, flags in FLAGS:
-        message = message.replace(words, flags)
-    return message
+        raise UserError(str(error)) from error
 
 
 @contextlib.contextmanager

@@ -80,8 +80,7 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
         ("radius", f"{landmarks.radius_:.6g}"),
         ("resolution", f"{landmarks.resolution_:.6g}"),
     ]
-    if landmarks.obeys_triangle:
-        lines.append(("coverage bound", f"{landmarks.coverage_bound_:.6g}"))
+    lines += _bounds(landmarks)
     if isinstance(engine, StreamMap):
         names = ", ".join(engine.feature_names)
         lines += [
@@ -89,6 +88,16 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
             ("frame", f"{engine.frames.count}"),
         ]
     return lines
+
+
+def _bounds(landmarks: LandmarkEngine) -> list[tuple[str, str]]:
+    """What is proven of the landmarks; nothing where the metric is not known to obey the triangle inequality."""
+    try:
+        upper, lower = landmarks.coverage_bound_, landmarks.radius_lower_bound_
+    except ValueError:
+        return []
+    bounds = [("coverage bound", f"{upper:.6g}"), ("least radius", f"{lower:.6g}, whatever the landmarks")]
+    return bounds + ([("factor", f"at most {upper / lower:.4g} times the least radius")] if lower > 0 else [])
 
 
 def _param(value: Any) -> str:

@@ -94,6 +94,13 @@ def _add_mapping(parser: kinds.Parser) -> None:
     how.add_argument("--landmarks", type=kinds.integer_from(1), default=100, metavar="M", help="default: 100")
     how.add_argument("--components", type=kinds.integer_from(1), default=2, metavar="K", help="default: 2")
     how.add_argument("--rule", choices=RULES, default="tight", help="which landmark leaves (default: tight)")
+    how.add_argument(
+        "--slack",
+        type=kinds.rate,
+        default=0.0,
+        metavar="S",
+        help="a row counts as covered up to 1 + S times the radius: fewer replacements (default: 0)",
+    )
     how.add_argument("--embedding", choices=EMBEDDINGS, default=EMBEDDINGS[0], help="default: %(default)s")
     how.add_argument(
         "--metric", default="euclidean", metavar="NAME", help="one that scipy's cdist knows (default: euclidean)"

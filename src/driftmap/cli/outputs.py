@@ -53,7 +53,7 @@ class Coordinates:
     def __init__(
         self, writer: Writer, *, with_label: bool, with_novelty: bool, flush: Callable[[], None] | None = None
     ) -> None:
-        self._writer, self._with_label, self._with_trust, self._flush = writer, with_label, with_novelty, flush
+        self._writer, self._with_label, self._with_novelty, self._flush = writer, with_label, with_novelty, flush
 
     @property
     def closed(self) -> bool:
@@ -65,7 +65,7 @@ class Coordinates:
         columns: list[Column] = [mapped.chunk.labels] if self._with_label and mapped.chunk.labels is not None else []
         if mapped.frames is not None:
             columns.append(mapped.frames)
-        novelty = mapped.novelty if self._with_trust and mapped.novelty is not None else ()
+        novelty = mapped.novelty if self._with_novelty and mapped.novelty is not None else ()
         with writing():
             self._writer.write([*columns, *mapped.coordinates.T, *novelty])
             if self._flush is not None:

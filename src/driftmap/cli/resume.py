@@ -22,7 +22,7 @@ from driftmap.serialization import unpack
 
 SHAPING = (
     "columns", "label", "header", "contacts", "decay", "skip_bad", "landmarks", "components", "rule", "embedding",
-    "memory", "window", "half_life",
+    "slack", "memory", "window", "half_life",
     "metric", "normalize", "online", "follow", "output", "format", "novelty", "plot", "shade", "landmarks_out",
 )  # fmt: skip
 """The arguments that a run and the one that goes on with it must have in common."""
