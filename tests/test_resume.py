@@ -402,8 +402,8 @@ def test_info_shows_what_a_checkpoint_holds(folder, capfd, monkeypatch):
     capfd.readouterr()
     assert main(["info", "c.ckpt"]) == 0
     out = capfd.readouterr().out
-    words = ("finished", "learning done", "150 rows", "DriftMap", "bad.csv", "coverage bound", "least radius", "factor")
-    for words in (*words, "landmarks=8"):
+    shown = ("finished", "learning done", "150 rows", "DriftMap", "bad.csv", "coverage bound", "least radius", "factor")
+    for words in (*shown, "landmarks=8"):
         assert words in out
     assert max(map(len, out.splitlines())) < 400
     assert main(["info", "c.ckpt", "--json"]) == 0

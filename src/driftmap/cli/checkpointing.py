@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,9 +31,18 @@ class Job:
     """
 
     def __init__(
-        self, mapper: StreamMap, rejected: RejectedLines, stop: Stop, path: Path | None = None, every: float = 0.0
+        self,
+        mapper: StreamMap,
+        rejected: RejectedLines,
+        stop: Stop | None = None,
+        path: Path | None = None,
+        every: float = 0.0,
     ) -> None:
         self.mapper, self.rejected, self.stop = mapper, rejected, stop
+        self.waiting: Callable[[], AbstractContextManager[None]] = (
+            contextlib.nullcontext if stop is None else stop.waiting
+        )
+        """Around reading, where a request to stop is answered at once."""
         self.path, self.every = path, every
         self.about: dict[str, Any] = {}
         """What does not change: the input and the arguments."""
@@ -73,7 +83,7 @@ class Job:
         keeps = self.path is not None and not (self.restarts and stage == "mapping")
         self.table, done, chunks = table, self.done, table.chunks(rows, self.position)
         while True:
-            with self.stop.waiting():
+            with self.waiting():
                 chunk = next(chunks, None)
             if chunk is None:
                 break

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from driftmap.cli import arguments as kinds
 from driftmap.cli.checkpointing import Job
 from driftmap.cli.contacts import open_contacts
@@ -67,28 +65,29 @@ def run(args: argparse.Namespace) -> int:
         half_life=args.half_life,
     )
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
-    alone = one_thread()
-    with alone, Stop(active=args.follow or args.checkpoint is not None) as stop:
-        job = start_job(args, mapper, rejected, stop)
-        if job is None:
+    with one_thread():
+        if args.checkpoint is None and not args.follow:
+            _work(args, Job(mapper, rejected))
             return 0
-        try:
-            _work(args, job)
-        except Stopped as stopped:
-            _tell_stopped(args, job, stopped)
-            return stopped.code
+        with Stop() as stop:
+            job = start_job(args, mapper, rejected, stop)
+            try:
+                if job is not None:
+                    _work(args, job)
+            except Stopped as stopped:
+                _tell_stopped(args, job, stopped)
+                return stopped.code
     return 0
 
 
 def _work(args: argparse.Namespace, job: Job) -> None:
     """Read, map and write everything, or up to where the user stops it."""
     mapper = job.mapper
-    if args.follow:
-        _warm_up(mapper)
     with contextlib.ExitStack() as stack:
-        with job.stop.waiting():  # a pipe may be slow to say what its columns are
+        with job.waiting():  # a pipe may be slow to say what its columns are
             table = stack.enter_context(_open(args, job))
-        check_columns(job, table)
+        if job.path is not None:
+            check_columns(job, table)
         film = None if args.animate is None else _film(args, mapper)
         outputs = _outputs(args, table, film, stack, job)
         try:
@@ -98,7 +97,7 @@ def _work(args: argparse.Namespace, job: Job) -> None:
                 if outputs and all(output.closed for output in outputs):
                     return  # nobody reads any more, and nothing else is wanted
         except Stopped as stopped:
-            if stopped.clean:
+            if stopped.clean and job.stop is not None:
                 job.stop.ignore()
                 job.save()
             raise
@@ -123,16 +122,6 @@ def _film(args: argparse.Namespace, mapper: StreamMap) -> Film:
     from driftmap.plot.animation import Film  # which few need
 
     return Film(mapper, args.animate_frames or N_PICTURES)
-
-
-def _warm_up(mapper: StreamMap) -> None:
-    """Load the compiled code before the first row is there to wait for it."""
-    twin = StreamMap(**mapper.params())
-    some = np.random.default_rng(0).random((mapper.n_landmarks + 2, mapper.n_components + 1))
-    with contextlib.suppress(ValueError):  # a metric that is only for other numbers than these
-        for rows in (some[:-1], some[-1:]):
-            twin.partial_fit(rows).transform(rows)
-            twin.novelty(rows)
 
 
 def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManager[Table]:
@@ -201,8 +190,10 @@ def _is_live(args: argparse.Namespace) -> bool:
     return bool(args.follow or (args.online and (args.file == "-" or Path(args.file).is_fifo())))
 
 
-def _tell_stopped(args: argparse.Namespace, job: Job, stopped: Stopped) -> None:
+def _tell_stopped(args: argparse.Namespace, job: Job | None, stopped: Stopped) -> None:
     """One line: what is done, and how to go on."""
+    if job is None:
+        return
     done = _followed(job) if args.follow else f"interrupted while {job.stage}, after {job.done:,} rows"
     if job.saved and stopped.clean:
         done += f"; state saved in {job.path}; {how_to_go_on(args)}"

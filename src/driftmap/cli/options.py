@@ -27,13 +27,13 @@ NOVELTY = ("reach", "residual")
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
 
-FILE is CSV, TSV, JSON lines (each plain or .gz), Parquet or NPY; "-" is standard input, CSV or JSON lines. Files are
-read in pieces. The first line of CSV is a header if any of its cells is not a number; columns without names are called
-1, 2, 3, ...
+FILE is CSV, TSV, JSON lines (each plain, .gz or .zst), Parquet, Arrow IPC, Feather or NPY; "-" is standard input, CSV
+or JSON lines. Files are read in blocks. The first line of CSV is a header if any of its cells is not a number; columns
+without names are called 1, 2, 3, ...
 
-The numbers of a large text (8 bytes each) wait for the second pass: the first 128 MB in memory, the others in a
-temporary file, in the folder of -o or else in that for temporary files. Where there is no room for it, and in Parquet,
-the others are read again; NPY, and everything with --checkpoint, is read twice.
+The numbers of a large text (8 bytes each) are cached for the second pass: the first 128 MB in memory, the others in a
+temporary file, in the folder of -o or else in that for temporary files. If that file cannot be written, the text is
+read again; so are binary formats, and everything with --checkpoint.
 
 All rows are learnt first; then every row is mapped in the final frame. With --online, each row is mapped as it arrives,
 in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.
@@ -81,7 +81,7 @@ def _add_reading(parser: kinds.Parser) -> None:
     what.add_argument(
         "--skip-bad",
         action="store_true",
-        help="leave out lines that are no rows of numbers, tell each on stderr and count them; every row is one line",
+        help="leave out lines that are no rows of numbers, report each on stderr and count them; every row is one line",
     )
     what.add_argument(
         "--contacts", action="store_true", help="FILE is a list of contacts: SocioPatterns or CSV (t,i,j)"

@@ -28,7 +28,8 @@ class Progress:
         self._next = 0.0
 
     def __enter__(self) -> Self:
-        self._draw()
+        if self.shown:
+            self._draw()
         return self
 
     def __exit__(
@@ -42,12 +43,10 @@ class Progress:
         """Count further rows; ``fraction`` of the input is read now, None if its size is not known."""
         self.rows += rows
         self.fraction, self.note = fraction, note
-        if time.monotonic() >= self._next:
+        if self.shown and time.monotonic() >= self._next:
             self._draw()
 
     def _draw(self) -> None:
-        if not self.shown:
-            return
         now = time.monotonic()
         self._next = now + INTERVAL
         text = self.text(now - self.start)

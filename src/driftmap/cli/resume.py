@@ -30,7 +30,7 @@ SHAPING = (
 
 def start_job(args: argparse.Namespace, mapper: StreamMap, rejected: RejectedLines, stop: Stop) -> Job | None:
     """A new job, or the one that was interrupted; None if there is nothing left to do."""
-    if args.checkpoint is None:
+    if args.checkpoint is None:  # a followed file
         return Job(mapper, rejected, stop)
     job = Job(mapper, rejected, stop, args.checkpoint, args.checkpoint_every)
     about = {"input": _fingerprint(args.file), "arguments": _arguments(args)}

@@ -22,15 +22,13 @@ class Stopped(BaseException):
 class Stop:
     """Whether the user asked to stop. The first request waits for the end of the piece of work, the second does not."""
 
-    def __init__(self, *, active: bool) -> None:
-        self._active = active
+    def __init__(self) -> None:
         self._asked: int | None = None
         self._waiting = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if self._active:
-            self._before = {signum: signal.signal(signum, self._handle) for signum in SIGNALS}
+        self._before = {signum: signal.signal(signum, self._handle) for signum in SIGNALS}
         return self
 
     def __exit__(

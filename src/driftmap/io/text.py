@@ -88,6 +88,7 @@ class TextTable:
         self.name, self.label = source.name, wanted.label
         self._source, self._rejected, self._choose_parser = source, wanted.rejected, choose_parser
         self._parser: Parser | None = None
+        self._tail: Tail | None = None
         self._header = b""
         """The line with the names, which is left out where a followed file starts again."""
         blocks = self._blocks(Position(0))
@@ -161,20 +162,20 @@ class TextTable:
 
     def tail(self) -> tuple[int, str] | None:
         """Where the last bytes before the present position begin, and their digest, if a file is followed."""
-        follows_file = self._source.following and self._source.is_regular
-        return self._tail.digest(self._place.offset) if follows_file else None
+        return None if self._tail is None or not self._source.is_regular else self._tail.digest(self._place.offset)
 
     def _blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
         (_, lines, offset), rest = start, b""
-        restarted, self._tail = False, Tail(offset)
+        restarted, self._tail = False, Tail(offset) if self._source.following else None
         for piece in self._source.pieces(offset):
             if isinstance(piece, Restart):
                 self._tail = Tail(0)
                 self._restart(piece, lines, rest)
                 lines, offset, rest, restarted = 0, 0, b"", True
                 continue
-            self._tail.add(piece)
+            if self._tail is not None:
+                self._tail.add(piece)
             data = rest + piece
             if offset == 0 and data.startswith(BOM):
                 data, offset = data[len(BOM) :], len(BOM)
