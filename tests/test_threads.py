@@ -286,7 +286,7 @@ print(rest)
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent differently")
 @pytest.mark.parametrize(
-    ("mode", "rows"), [("bounded", 300_000), ("window", 300_000), ("detector", 50_000), ("function", 3_000)]
+    ("mode", "rows"), [("bounded", 3_000_000), ("window", 300_000), ("detector", 50_000), ("function", 3_000)]
 )
 def test_an_interrupt_inside_a_batch_leaves_a_whole_state(mode, rows):
     """Native metrics: the arrivals before it are learnt. Where Python is called, the batch is undone."""
