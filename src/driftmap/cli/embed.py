@@ -95,7 +95,7 @@ def _work(args: argparse.Namespace, job: Job) -> None:
                 for output in outputs:
                     output.take(mapped, mapper)
                 if outputs and all(output.closed for output in outputs):
-                    return  # nobody reads any more, and nothing else is wanted
+                    return  # the reader has closed the pipe, and nothing else is wanted
         except Stopped as stopped:
             if stopped.clean and job.stop is not None:
                 job.stop.ignore()
@@ -139,7 +139,7 @@ def _outputs(
 ) -> list[Output]:
     """Open everything that is to be written, so that a bad path fails before the work is done."""
     outputs: list[Output] = []
-    # An NPY file has room for numbers only: times, but no labels.
+    # An NPY file holds numbers only: times, but no labels.
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
     names = coordinate_columns(table, args.components, online=args.online, **chosen)

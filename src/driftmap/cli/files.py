@@ -47,7 +47,7 @@ def new_table(
 
 
 class StandardOutput:
-    """Text on standard output. Once nobody reads it any more, ``closed`` is true and nothing more is written."""
+    """Text on standard output. Once its reader has closed it, ``closed`` is true and nothing more is written."""
 
     def __init__(self, names: Sequence[str], *, at_once: bool, kind: str = "csv", continued: bool = False) -> None:
         self.closed = False

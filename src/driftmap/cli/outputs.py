@@ -57,7 +57,7 @@ class Coordinates:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody reads them any more."""
+        """Whether their reader has closed the pipe."""
         return isinstance(self._writer, StandardOutput) and self._writer.closed
 
     def take(self, mapped: Mapped, mapper: StreamMap) -> None:

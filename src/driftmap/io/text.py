@@ -210,7 +210,7 @@ class TextTable:
 
     def _skip(self, blocks: Iterator[Block], start: Position) -> Iterator[Block]:
         """The rows of a stream from a place on."""
-        if self._source.path is not None:  # a named pipe: nobody writes again what was read from it before
+        if self._source.path is not None:  # a named pipe: what was read from it before does not come again
             for block in blocks:
                 yield Block(block.data, block.ends, start.lines + block.lines, start.offset + block.offset)
             return

@@ -145,7 +145,7 @@ class NumpyWriter:
 
     def _write_header(self) -> None:
         header = {"descr": "<f8", "fortran_order": False, "shape": self._shape}
-        # NumPy leaves room in the header for the number of rows to grow, so its length stays the same.
+        # NumPy pads the header so that the number of rows can grow, so its length stays the same.
         np.lib.format.write_array_header_1_0(self._stream, header)
 
     def write(self, columns: Sequence[Column]) -> None:
