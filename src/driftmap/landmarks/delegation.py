@@ -112,8 +112,8 @@ class EngineEstimator(HasLandmarks):
 
         The same points then give the same results to the bit. The file is replaced as a whole or not at all. Its size
         is that of the stored points and 72 bytes more for each (40 where all are stored), 40 bytes for each of
-        ``events_``, and, of a map, the present frame: mostly 8 bytes for each pair of a landmark and an anchor or another
-        landmark.
+        ``events_``, and, of a map, the present frame: mostly 8 bytes for each pair of a landmark and an anchor or
+        another landmark.
         """
         checkpoint.write(path, *self._fitted_engine().pack())
 
