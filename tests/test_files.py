@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from driftmap import frames, parallel
 from driftmap.cli import main
 from driftmap.io import read_ahead, readers, sources, tables, writers
+from driftmap.io.csv import arrow_memory
 from driftmap.io.errors import DataError
 from driftmap.io.readers import open_table
 from driftmap.io.tables import Position, RejectedLines, Wanted
@@ -538,3 +540,12 @@ def test_options_name_what_the_library_has():
 
     assert EMBEDDINGS[0] == DriftMap().embedding
     assert Novelty._fields == options.NOVELTY
+
+
+def test_threads_of_arrow_hold_nothing_of_python():
+    # They may let go of a block during the interpreter's shutdown, where taking its lock aborts the process.
+    data = b"1,2\n" * 100
+    references = sys.getrefcount(data)
+    file = arrow_memory(data)
+    assert sys.getrefcount(data) == references
+    assert file.read() == data

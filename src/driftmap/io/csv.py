@@ -25,11 +25,9 @@ class CSV:
     """
 
     def __init__(self, source: str, head: bytes, *, tabs: bool, header: str, single: bool) -> None:
-        from pyarrow import ArrowInvalid, BufferReader, csv, float64, string
+        from pyarrow import ArrowInvalid, csv, float64, string
 
-        self._arrow, self._buffer, self._refused, self._number, self._text = (
-            csv, BufferReader, ArrowInvalid, float64(), string(),
-        )  # fmt: skip
+        self._arrow, self._refused, self._number, self._text = csv, ArrowInvalid, float64(), string()
         self._source, self._header, self._single = source, header, single
         line = head[: head.find(b"\n") + 1] or head
         # Decimal commas make semicolons usual in some countries; a comma in the first line settles it.
@@ -123,7 +121,7 @@ class CSV:
     def _read(self, data: bytes, types: dict[str, Any], width: int) -> Any:
         options = self._arrow.ReadOptions(column_names=[str(i) for i in range(width)], block_size=len(data) + 1)
         convert = self._arrow.ConvertOptions(column_types=types, include_columns=list(types), null_values=[])
-        return self._arrow.read_csv(self._buffer(data), options, self._parse, convert)
+        return self._arrow.read_csv(arrow_memory(data), options, self._parse, convert)
 
     def _cells(self, row: bytes) -> list[str]:
         """The cells of one row, however many there are."""
@@ -131,7 +129,7 @@ class CSV:
             raise ValueError
         row.decode()
         options = self._arrow.ReadOptions(autogenerate_column_names=True, block_size=len(row) + 1)
-        width = self._arrow.read_csv(self._buffer(row), options, self._parse).num_columns
+        width = self._arrow.read_csv(arrow_memory(row), options, self._parse).num_columns
         table = self._read(row, dict.fromkeys(map(str, range(width)), self._text), width)
         return [column[0].as_py() for column in table.columns]
 
@@ -168,6 +166,19 @@ class CSV:
         except self._refused:
             return no_number(cell)
         return None if abs(value) <= LARGEST else unusable(value)
+
+
+def arrow_memory(data: bytes) -> Any:
+    """The bytes in Arrow's own memory, as a file.
+
+    Arrow's threads may release what they read after the interpreter began to shut down. To release Python's bytes they
+    would need its lock, which ends the process.
+    """
+    from pyarrow import BufferReader, FixedSizeBufferWriter, allocate_buffer
+
+    buffer = allocate_buffer(len(data))
+    FixedSizeBufferWriter(buffer).write(data)
+    return BufferReader(buffer)
 
 
 def _is_number(cell: str) -> bool:
