@@ -90,4 +90,4 @@ def test_the_tight_rule_is_close_to_the_offline_yardstick_on_the_s_curve():
     tight = OnlineLandmarks(100).fit(X).covering_radius_
     paper = OnlineLandmarks(100, rule="paper").fit(X).covering_radius_
     offline = FarthestFirstLandmarks(100).fit(X).covering_radius_
-    assert (round(tight, 3), round(paper, 3), round(offline, 3)) == (0.327, 0.536, 0.334)
+    assert (round(tight, 3), round(paper, 3), round(offline, 3)) == (0.326, 0.536, 0.334)

@@ -136,6 +136,19 @@ def test_the_bound_holds_for_every_point_and_every_metric(metric, params, window
     assert landmarks.resolution_ > 0
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("slack", [0.0, 0.02])
+@given(stream=streams(kinds=KINDS, longest=300))
+@some
+def test_the_resolution_does_not_exceed_the_largest_radius(metric, slack, stream):
+    X, _ = stream
+    landmarks, largest = OnlineLandmarks(3, memory=48, metric=metric, slack=slack), 0.0
+    for x in X:
+        landmarks.partial_fit(x[None])
+        largest = max(largest, landmarks.radius_)
+        assert landmarks.resolution_ <= largest * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("how", [{"memory": 100}, {"window": 100}, {"half_life": 10}])
 def test_nothing_grows_with_the_stream(how, tmp_path):
     X = np.random.default_rng(0).standard_normal((30_000, 3))
@@ -380,5 +393,5 @@ def test_tuples_are_tuples_after_loading(tmp_path):
 def test_limits_beyond_all_bounds():
     X = make("walk", 300, 2, 0)
     assert facts(OnlineLandmarks(3, memory=10**20).fit(X)) == facts(OnlineLandmarks(3, memory=None).fit(X))
-    tiny = OnlineLandmarks(3, initial_radius=1e-170, replace_on=RatioShift()).fit(X)  # its square is 0
+    tiny = OnlineLandmarks(3, initial_radius=1e-150, replace_on=RatioShift()).fit(X)
     assert tiny.landmark_mass_.sum() == 300

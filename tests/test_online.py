@@ -42,6 +42,12 @@ def scale(metric):
     return "euclidean" if metric in ("euclidean", "l2") else "other"
 
 
+def oracle_of(rule, m, distance, metric="other"):
+    """The oracle of an estimator with default parameters."""
+    options = {"slack": 0.02, "squared": scale(metric) == "euclidean"} if rule == "tight" else {}
+    return naive.RULES[rule](m, distance, naive.reduced_radius(1e-20, scale(metric)), **options)
+
+
 def assert_same(landmarks, oracle, metric="other"):
     assert landmarks.landmark_indices_.tolist() == oracle.landmarks
     assert landmarks.radius_ == naive.true(oracle.rho, scale(metric))
@@ -68,7 +74,7 @@ def test_equals_the_oracle_after_every_arrival(rule, metric, stream):
     X, m = stream
     ours, theirs = METRICS[metric]
     landmarks = OnlineLandmarks(m, rule=rule, metric=ours)
-    oracle = naive.RULES[rule](m, theirs, naive.reduced_radius(1e-20, scale(metric)))
+    oracle = oracle_of(rule, m, theirs, metric)
     for x in X:
         landmarks.partial_fit(x[None])
         oracle.add(x)
@@ -181,7 +187,7 @@ def test_every_named_metric_equals_the_oracle(name, rule):
         return max(0.0, float(cdist(x[None], y[None], name, **params)[0, 0]))
 
     landmarks = OnlineLandmarks(5, rule=rule, metric=name, metric_params=params or None)
-    oracle = naive.RULES[rule](5, distance, naive.reduced_radius(1e-20, name))
+    oracle = oracle_of(rule, 5, distance, name)
     for x in X:
         landmarks.partial_fit(x[None])
         oracle.add(x)
@@ -283,7 +289,8 @@ def test_a_metric_that_fails_in_the_middle_of_a_batch_changes_nothing(rule, fail
         ({"metric": "euclidian"}, ValueError, "unknown metric 'euclidian'"),
         ({"metric": 3}, TypeError, "metric must be a name or a callable"),
         ({"metric": "mahalanobis"}, ValueError, "needs metric_params={'VI'"),
-        ({"initial_radius": 1e200}, ValueError, "initial_radius=1e\\+200 is too large"),
+        ({"initial_radius": 1e200}, ValueError, "initial_radius=1e\\+200 is too large: its square overflows"),
+        ({"initial_radius": 1e-155}, ValueError, "initial_radius=1e-155 is too small: its square underflows"),
         ({"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}}, ValueError, "must have shape \\(2, 2\\)"),
         ({"metric": "cosine", "metric_params": {"p": 3}}, ValueError, "does not take metric_params"),
         ({"initial_radius": -1.0}, ValueError, "initial_radius must be positive"),

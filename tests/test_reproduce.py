@@ -176,7 +176,7 @@ def test_spy_yearly_distances_lead_to_the_same_conclusion():
     assert [row.agrees for row in rows] == [False, False]  # the printed scale does not follow from the text
 
 
-@pytest.mark.parametrize(("rule", "n"), [("published", 44), ("paper", 125), ("tight", 255)])
+@pytest.mark.parametrize(("rule", "n"), [("published", 44), ("paper", 125), ("tight", 245)])
 def test_every_replacement_on_the_s_curve_obeys_the_dislocation_bound(rule, n):
     rows = [row for row in comparison("s-curve").dislocations if row.rule == rule]
     assert len(rows) == n

@@ -53,7 +53,7 @@ class StreamMap(HasLandmarks):
     align: bool = True
     metric: Metric = "euclidean"
     metric_params: dict[str, Any] | None = None
-    slack: float = 0.0
+    slack: float = 0.02
     memory: int | str | None = "auto"
     window: Any = None
     half_life: Any = None

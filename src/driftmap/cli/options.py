@@ -97,9 +97,9 @@ def _add_mapping(parser: kinds.Parser) -> None:
     how.add_argument(
         "--slack",
         type=kinds.rate,
-        default=0.0,
+        default=0.02,
         metavar="S",
-        help="a row counts as covered up to 1 + S times the radius: fewer replacements (default: 0)",
+        help="a row counts as covered up to 1 + S times the radius: fewer replacements (default: 0.02)",
     )
     how.add_argument("--embedding", choices=EMBEDDINGS, default=EMBEDDINGS[0], help="default: %(default)s")
     how.add_argument(

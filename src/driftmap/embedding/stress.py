@@ -88,7 +88,7 @@ class LandmarkStress:
     _coordinates: Array | None
 
     def __init__(
-        self, n_components: int = 2, *, tol: float = 1e-5, max_iter: int = 500, max_warm_iter: int = 2
+        self, n_components: int = 2, *, tol: float = 1e-5, max_iter: int = 500, max_warm_iter: int = 1
     ) -> None:
         self.n_components = n_components
         self.tol = tol

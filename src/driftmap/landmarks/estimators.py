@@ -48,7 +48,8 @@ class OnlineLandmarks(EngineEstimator, LandmarkSelector):
         The radius (the paper's rho) before the first replacement.
     slack : float
         With "tight": a point counts as covered while its distance is at most ``1 + slack`` times the covering radius
-        after the last replacement. 0.05 saves most replacements in many dimensions, for a radius up to 5 % larger.
+        after the last replacement. 0: every farther point is taken in, as in the paper; that may take several times
+        the time in many dimensions.
     memory : int, "auto" or None
         The most points to store, at least 16 per landmark. Beyond, points near a stored one are merged into it, and
         ``resolution_`` says how far from it they can be. "auto": 10,000 (more for more than 625 landmarks), or all
@@ -84,7 +85,7 @@ class OnlineLandmarks(EngineEstimator, LandmarkSelector):
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         initial_radius: float = 1e-20,
-        slack: float = 0.0,
+        slack: float = 0.02,
         memory: int | str | None = "auto",
         window: Any = None,
         half_life: Any = None,

@@ -30,6 +30,8 @@ Ids = NDArray[np.int64]
 KNOWN = (RatioShift,)
 """Detectors that a checkpoint can hold."""
 MOST_LANDMARKS = 2**31 - 2
+SMALLEST = np.finfo(np.float64).tiny
+"""The least square of a radius that has all its digits."""
 MANY = 1_000_000
 """A checkpoint of so many landmarks has as many points, or it is damaged: they would need memory first."""
 ROWS = 4096
@@ -50,7 +52,7 @@ class LandmarkEngine:
     metric: Metric = "euclidean"
     metric_params: dict[str, Any] | None = None
     initial_radius: float = 1e-20
-    slack: float = 0.0
+    slack: float = 0.02
     memory: int | str | None = "auto"
     window: Any = None
     half_life: Any = None
@@ -110,8 +112,9 @@ class LandmarkEngine:
         p = 2.0
         if isinstance(self.space, NativeSpace):
             source, p = self.space.name, self.space.p
-        if source == "euclidean" and radius * radius == np.inf:
-            raise ValueError(f"initial_radius={radius:g} is too large: its square overflows")
+        if source == "euclidean" and not SMALLEST <= radius * radius < np.inf:
+            size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
+            raise ValueError(f"initial_radius={radius:g} is too {size}: its square {what}")
         self._memory = memory_of(self, self.space)
         return Stream(
             source,
