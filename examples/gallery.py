@@ -18,11 +18,11 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.manifold import smacof
 
 from driftmap import DriftMap
-from driftmap.checks import Array
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding import LandmarkMDS, move, procrustes
 from driftmap.plot import comparison_figure
 from driftmap.quality import stress
+from driftmap.utils import Array
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 N_ANCHORS = 128

@@ -13,8 +13,8 @@ from gallery import IMAGES, LANDMARKS_ONLY, N_ANCHORS, PAPER, Stream, default_ma
 from matplotlib.figure import Figure
 
 from driftmap import DriftMap
-from driftmap.checks import Array, Ids
 from driftmap.quality import stress
+from driftmap.utils import Array, Ids
 
 MOMENTS = 20
 DRIFTMAPS = (LANDMARKS_ONLY, f"Driftmap, {N_ANCHORS} anchors")

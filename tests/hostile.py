@@ -17,9 +17,10 @@ import warnings
 import numpy as np
 
 import naive
-from driftmap import DriftMap, checkpoint
+from driftmap import DriftMap
 from driftmap._core import Stream
-from driftmap.checkpoint import CheckpointError
+from driftmap.io import checkpoint
+from driftmap.io.checkpoint import CheckpointError
 from driftmap.landmarks import OnlineLandmarks, RatioShift
 from streams import facts, make
 

@@ -8,8 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from driftmap import checkpoint
-from driftmap.io import atomic
+from driftmap.io import atomic, checkpoint
 
 
 def save_often(path, value, times):

@@ -13,8 +13,8 @@ import zlib
 import numpy as np
 import pytest
 
-from driftmap import checkpoint
-from driftmap.checkpoint import Checkpoint, CheckpointError, read, write
+from driftmap.io import checkpoint
+from driftmap.io.checkpoint import Checkpoint, CheckpointError, read, write
 
 FLIPS = int(os.environ.get("DRIFTMAP_FLIPS", "500"))
 """Damaged files to try, in each of two ways; 10,000 take 10 seconds."""

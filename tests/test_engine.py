@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from driftmap import DriftMap, OnlineLandmarks
-from driftmap.checkpoint import CheckpointError
+from driftmap.io.checkpoint import CheckpointError
 from driftmap.landmarks import RatioShift
 from streams import make
 
@@ -315,9 +315,9 @@ def edited_array(array, random):
 @pytest.mark.filterwarnings("ignore:the landmarks so far span:UserWarning")
 @pytest.mark.parametrize("how", ["bounded", "window", "half-life", "detector", "all", "cosine", "function"])
 def test_random_edits_of_checkpoints_are_refused_or_harmless(how):
-    from driftmap.checkpoint import Checkpoint
+    from driftmap.io.checkpoint import Checkpoint
+    from driftmap.io.serialization import unpack
     from driftmap.map import StreamMap
-    from driftmap.serialization import unpack
 
     random = np.random.default_rng(0)
     params = {"metric": taxi, "memory": 128} if how == "function" else HOW[how]

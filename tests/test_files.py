@@ -7,7 +7,6 @@ import os
 import sys
 import tempfile
 import threading
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +16,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from driftmap import frames, parallel
 from driftmap.cli import main
 from driftmap.io import read_ahead, readers, sources, tables, writers
 from driftmap.io.csv import arrow_memory
 from driftmap.io.errors import DataError
 from driftmap.io.readers import open_table
 from driftmap.io.tables import Position, RejectedLines, Wanted
+from driftmap.map import frames
 
 X = np.cumsum(np.random.default_rng(7).standard_normal((90, 3)), axis=0)
 
@@ -39,7 +38,7 @@ def read(name, monkeypatch, *, rows=10, size=150, start=None, **wanted):
     said = []
     rejected = RejectedLines(skip=wanted.pop("skip", False), report=said.append)
     with monkeypatch.context() as patch:
-        patch.setattr(sources, "SIZE", size)
+        patch.setattr(sources, "READ_BYTES", size)
         chunks, places, error = [], [], None
         try:
             with open_table(name, Wanted(rejected=rejected, **wanted), once=False) as table:
@@ -286,13 +285,13 @@ def test_rows_of_several_lines_keep_their_numbers_and_a_lost_quote_takes_no_more
     assert labels == [f"r\n{i}" for i in range(90)]
     assert error.startswith("t.csv, line 182, column 'b'")
     assert places[0] == Position(10, 21, len(encoded([HEADER, *rows[:10]])))
-    monkeypatch.setattr("driftmap.io.csv.QUOTED", 500)
+    monkeypatch.setattr("driftmap.io.csv.LONGEST_QUOTED", 500)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS[:5], '"r,1,2,3', *ROWS[5:]]))
     assert assert_same("t.csv", monkeypatch, label="name")[4] == "t.csv, line 7: a quote is opened and not closed"
 
 
 def test_a_line_without_end_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("driftmap.io.text.LONGEST", 1000)
+    monkeypatch.setattr("driftmap.io.text.LONGEST_ROW", 1000)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS[:5]]) + b"r" * 5000)
     assert read("t.csv", monkeypatch, label="name")[4] == "t.csv, line 7 is longer than 1,000 bytes"
 
@@ -474,25 +473,6 @@ def test_rows_that_are_read_ahead_come_before_the_mistake_behind_them(folder, mo
 # --- threads, row groups, start-up ---
 
 
-def test_work_in_parallel_keeps_the_order_and_tells_the_first_error():
-    assert list(parallel.in_parallel(lambda i: i * i, range(50))) == [(i, i * i) for i in range(50)]
-    results = parallel.in_parallel(lambda i: 1 / (i - 20), range(50))
-    assert [next(results)[0] for _ in range(20)] == list(range(20))
-    with pytest.raises(ZeroDivisionError):
-        next(results)
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity"), reason="this system does not tell which processors may be used"
-)
-def test_only_processors_that_may_be_used_count(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
-    seen = {
-        ident for _, ident in parallel.in_parallel(lambda i: (time.sleep(0.01), threading.get_ident())[1], range(9))
-    }
-    assert len(seen) == 1
-
-
 def test_the_frame_is_made_before_threads_map(folder, monkeypatch):
     makers, make = [], frames.Frames._refresh
 
@@ -508,7 +488,7 @@ def test_the_frame_is_made_before_threads_map(folder, monkeypatch):
 
 
 def test_parquet_files_do_not_depend_on_how_rows_come(folder, monkeypatch):
-    monkeypatch.setattr(writers, "GROUP", 32)
+    monkeypatch.setattr(writers, "ROW_GROUP", 32)
     for name, pieces in (("a.parquet", [90]), ("b.parquet", [1, 31, 33, 25]), ("c.parquet", [7] * 12 + [6])):
         with open(name, "wb") as file:
             writer, first = writers.ParquetWriter(file, ["n", "x"]), 0
@@ -534,9 +514,9 @@ def test_memory_does_not_grow_with_a_parquet_file(folder):
 
 def test_options_name_what_the_library_has():
     from driftmap import DriftMap
-    from driftmap.checks import EMBEDDINGS
     from driftmap.cli import options
     from driftmap.map import Novelty
+    from driftmap.utils.validation import EMBEDDINGS
 
     assert EMBEDDINGS[0] == DriftMap().embedding
     assert Novelty._fields == options.NOVELTY

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from driftmap import DriftMap, checkpoint
+from driftmap import DriftMap
 from driftmap.datasets import HOSPITAL_FILE, STOCKS_FILE, load_hospital, load_stocks, s_curve_stream
+from driftmap.io import checkpoint
 from driftmap.landmarks import OnlineLandmarks, RatioShift
 from driftmap.quality import stress
 from streams import facts, make, needs, some, streams

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from driftmap import _core
-from driftmap.embedding.placement import ROWS, Placement, arrange
+from driftmap.embedding.placement import CALL_ROWS, Placement, arrange
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------
 
@@ -131,8 +131,8 @@ def test_a_row_goes_where_it_goes_alone_whatever_the_batch(k):
     for size in (2, 7, 9, 33):
         parts = [placement.place(D[order[i : i + size]]) for i in range(0, len(D), size)]
         assert np.concatenate(parts).tobytes() == expected[order].tobytes()
-    many = np.tile(D, (ROWS // len(D) + 2, 1))
-    assert placement.place(many).tobytes() == np.tile(expected, (ROWS // len(D) + 2, 1)).tobytes()
+    many = np.tile(D, (CALL_ROWS // len(D) + 2, 1))
+    assert placement.place(many).tobytes() == np.tile(expected, (CALL_ROWS // len(D) + 2, 1)).tobytes()
     with ThreadPoolExecutor(4) as pool:
         assert all(places.tobytes() == expected.tobytes() for places in pool.map(placement.place, [D] * 16))
 

@@ -19,11 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from driftmap import checkpoint
 from driftmap.cli import checkpointing as jobs
 from driftmap.cli import main
 from driftmap.cli.arguments import duration
-from driftmap.io import tables
+from driftmap.io import checkpoint, tables
 
 KILLS = int(os.environ.get("DRIFTMAP_KILLS", "8"))
 """How often one run is killed; every process takes seconds to start."""

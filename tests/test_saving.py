@@ -5,9 +5,10 @@ import copy
 import numpy as np
 import pytest
 
-from driftmap import DriftMap, OnlineLandmarks, checkpoint
-from driftmap.checkpoint import CheckpointError
+from driftmap import DriftMap, OnlineLandmarks
 from driftmap.embedding import LandmarkMDS
+from driftmap.io import checkpoint
+from driftmap.io.checkpoint import CheckpointError
 from driftmap.landmarks import RatioShift
 from streams import make
 

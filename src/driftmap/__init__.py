@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftmap.estimator import DriftMap
     from driftmap.landmarks import OnlineLandmarks
+    from driftmap.map.estimator import DriftMap
 
 __all__ = ["DriftMap", "OnlineLandmarks"]
 __version__ = "0.1.0"
 
-_MODULES = {"DriftMap": "driftmap.estimator", "OnlineLandmarks": "driftmap.landmarks"}
+_MODULES = {"DriftMap": "driftmap.map.estimator", "OnlineLandmarks": "driftmap.landmarks"}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_s_curve
 
-from driftmap.checks import Array
 from driftmap.networks import Contacts, laplacian_spectra, read_contacts
+from driftmap.utils import Array
 
 __all__ = ["Hospital", "Stocks", "load_hospital", "load_stocks", "s_curve_stream"]
 

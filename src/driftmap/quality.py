@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from driftmap import checks
-from driftmap.checks import Array
 from driftmap.metrics import Metric, Space, euclidean, make_space
+from driftmap.utils import Array, validation
 
 __all__ = [
     "Displacement",
@@ -97,7 +96,7 @@ def stress_estimate(
     """
     from sklearn.utils import check_random_state  # slow to import
 
-    checks.integer_at_least(n_pairs, "n_pairs", 2)
+    validation.integer_at_least(n_pairs, "n_pairs", 2)
     space, Y = _points(X, coordinates, metric, metric_params)
     n = len(space)
     if n * (n - 1) // 2 <= n_pairs:
@@ -152,7 +151,7 @@ def displacement(before: Any, after: Any) -> Displacement:
     >>> displacement([[0.0], [10.0]], [[0.1], [10.0]])
     Displacement(median=0.005, max=0.01)
     """
-    old, new = checks.points(before), checks.points(after)
+    old, new = validation.points(before), validation.points(after)
     if old.shape != new.shape:
         raise ValueError(f"the maps must have the same shape, got {old.shape} and {new.shape}")
     moved = np.linalg.norm(new - old, axis=1)
@@ -184,7 +183,7 @@ def _diameter(X: Array) -> float:
 def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:
     space = make_space(metric, metric_params, X)
     space.extend(space.check(X))
-    Y = checks.points(coordinates)
+    Y = validation.points(coordinates)
     if len(Y) != len(space):
         raise ValueError(f"X has {len(space)} points, but coordinates has {len(Y)} rows")
     return space, Y

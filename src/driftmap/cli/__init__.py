@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import Any
 
 from driftmap import __version__
-from driftmap.checkpoint import CheckpointError
 from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError, one_line, report, warn
 from driftmap.cli.files import abandon_stdout
+from driftmap.io.checkpoint import CheckpointError
 from driftmap.io.errors import DataError
 
 COMMANDS = {

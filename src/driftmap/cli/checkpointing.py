@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from driftmap import checkpoint
 from driftmap.cli.errors import UserError, writing
 from driftmap.cli.signals import Stop
-from driftmap.io import atomic
-from driftmap.io.tables import Array, Chunk, Position, RejectedLines, Table
+from driftmap.io import atomic, checkpoint
+from driftmap.io.tables import Chunk, Position, RejectedLines, Table
 from driftmap.io.text import TextTable
 from driftmap.map import StreamMap
+from driftmap.utils import Array
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
 """What a run does, in this order; "closing": all is written, but the output has not got its name yet."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError
@@ -20,6 +19,7 @@ from driftmap.embedding import LandmarkMDS
 from driftmap.io.writers import Column
 from driftmap.plot import comparison_figure, require_matplotlib, save_figure
 from driftmap.quality import stress
+from driftmap.utils import Array
 
 if TYPE_CHECKING:
     from driftmap.landmarks import LandmarkSelector
@@ -36,7 +36,6 @@ example:
   driftmap demo -o demo --landmarks 50 --points 2000
 """
 
-Array = NDArray[np.float64]
 BATCHES = 50
 
 

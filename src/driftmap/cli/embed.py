@@ -32,7 +32,7 @@ from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import Writer
 from driftmap.map import StreamMap
-from driftmap.parallel import one_thread
+from driftmap.utils.concurrency import one_thread
 
 if TYPE_CHECKING:
     from driftmap.plot.animation import Film

@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from driftmap import checkpoint
-from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import escaped
+from driftmap.io import checkpoint
+from driftmap.io.checkpoint import Checkpoint, CheckpointError
+from driftmap.io.serialization import unpack
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
-from driftmap.serialization import unpack
 
 DESCRIPTION = """\
 Show what a checkpoint holds: who wrote it, the map, its arrays, and how far a run of embed had come.
@@ -25,7 +25,7 @@ examples:
   driftmap info map.ckpt --json
 """
 
-LONGEST = 60
+SHOWN_CHARACTERS = 60
 """Characters of a value that are shown."""
 
 
@@ -127,6 +127,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={_shown(item)}" for name, item in value.items())
     text = value if isinstance(value, str) else json.dumps(value)
-    if isinstance(value, list) and len(text) > LONGEST:
+    if isinstance(value, list) and len(text) > SHOWN_CHARACTERS:
         return f"{len(value):,} entries"
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."

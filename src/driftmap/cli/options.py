@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.checks import EMBEDDINGS, RULES
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.io.atomic import identity, partial
@@ -20,6 +19,7 @@ from driftmap.io.readers import BINARY
 from driftmap.io.sources import SUFFIXES
 from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
 from driftmap.plot import ANIMATION_FORMATS, FIGURE_FORMATS, require_matplotlib
+from driftmap.utils.validation import EMBEDDINGS, RULES
 
 NOVELTY = ("reach", "residual")
 """The fields of ``driftmap.map.Novelty``, which takes too long to import just for these."""

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from driftmap.cli.errors import writing
 from driftmap.cli.files import StandardOutput
 from driftmap.cli.stages import Mapped
-from driftmap.io.tables import Array, Table
+from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
 from driftmap.map import Novelty, StreamMap
 from driftmap.plot import map_figure, save_figure
+from driftmap.utils import Array
 
 if TYPE_CHECKING:
     from driftmap.plot.animation import Film

@@ -9,16 +9,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from driftmap import checkpoint
-from driftmap.checkpoint import Checkpoint, CheckpointError
 from driftmap.cli.checkpointing import Job
 from driftmap.cli.errors import UserError, note, one_line
 from driftmap.cli.signals import Stop
-from driftmap.io import atomic
+from driftmap.io import atomic, checkpoint
+from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.follow import digest
+from driftmap.io.serialization import unpack
 from driftmap.io.tables import RejectedLines, Table
 from driftmap.map import StreamMap
-from driftmap.serialization import unpack
 
 SHAPING = (
     "columns", "label", "header", "contacts", "decay", "skip_bad", "landmarks", "components", "rule", "embedding",

@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 from driftmap.cli.checkpointing import Job
 from driftmap.cli.errors import UserError, refused_by_library
 from driftmap.cli.progress import Progress
-from driftmap.io.tables import Array, Chunk, Table, chunk_rows
+from driftmap.io.tables import Chunk, Table, chunk_rows
 from driftmap.map import Novelty, StreamMap
-from driftmap.parallel import in_parallel
+from driftmap.utils import Array
+from driftmap.utils.concurrency import in_parallel, n_cores
 
 Labels = list[str] | Array | None
+MOST_THREADS = 4
+"""Threads that map: with more, writing takes longer than mapping."""
+
 Feed = Callable[[Array], Any]
 
 
@@ -101,9 +105,9 @@ def place(
 ) -> Iterator[Mapped]:
     """Map all rows in the frame of the landmarks that learning ended with."""
 
-    def work(chunk: Chunk) -> tuple[Array, Novelty | None]:
+    def work(chunk: Chunk) -> tuple[Chunk, Array, Novelty | None]:
         features = chunk.features if scaling is None else scaling(chunk.features)
-        return mapper.transform(features), mapper.novelty(features) if with_novelty else None
+        return chunk, mapper.transform(features), mapper.novelty(features) if with_novelty else None
 
     first = job.rows_before("mapping")
     with refused_by_library(), _dimensions_told_later():
@@ -111,14 +115,14 @@ def place(
     with Progress("mapping", done=first) as progress:
         chunks = job.chunks("mapping", table, chunk_rows(table))
         # A run that can be interrupted counts a piece as done when it asks for the next, so it has one at a time.
-        placed = in_parallel(work, chunks) if job.path is None else ((chunk, work(chunk)) for chunk in chunks)
+        placed = in_parallel(work, chunks, min(MOST_THREADS, n_cores()) if job.path is None else 1)
         with contextlib.closing(placed):
             while True:
                 with refused_by_library(), _dimensions_told_later():
                     one = next(placed, None)
                 if one is None:
                     break
-                chunk, (coordinates, novelty) = one
+                chunk, coordinates, novelty = one
                 progress.update(len(coordinates), chunk.fraction)
                 yield Mapped(first, chunk, coordinates, novelty=novelty)
                 first += len(coordinates)

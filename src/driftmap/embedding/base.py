@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, Self, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from driftmap.utils import Array
 
 
 @runtime_checkable

@@ -13,14 +13,12 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftmap import _core
-
-Array = NDArray[np.float64]
+from driftmap.utils import Array
 
 # An eigenvalue below this fraction of the largest is rounding noise, not a dimension of the data.
-NOISE = 1e-12
+EIGENVALUE_NOISE = 1e-12
 
 
 class ClassicalMDS(NamedTuple):
@@ -67,7 +65,7 @@ def classical_mds(distances: Array, n_components: int, masses: Array | None = No
     largest = np.argmax(np.abs(eigenvectors), axis=0)
     eigenvectors = eigenvectors * np.where(eigenvectors[largest, np.arange(m)] < 0, -1.0, 1.0)
 
-    real = int(np.sum(eigenvalues[:n_components] > NOISE * max(eigenvalues[0], 0.0)))
+    real = int(np.sum(eigenvalues[:n_components] > EIGENVALUE_NOISE * max(eigenvalues[0], 0.0)))
     if m == 0 or eigenvalues[0] <= 0:
         real = 0
     scale = np.sqrt(eigenvalues[:real])

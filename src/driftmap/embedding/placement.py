@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import _core
+from driftmap.utils import Array
 
-Array = NDArray[np.float64]
-
-ROWS = 4096
+CALL_ROWS = 4096
 """Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
 FIELDS = (
     "positions", "weights", "projection", "shift", "tolerance", "max_iter", "n_components",
@@ -88,10 +87,12 @@ class Placement:
 
     def place(self, X: NDArray[Any]) -> Array:
         """Positions of points, each by itself; rows of float64 or float32."""
-        if len(X) <= ROWS:
+        if len(X) <= CALL_ROWS:
             coordinates = self._native.place(X)
         else:
-            coordinates = np.concatenate([self._native.place(X[i : i + ROWS]) for i in range(0, len(X), ROWS)])
+            coordinates = np.concatenate(
+                [self._native.place(X[i : i + CALL_ROWS]) for i in range(0, len(X), CALL_ROWS)]
+            )
         return np.pad(coordinates, ((0, 0), (0, self._missing))) if self._missing else coordinates
 
 

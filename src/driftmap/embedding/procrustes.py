@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from driftmap.utils import Array
 
 # Singular values below this share of the largest possible one are rounding noise: they fix no direction.
-NOISE = 1e-12
+SINGULAR_NOISE = 1e-12
 
 
 def procrustes(new: Array, old: Array, weights: Array | None = None) -> tuple[Array, Array]:
@@ -40,7 +39,7 @@ def procrustes(new: Array, old: Array, weights: Array | None = None) -> tuple[Ar
     centre, old_centre = shares @ new, shares @ old
     A, B = (new - centre) * np.sqrt(shares)[:, None], (old - old_centre) * np.sqrt(shares)[:, None]
     left, sizes, right = np.linalg.svd(A.T @ B)
-    rank = int(np.sum(sizes > NOISE * np.linalg.norm(A) * np.linalg.norm(B)))
+    rank = int(np.sum(sizes > SINGULAR_NOISE * np.linalg.norm(A) * np.linalg.norm(B)))
     rotation = left[:, :rank] @ right[:rank]
     if rank < k:
         # any orthogonal completion fits as well: take the one nearest to the identity

@@ -10,16 +10,14 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftmap import _core, checks
+from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
 from driftmap.embedding.placement import Placement, arrange
 from driftmap.metrics import euclidean
-from driftmap.parallel import one_thread
-
-Array = NDArray[np.float64]
+from driftmap.utils import Array, validation
+from driftmap.utils.concurrency import one_thread
 
 # A start whose extent in some direction is below this share of its largest one says nothing about that direction.
 FLAT = 1e-6
@@ -118,9 +116,9 @@ class LandmarkStress:
             The stress of the last cold fit, ``cold_stress_``. A warm fit with at most 1.1 times this stress is taken
             as it is; only another one is compared with a cold fit.
         """
-        checks.positive_number(self.tol, "tol")
-        checks.integer_at_least(self.max_iter, "max_iter", 1)
-        checks.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
+        validation.positive_number(self.tol, "tol")
+        validation.integer_at_least(self.max_iter, "max_iter", 1)
+        validation.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
         landmarks = np.ascontiguousarray(distances, dtype=np.float64)
         masses = check_masses(masses, len(landmarks))
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from driftmap.io.errors import NOT_A_NUMBER, DataError
 from driftmap.io.sources import Source
-from driftmap.io.tables import Array, Chunk, Labels, Position, Wanted, check_usable, select
-from driftmap.parallel import n_cores
+from driftmap.io.tables import Chunk, Labels, Position, Wanted, check_usable, select
+from driftmap.utils import Array
+from driftmap.utils.concurrency import n_cores
 
 AT_ONCE = 4
 """Chunks that are decoded at a time."""

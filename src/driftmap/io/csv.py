@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.errors import MISSING, DataError, no_number, unusable
-from driftmap.io.tables import LARGEST, Array, numbered
+from driftmap.io.tables import LARGEST_NUMBER, numbered
 from driftmap.io.text import BOM, Block
+from driftmap.utils import Array
 
-QUOTED = 2**17
+LONGEST_QUOTED = 2**17
 """Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
 
 
@@ -59,11 +60,11 @@ class CSV:
                 close = i + 1
                 while close < len(ends) and not (odd[close] and not self._open.fullmatch(data, start, ends[close])):
                     close += 1
-                    if close < len(ends) and ends[close] - start > QUOTED:
+                    if close < len(ends) and ends[close] - start > LONGEST_QUOTED:
                         break
-                if close == len(ends) and not final and len(data) - start <= QUOTED:
+                if close == len(ends) and not final and len(data) - start <= LONGEST_QUOTED:
                     break
-                if close < len(ends) and ends[close] - start <= QUOTED:
+                if close < len(ends) and ends[close] - start <= LONGEST_QUOTED:
                     i = close
             found.append(ends[i])
             start, i = ends[i], i + 1
@@ -165,7 +166,7 @@ class CSV:
             value = array([cell.strip()]).cast(self._number)[0].as_py()
         except self._refused:
             return no_number(cell)
-        return None if abs(value) <= LARGEST else unusable(value)
+        return None if abs(value) <= LARGEST_NUMBER else unusable(value)
 
 
 def arrow_memory(data: bytes) -> Any:

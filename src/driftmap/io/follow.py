@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-POLL = 0.005
+POLL_SECONDS = 0.005
 """Seconds between two looks at a file that may have grown."""
-PIECE = 2**16
-TAIL = 2**16
+READ_BYTES = 2**16
+TAIL_BYTES = 2**16
 """Bytes by which a followed file is recognised."""
 
 
@@ -25,12 +25,12 @@ class Tail:
 
     def add(self, piece: bytes) -> None:
         """Further bytes were read."""
-        self._end, self._bytes = self._end + len(piece), self._bytes[-TAIL:] + piece
+        self._end, self._bytes = self._end + len(piece), self._bytes[-TAIL_BYTES:] + piece
 
     def digest(self, offset: int) -> tuple[int, str] | None:
         """Where the last bytes before a place begin, and their digest; None if none of them are known."""
         first = self._end - len(self._bytes)
-        start = max(first, offset - TAIL)
+        start = max(first, offset - TAIL_BYTES)
         return None if start >= offset else (start, digest(self._bytes[start - first : offset - first]))
 
 
@@ -56,7 +56,7 @@ def follow(file: BinaryIO, path: Path | None, name: str, offset: int) -> Iterato
     read, last = offset, b"\n"
     with contextlib.ExitStack() as stack:
         while True:
-            piece = file.read1(PIECE)  # type: ignore[attr-defined]
+            piece = file.read1(READ_BYTES)  # type: ignore[attr-defined]
             if piece:
                 read, last = read + len(piece), piece[-1:]
                 yield piece
@@ -67,9 +67,9 @@ def follow(file: BinaryIO, path: Path | None, name: str, offset: int) -> Iterato
                 elif path is None:
                     return
                 else:
-                    time.sleep(POLL)
+                    time.sleep(POLL_SECONDS)
             else:
-                time.sleep(POLL)
+                time.sleep(POLL_SECONDS)
                 assert path is not None
                 with contextlib.suppress(FileNotFoundError):  # moved away, and the new one is not there yet
                     now, ours = path.stat(), os.fstat(file.fileno())

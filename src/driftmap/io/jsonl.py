@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.errors import no_number, unusable
-from driftmap.io.tables import LARGEST, Array, numbered
+from driftmap.io.tables import LARGEST_NUMBER, numbered
 from driftmap.io.text import Block
+from driftmap.utils import Array
 
 EMPTY = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 
@@ -118,7 +119,7 @@ class JSONLines:
             cell = found[key]
             if type(cell) not in (int, float):
                 return no_number(self._as_label(cell, row)), self._name(key)
-            if not abs(cell) <= LARGEST:
+            if not abs(cell) <= LARGEST_NUMBER:
                 return unusable(cell), self._name(key)
         return "cannot be read", None
 

@@ -20,7 +20,8 @@ from typing import IO
 
 import numpy as np
 
-from driftmap.io.tables import Array, Chunk, Position, Table
+from driftmap.io.tables import Chunk, Position, Table
+from driftmap.utils import Array
 
 HEAD = struct.Struct("<qqqd")
 """Of every chunk: rows, what the labels are, their bytes, the fraction of the table that is read with it."""

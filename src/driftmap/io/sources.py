@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from driftmap.io.errors import DataError
 from driftmap.io.follow import Restart, follow
 
-SIZE = 2**22
+READ_BYTES = 2**22
 """Bytes read at a time."""
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 SUFFIXES = (".gz", ".zst")
@@ -68,10 +68,10 @@ class Source:
             read = pyarrow.CompressedInputStream(file, codec).read
             skipped = 0
             while self.stream is None and skipped < offset:
-                skipped += len(read(min(SIZE, offset - skipped))) or offset
+                skipped += len(read(min(READ_BYTES, offset - skipped))) or offset
         elif self.stream is None:
             file.seek(offset)
-        while piece := read(SIZE):
+        while piece := read(READ_BYTES):
             self.consumed = file.tell() if self.stream is None else 0
             yield piece
 

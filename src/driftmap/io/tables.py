@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftmap.io.errors import DataError, unusable
+from driftmap.utils import Array
 
-Array = NDArray[np.float64]
 Labels = list[str] | Array | None
 
 CHUNK_ROWS = 2**14
 CHUNK_CELLS = 2**19
 """Rows and cells of a chunk, at most."""
-LARGEST = 1e150
+LARGEST_NUMBER = 1e150
 """Beyond this, squared distances overflow."""
 
 
@@ -150,12 +149,12 @@ def numbered(n: int) -> list[str]:
 
 def usable(features: Array) -> bool:
     """Whether all numbers can be used; in this form NaN fails too."""
-    return features.size == 0 or bool(features.min() >= -LARGEST and features.max() <= LARGEST)
+    return features.size == 0 or bool(features.min() >= -LARGEST_NUMBER and features.max() <= LARGEST_NUMBER)
 
 
 def check_usable(features: Array, columns: Sequence[str], source: str, first: int) -> None:
     """Raise an error that names the first cell that is no usable number; ``first`` rows are before these."""
     if not usable(features):
-        row, column = (int(i) for i in np.argwhere(~(np.abs(features) <= LARGEST))[0])
+        row, column = (int(i) for i in np.argwhere(~(np.abs(features) <= LARGEST_NUMBER))[0])
         problem = unusable(float(features[row, column]))
         raise DataError(source, problem, row=first + row + 1, column=columns[column])

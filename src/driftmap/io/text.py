@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from driftmap.io.errors import DataError
 from driftmap.io.follow import Restart, Tail
 from driftmap.io.sources import Source
-from driftmap.io.tables import Array, Chunk, Position, Wanted, select, usable
+from driftmap.io.tables import Chunk, Position, Wanted, select, usable
+from driftmap.utils import Array
 
 BOM = b"\xef\xbb\xbf"
-LONGEST = 2**24
+LONGEST_ROW = 2**24
 """Bytes of a row, at most."""
 
 
@@ -187,8 +188,8 @@ class TextTable:
             ends = self._parser.ends(data, final=False)
             stop = int(ends[-1]) if len(ends) else 0
             rest = data[stop:]
-            if len(rest) > LONGEST:
-                raise DataError(self.name, f"is longer than {LONGEST:,} bytes", line=lines + data.count(b"\n") + 1)
+            if len(rest) > LONGEST_ROW:
+                raise DataError(self.name, f"is longer than {LONGEST_ROW:,} bytes", line=lines + data.count(b"\n") + 1)
             if stop:
                 block = Block(data[:stop], ends, lines, offset)
                 lines, offset = block.after(len(ends))

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".npy")
 TEXT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
-QUOTED = re.compile('[,"\r\n]')
+NEEDS_QUOTES = re.compile('[,"\r\n]')
 """What makes a cell of CSV need quotes."""
 FORMULA = re.compile(r"[=+\-@\t\r]")
 """How a cell begins that a spreadsheet takes for a formula."""
-GROUP = 2**16
+ROW_GROUP = 2**16
 """Rows of a row group of Parquet."""
 FEW = 4096
 """Numbers that are not worth the import of orjson."""
@@ -89,7 +89,7 @@ def _csv_cell(text: str) -> bytes:
     """A text as a cell; one that a spreadsheet would take for a formula gets an apostrophe, which makes it text."""
     if FORMULA.match(text) and not _is_number(text):
         text = f"'{text}"
-    return ('"' + text.replace('"', '""') + '"' if QUOTED.search(text) else text).encode()
+    return ('"' + text.replace('"', '""') + '"' if NEEDS_QUOTES.search(text) else text).encode()
 
 
 def _is_number(text: str) -> bool:
@@ -178,9 +178,9 @@ class ParquetWriter:
         table = self._pa.table([self._array(column) for column in columns], names=self._names)
         self._waiting.append(table)
         self._count += len(table)
-        if self._count >= GROUP:
+        if self._count >= ROW_GROUP:
             rows = self._pa.concat_tables(self._waiting)
-            full = self._count - self._count % GROUP
+            full = self._count - self._count % ROW_GROUP
             self._write(rows.slice(0, full))
             self._waiting, self._count = [rows.slice(full)], self._count - full
 
@@ -197,7 +197,7 @@ class ParquetWriter:
             # A dictionary is for values that come again; to look for such among coordinates takes longer than the rest.
             texts = [field.name for field in table.schema if self._pa.types.is_string(field.type)]
             self._writer = self._pa.parquet.ParquetWriter(self._stream, table.schema, use_dictionary=texts)
-        self._writer.write_table(table.combine_chunks(), row_group_size=GROUP)
+        self._writer.write_table(table.combine_chunks(), row_group_size=ROW_GROUP)
 
     def close(self) -> None:
         """Write the rows that still wait, and the end of the file."""

@@ -8,17 +8,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from driftmap import checks
 from driftmap.landmarks.estimators import LandmarkSelector
 from driftmap.landmarks.events import Event
+from driftmap.landmarks.farthest_first import BLOCK_ROWS, farthest_first
 from driftmap.metrics import Metric, Space, make_space
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
-ROWS = 4096
+from driftmap.utils import Array, Ids, validation
 
 
 class Baseline(LandmarkSelector):
@@ -46,7 +42,7 @@ class Baseline(LandmarkSelector):
         if self.__sklearn_is_fitted__():
             self._learn(self._space.check(X))
             return self
-        checks.integer_at_least(self.n_landmarks, "n_landmarks", 1)
+        validation.integer_at_least(self.n_landmarks, "n_landmarks", 1)
         space = make_space(self.metric, self.metric_params, X)
         batch = space.check(X)
         self._space = space
@@ -138,14 +134,14 @@ class Baseline(LandmarkSelector):
 
     def _fitted_space(self) -> Space:
         if not self.__sklearn_is_fitted__():
-            raise checks.not_fitted(type(self).__name__)
+            raise validation.not_fitted(type(self).__name__)
         return self._space
 
     def _nearest(self) -> tuple[Ids, Array]:
         space, ids = self._fitted_space(), self.landmark_indices_
         places, distances = [], []
-        for first in range(0, len(space), ROWS):
-            block = space.pairs(np.arange(first, min(first + ROWS, len(space))), ids)
+        for first in range(0, len(space), BLOCK_ROWS):
+            block = space.pairs(np.arange(first, min(first + BLOCK_ROWS, len(space))), ids)
             places.append(block.argmin(axis=1))
             distances.append(block.min(axis=1))
         return np.concatenate(places), np.concatenate(distances)
@@ -230,19 +226,5 @@ class FarthestFirstLandmarks(Baseline):
         """Arrival numbers of the landmarks, ascending."""
         space = self._fitted_space()
         if not self._ids:
-            everyone = np.arange(len(space))
-            reach = np.full(len(space), np.inf)
-            taken: list[int] = []
-            farthest = 0
-            while len(taken) < self._m and reach[farthest] > 0:
-                taken.append(farthest)
-                column = np.concatenate(
-                    [
-                        space.pairs(everyone[a : a + ROWS], np.array([farthest]))[:, 0]
-                        for a in range(0, len(space), ROWS)
-                    ]
-                )
-                reach = np.minimum(reach, column)
-                farthest = int(np.argmax(reach))
-            self._ids = taken
+            self._ids = farthest_first(space.pairs, np.arange(len(space)), self._m)[0].tolist()
         return super().landmark_indices_

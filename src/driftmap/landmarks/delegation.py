@@ -6,15 +6,11 @@ import os
 from dataclasses import fields
 from typing import Any, Generic, Self, TypeVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from driftmap import checkpoint, checks, serialization
+from driftmap.io import checkpoint, serialization
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.online import LandmarkEngine
+from driftmap.utils import Array, Ids, validation
 
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
 T = TypeVar("T")
 
 
@@ -138,5 +134,5 @@ class EngineEstimator(HasLandmarks):
 
     def _fitted_engine(self) -> Any:
         if not self.__sklearn_is_fitted__():
-            raise checks.not_fitted(type(self).__name__)
+            raise validation.not_fitted(type(self).__name__)
         return self._engine

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import checks
 from driftmap.metrics import Metric, Space, make_space
+from driftmap.utils import Ids, validation
 
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
-ROWS = 1024
+BAND_ROWS = 1024
+"""Rows of the distance matrix that are measured at a time."""
 
 
 def greedy_dominating_set(
@@ -68,7 +67,7 @@ def radius_for_budget(
     >>> radius_for_budget([[0.0], [1.0], [3.0], [7.0]], n_landmarks=3)
     2.0
     """
-    checks.integer_at_least(n_landmarks, "n_landmarks", 1)
+    validation.integer_at_least(n_landmarks, "n_landmarks", 1)
     space = _stored(X, metric, metric_params)
     n = len(space)
     edges = min(math.ceil(((n - n_landmarks + 1) ** 2 - 1) / 2), n * (n - 1) // 2)
@@ -77,8 +76,10 @@ def radius_for_budget(
     everyone = np.arange(n)
     lengths = np.concatenate(
         [
-            np.concatenate([row[:r] for r, row in enumerate(space.pairs(everyone[a : a + ROWS], everyone), start=a)])
-            for a in range(0, n, ROWS)
+            np.concatenate(
+                [row[:r] for r, row in enumerate(space.pairs(everyone[a : a + BAND_ROWS], everyone), start=a)]
+            )
+            for a in range(0, n, BAND_ROWS)
         ]
     )
     return float(np.partition(lengths, edges - 1)[edges - 1])
@@ -137,8 +138,8 @@ def _neighbourhoods(space: Space, radius: float) -> list[Ids]:
     """For each point, the points within the radius of it, itself included."""
     everyone = np.arange(len(space))
     found: list[Ids] = []
-    for first in range(0, len(space), ROWS):
-        found += [np.flatnonzero(row) for row in _within(space, everyone[first : first + ROWS], everyone, radius)]
+    for first in range(0, len(space), BAND_ROWS):
+        found += [np.flatnonzero(row) for row in _within(space, everyone[first : first + BAND_ROWS], everyone, radius)]
     return found
 
 

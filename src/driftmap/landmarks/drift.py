@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Self
 
-from driftmap import checks
+from driftmap.utils import validation
 
 
 class Detector(Protocol):
@@ -44,9 +44,9 @@ class RatioShift:
     """
 
     def __init__(self, *, tolerance: float = 0.05, threshold: float = 2.5, warm_up: int = 30) -> None:
-        self.tolerance = checks.positive_number(tolerance, "tolerance")
-        self.threshold = checks.positive_number(threshold, "threshold")
-        self.warm_up = checks.integer_at_least(warm_up, "warm_up", 1)
+        self.tolerance = validation.positive_number(tolerance, "tolerance")
+        self.threshold = validation.positive_number(threshold, "threshold")
+        self.warm_up = validation.integer_at_least(warm_up, "warm_up", 1)
         self.drift_detected = False
         self.n, self.mean, self.total = 0, 0.0, 0.0
 
@@ -70,8 +70,8 @@ class RatioShift:
     @classmethod
     def _from_dict(cls, *, n: int, mean: float, total: float, drift_detected: bool, **params: Any) -> Self:
         detector = cls(**params)
-        detector.n, detector.drift_detected = checks.integer_at_least(n, "n", 0), bool(drift_detected)
+        detector.n, detector.drift_detected = validation.integer_at_least(n, "n", 0), bool(drift_detected)
         detector.mean, detector.total = (
-            checks.number_at_least_zero(value, name) for value, name in ((mean, "mean"), (total, "total"))
+            validation.number_at_least_zero(value, name) for value, name in ((mean, "mean"), (total, "total"))
         )
         return detector

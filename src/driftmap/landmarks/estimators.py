@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from driftmap.landmarks.delegation import EngineEstimator
 from driftmap.landmarks.drift import Detector
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import Metric
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from driftmap.utils import Array, Ids
 
 
 class LandmarkSelector(BaseEstimator):

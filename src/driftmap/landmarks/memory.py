@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftmap import checks
+from driftmap.io.serialization import seconds
 from driftmap.metrics import PrecomputedSpace, Space
-from driftmap.serialization import seconds
+from driftmap.utils import Array, validation
 
-if TYPE_CHECKING:
-    from driftmap.landmarks.online import LandmarkEngine
-
-Array = NDArray[np.float64]
-
-DEFAULT = 10_000
+DEFAULT_MEMORY = 10_000
 """The most points stored by default."""
 PER_LANDMARK = 16
 """The least number of stored points per landmark."""
-LARGEST = 2**62
+LARGEST_MEMORY = 2**62
 TIME_KINDS = ("none", "numbers", "dates", "spans")
 """What arrivals may come with; none: their numbers are their times."""
+
+
+class Params(Protocol):
+    """The parameters of a stream that decide on its memory."""
+
+    n_landmarks: int
+    rule: str
+    metric: Any
+    memory: int | str | None
+    window: Any
+    half_life: Any
+    replace_on: Any
 
 
 class Memory(NamedTuple):
@@ -42,7 +48,7 @@ class Memory(NamedTuple):
         return min(self.window, self.half_life) < np.inf
 
 
-def memory_of(params: LandmarkEngine, space: Space) -> Memory:
+def memory_of(params: Params, space: Space) -> Memory:
     """What the parameters ask for, or an error that says what does not fit."""
     limit, detects = _limit(params, space), _detects(params.replace_on)
     if detects and params.rule == "paper":
@@ -79,15 +85,15 @@ def _detects(replace_on: Any) -> bool:
     )
 
 
-def _limit(params: LandmarkEngine, space: Space) -> int | None:
+def _limit(params: Params, space: Space) -> int | None:
     memory, least = params.memory, PER_LANDMARK * params.n_landmarks
     if memory is None:
         return None
     if isinstance(memory, str) and memory == "auto":
-        return max(DEFAULT, least) if params.rule == "tight" and space.triangle else None
+        return max(DEFAULT_MEMORY, least) if params.rule == "tight" and space.triangle else None
     if isinstance(memory, str):
         raise ValueError(f'memory={memory!r} is not known: give a number of points, "auto" or None')
-    limit = checks.integer_at_least(memory, "memory", 1)
+    limit = validation.integer_at_least(memory, "memory", 1)
     if params.rule == "paper":
         raise ValueError(
             f'memory={limit} does not go with rule="paper", which is literal and keeps every point: '
@@ -104,12 +110,12 @@ def _limit(params: LandmarkEngine, space: Space) -> int | None:
             f"memory={limit} is too small for n_landmarks={params.n_landmarks}: at least {PER_LANDMARK} points per "
             f"landmark are needed, here {least}"
         )
-    return min(limit, LARGEST)
+    return min(limit, LARGEST_MEMORY)
 
 
 def _duration(value: Any, name: str) -> float:
     """A number of arrivals or a time; infinity if there is none."""
-    return np.inf if value is None else checks.positive_number(seconds(value), name)
+    return np.inf if value is None else validation.positive_number(seconds(value), name)
 
 
 def times_of(times: Any, n: int, seen: int, last: float, before: str | None) -> tuple[Array, str]:

@@ -12,20 +12,17 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftmap import checks
 from driftmap._core import Stream
-from driftmap.checks import RULES
+from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.events import Event
+from driftmap.landmarks.farthest_first import farthest_first
 from driftmap.landmarks.memory import TIME_KINDS, Memory, memory_of, times_of
-from driftmap.locking import Lock, new_lock
 from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
-from driftmap.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from driftmap.utils import Array, Ids, validation
+from driftmap.utils.concurrency import Lock, new_lock
+from driftmap.utils.validation import RULES
 
 KNOWN = (RatioShift,)
 """Detectors that a checkpoint can hold."""
@@ -34,7 +31,6 @@ SMALLEST = np.finfo(np.float64).tiny
 """The least square of a radius that has all its digits."""
 MANY = 1_000_000
 """A checkpoint of so many landmarks has as many points, or it is damaged: they would need memory first."""
-ROWS = 4096
 
 
 @dataclass(eq=False)
@@ -103,11 +99,11 @@ class LandmarkEngine:
 
     def _new_stream(self) -> Stream:
         """An empty stream, once all parameters have been checked."""
-        if checks.integer_at_least(self.n_landmarks, "n_landmarks", 1) > MOST_LANDMARKS:
+        if validation.integer_at_least(self.n_landmarks, "n_landmarks", 1) > MOST_LANDMARKS:
             raise ValueError(f"n_landmarks={self.n_landmarks} is too large: at most {MOST_LANDMARKS} are possible")
-        checks.one_of(self.rule, "rule", RULES)
-        radius = checks.positive_number(self.initial_radius, "initial_radius")
-        slack = checks.number_at_least_zero(self.slack, "slack")
+        validation.one_of(self.rule, "rule", RULES)
+        radius = validation.positive_number(self.initial_radius, "initial_radius")
+        slack = validation.number_at_least_zero(self.slack, "slack")
         source: Any = self.space
         p = 2.0
         if isinstance(self.space, NativeSpace):
@@ -212,14 +208,7 @@ class LandmarkEngine:
         stream = self._stream()
         self._check_triangle("radius_lower_bound_")
         rows = np.flatnonzero(stream.masses() > 0)
-        reach, farthest = np.full(len(rows), np.inf), 0
-        for _ in range(min(self.n_landmarks, len(rows))):
-            taken = rows[farthest : farthest + 1]
-            for i in range(0, len(rows), ROWS):
-                column = stream.stored_distances(rows[i : i + ROWS], taken)[:, 0]
-                reach[i : i + ROWS] = np.minimum(reach[i : i + ROWS], column)
-            farthest = int(np.argmax(reach))
-        return float(reach[farthest]) / 2
+        return farthest_first(stream.stored_distances, rows, self.n_landmarks)[1] / 2
 
     @property
     def n_samples_seen_(self) -> int:
@@ -305,7 +294,7 @@ class LandmarkEngine:
     def _stream(self) -> Stream:
         self._check_not_learning()
         if self.stream is None:
-            raise checks.not_fitted(self.kind)
+            raise validation.not_fitted(self.kind)
         return self.stream
 
     def _check_not_learning(self) -> None:
@@ -354,7 +343,7 @@ class LandmarkEngine:
         """Bring an engine that has seen nothing to what was packed."""
         state, points = rebuild(packed["stream"], arrays), rebuild(packed["points"], arrays)
         n_points = len(state["points"] if points is None else points)
-        if checks.integer_at_least(self.n_landmarks, "n_landmarks", 1) > max(MANY, n_points):
+        if validation.integer_at_least(self.n_landmarks, "n_landmarks", 1) > max(MANY, n_points):
             raise ValueError(f"n_landmarks={self.n_landmarks} is out of proportion to its {n_points} points")
         self.space = make_space(self.metric, self.metric_params, points)
         if points is not None:
@@ -367,7 +356,7 @@ class LandmarkEngine:
             if type(self.detector) is not type(self.replace_on):
                 raise ValueError("its detector is another one than replace_on")
         if self._memory.expires:
-            self._time_kind = checks.one_of(packed["time_kind"], "time_kind", TIME_KINDS)
+            self._time_kind = validation.one_of(packed["time_kind"], "time_kind", TIME_KINDS)
             self._now = float(state["now"])
             if self._time_kind == "none" and self._now != stream.seen - 1:
                 raise ValueError("its last point did not arrive when it should have")

@@ -8,12 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftmap import checks
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from driftmap.utils import Array, Ids, validation
 
 
 class Space(ABC):
@@ -73,7 +69,7 @@ class Space(ABC):
 
     def _check_rows(self, X: Any) -> Array:
         """Rows of numbers, all of the width of the first ones."""
-        rows = checks.points(X)
+        rows = validation.points(X)
         if self.n_features is None:
             self.n_features = rows.shape[1]
         elif rows.shape[1] != self.n_features:

@@ -8,12 +8,9 @@ from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftmap.metrics.base import RowSource, Source
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from driftmap.utils import Array, Ids
 
 
 class Function(Source):

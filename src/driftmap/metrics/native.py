@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftmap import _core
 from driftmap.metrics.base import Space, usable
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from driftmap.utils import Array, Ids
 
 OBEY_TRIANGLE = frozenset({"euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming"})
 

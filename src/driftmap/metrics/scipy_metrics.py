@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftmap.metrics.base import RowSource
 from driftmap.metrics.native import OBEY_TRIANGLE
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from driftmap.utils import Array, Ids
 
 NEED_DATA = {
     "seuclidean": "V (the variance of each column)",

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from driftmap.checks import Array, Ids
+from driftmap.utils import Array, Ids
 
 Node: TypeAlias = Hashable
 Contact: TypeAlias = tuple[Node, Node, float]

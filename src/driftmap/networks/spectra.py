@@ -10,7 +10,6 @@ import inspect
 import itertools
 import sys
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,10 @@ import scipy.sparse.linalg
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from driftmap.checks import Array
 from driftmap.networks.contacts import Contact, Contacts, Node
 from driftmap.networks.tie_decay import TieDecayNetwork
-from driftmap.parallel import n_threads
+from driftmap.utils import Array
+from driftmap.utils.concurrency import in_parallel, n_threads
 
 DENSE_LIMIT = 300
 """Nodes up to which all eigenvalues of a dense matrix cost no more than a few of a sparse one."""
@@ -104,11 +103,11 @@ def laplacian_spectra(
     stacks = (np.stack(list(itertools.islice(snapshots, size))) for _ in range(0, len(times), size))
     jobs = 1 if n > DENSE_LIMIT else n_threads(n_jobs)
     # Threads of BLAS gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each other.
-    with threadpool_limits(1 if n <= DENSE_LIMIT else None, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
+    with threadpool_limits(1 if n <= DENSE_LIMIT else None, user_api="blas"):
         row = 0
         # Building networks holds the interpreter lock, for which decompositions would have to wait: build, then map.
         while batch := list(itertools.islice(stacks, jobs)):
-            for found in pool.map(_eigenvalues, batch):
+            for found in in_parallel(_eigenvalues, batch, jobs):
                 spectra[row : row + len(found)] = found[:, n - count :]
                 row += len(found)
     return times, spectra

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from driftmap.checks import Array, Ids
 from driftmap.networks.contacts import Contact, Node, check_contact
+from driftmap.utils import Array, Ids
 
 
 class TieDecayNetwork:

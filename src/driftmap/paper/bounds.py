@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftmap.checks import Array
-from driftmap.embedding.lmds import NOISE, ClassicalMDS, classical_mds, place
+from driftmap.embedding.lmds import EIGENVALUE_NOISE, ClassicalMDS, classical_mds, place
+from driftmap.utils import Array
 
 
 class DislocationBound(NamedTuple):
@@ -250,6 +250,6 @@ def _sensitivity(mds: ClassicalMDS, k: int) -> float:
     """K-tilde = 1 / (4 lambda_k^(3/2)) + 1 / (2 lambda_k^(1/2) (lambda_k - lambda_{k+1}))."""
     smallest, following = float(mds.eigenvalues[k - 1]), float(mds.eigenvalues[k])
     gap = smallest - following
-    if gap <= NOISE * float(mds.eigenvalues[0]):
+    if gap <= EIGENVALUE_NOISE * float(mds.eigenvalues[0]):
         raise ValueError(f"lambda_k > lambda_(k+1) fails for k = {k}: the eigenvalues are {smallest} and {following}")
     return float(1 / (4 * smallest**1.5) + 1 / (2 * smallest**0.5 * gap))

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftmap.checks import Array, Ids
 from driftmap.datasets import Hospital
 from driftmap.networks import Contacts, laplacian_spectra
 from driftmap.paper.literal import literal_landmarks
 from driftmap.paper.nested_stress import Progress, no_progress
 from driftmap.paper.scenarios import Stream, embed, select_landmarks, stress_of_landmarks
 from driftmap.paper.settings import Settings
-from driftmap.parallel import one_thread
+from driftmap.utils import Array, Ids
+from driftmap.utils.concurrency import one_thread
 
 LITERAL, SPECTRA = "literal", "spectra"
 TIMED_RULES = ("published", "paper", "tight", LITERAL)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from driftmap.checks import Array
 from driftmap.paper.bounds import dislocation_bound, measured_dislocation
 from driftmap.paper.scenarios import Landmarks
-from driftmap.parallel import one_thread
+from driftmap.utils import Array
+from driftmap.utils.concurrency import one_thread
 
 
 class Dislocation(NamedTuple):

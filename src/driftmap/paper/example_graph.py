@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftmap.checks import Array
+from driftmap.utils import Array
 
 EDGES = (
     (1, 2), (1, 3), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5), (5, 6), (6, 7), (6, 8), (7, 8), (8, 9), (9, 10), (9, 12),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftmap.datasets import HOSPITAL_FILE, HOSPITAL_URL, STOCKS_FILE, PathLike
+from driftmap.io.atomic import replacing
 from driftmap.paper import fidelity, report, statements, table1
 from driftmap.paper.curves import SweepPoint, Timing, stress_against_m, time_against_n
 from driftmap.paper.figures import PaperFigure, all_figures, new_figure, save
@@ -163,7 +164,8 @@ def _csv(rows: Sequence[Any], mode: str) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
+    with replacing(path) as file:
+        file.write(text.encode())
     return path
 
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from driftmap.checks import Array
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.paper.nested_stress import Progress, nested_stress, no_progress
 from driftmap.paper.scenarios import DIMENSIONS, DataSetResults, Stream
 from driftmap.paper.settings import Settings
+from driftmap.utils import Array
 
 N_ANCHORS = 128
 METHODS = {

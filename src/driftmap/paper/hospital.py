@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from scipy.stats import ttest_ind
 
-from driftmap.checks import Array, Ids
 from driftmap.datasets import Hospital
 from driftmap.paper.scenarios import Stream
+from driftmap.utils import Array, Ids
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 DAYTIME = (6, 20)

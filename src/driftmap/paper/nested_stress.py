@@ -9,13 +9,12 @@ used for every map while it is in the cache, and never stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from driftmap.checks import Array
-from driftmap.parallel import n_cores, one_thread
+from driftmap.utils import Array
+from driftmap.utils.concurrency import in_parallel, n_cores, one_thread
 
 Progress = Callable[[float], None]
 """Called from time to time with the fraction of the work that is done."""
@@ -41,9 +40,9 @@ def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_
     columns = np.ascontiguousarray(np.stack(maps).transpose(0, 2, 1), dtype=np.float64)
     corners = [(a, b) for a in range(0, len(points), TILE_POINTS) for b in range(a, len(points), TILE_POINTS)]
     # Tiles release the interpreter lock nearly all the time; BLAS threads would compete with them.
-    with one_thread(), ThreadPoolExecutor(n_cores()) as pool:
+    with one_thread():
         tiles = []
-        for tile in pool.map(lambda corner: _tile(points, columns, *corner), corners):
+        for tile in in_parallel(lambda corner: _tile(points, columns, *corner), corners, n_cores()):
             tiles.append(tile)
             progress(len(tiles) / len(corners))
     residual = np.sum([of_tile for of_tile, _ in tiles], axis=0)

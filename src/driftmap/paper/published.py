@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from driftmap.checks import Array
+from driftmap.utils import Array
 
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from driftmap.checks import Array, Ids
 from driftmap.datasets import Hospital, PathLike, Stocks, load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding.lmds import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks, RandomOnlineLandmarks
 from driftmap.paper.nested_stress import Progress, nested_stress, no_progress
 from driftmap.paper.printed_values import PRINTED
 from driftmap.paper.published import published_landmarks
-from driftmap.parallel import one_thread
+from driftmap.utils import Array, Ids
+from driftmap.utils.concurrency import one_thread
 
 DATA_SETS = {"s-curve": "S-curve", "spy": "SPY", "hospital": "Hospital"}
 """Names of the data sets: on the command line, and in the paper."""

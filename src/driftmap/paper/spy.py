@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from driftmap.checks import Array, Ids
 from driftmap.datasets import Stocks
 from driftmap.paper.scenarios import Landmarks, Stream
+from driftmap.utils import Array, Ids
 
 
 def stocks_of(stream: Stream) -> Stocks:

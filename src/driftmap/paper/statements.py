@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.checks import Ids
 from driftmap.paper import printed_values as printed
 from driftmap.paper.dislocation import Dislocation, dislocations
 from driftmap.paper.hospital import (
@@ -24,6 +23,7 @@ from driftmap.paper.scenarios import DATA_SETS, SCENARIOS, DataSetResults, Landm
 from driftmap.paper.spy import landmark_years, yearly_distances, years
 from driftmap.paper.table1 import CROSS, SIGMA, TICK
 from driftmap.quality import covering_radius
+from driftmap.utils import Ids
 
 RHO = "\N{GREEK SMALL LETTER RHO}"
 SCENARIO_TITLES = {scenario.key: scenario.title.lower() for scenario in SCENARIOS}

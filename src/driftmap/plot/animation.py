@@ -16,11 +16,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap import checks
-from driftmap.checks import Array, Ids
 from driftmap.embedding import move, procrustes
-from driftmap.frames import Frame, Frames
 from driftmap.map import StreamMap
+from driftmap.map.frames import Frame, Frames
 from driftmap.plot.coloring import Coloring, coloring_of
 from driftmap.plot.figures import (
     ANIMATION_FORMATS,
@@ -35,6 +33,7 @@ from driftmap.plot.figures import (
     point_style,
     require_matplotlib,
 )
+from driftmap.utils import Array, Ids, validation
 
 __all__ = ["Film", "require_ffmpeg", "save_animation"]
 
@@ -96,7 +95,7 @@ class Film:
     """
 
     def __init__(self, mapper: StreamMap, n_frames: int = 100) -> None:
-        checks.integer_at_least(n_frames, "n_frames", 2)
+        validation.integer_at_least(n_frames, "n_frames", 2)
         self.mapper = mapper
         self._most = 3 * n_frames // 2
         self._step = 1
@@ -187,7 +186,7 @@ def save_animation(
     ``color`` has an entry for each of ``film.arrivals``; it, ``color_label`` and ``title`` are as in
     :func:`~driftmap.plot.map_figure`.
     """
-    checks.one_of(format, "format", [suffix[1:] for suffix in ANIMATION_FORMATS])
+    validation.one_of(format, "format", [suffix[1:] for suffix in ANIMATION_FORMATS])
     program = require_ffmpeg() if format == "mp4" else ""
     require_matplotlib()
     arrivals = film.arrivals

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.checks import Array
+from driftmap.utils import Array
 
 COLORMAP = "viridis"
 # Okabe and Ito's colours, which remain distinct to colour-blind readers, without yellow (pale on white) and black

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftmap.checks import Array
 from driftmap.plot.coloring import Coloring, coloring_of, colormap, normalization
+from driftmap.utils import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from driftmap.checks import Array
+from driftmap.io.atomic import replacing
 from driftmap.paper.settings import Settings
+from driftmap.utils import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +28,8 @@ DAYS = ("#2563a8", "#d9822b", "#3a8f5c", "#8e44ad", "#c0392b")
 PANELS = ("a", "b", "c")
 PANEL_OF = {"s-curve": "a", "spy": "b", "hospital": "c"}
 """The panel of each data set in figures that show all three."""
+PRINTED_SCENARIOS = ("initial", "published", "random")
+"""What the paper shows side by side."""
 RULE_TITLES = {
     "initial": "initial landmarks",
     "published": "online, as published",
@@ -95,6 +98,9 @@ def save(drawn: PaperFigure, folder: Path, settings: Settings) -> list[Path]:
     # Equal runs give equal files: no date, no random identifiers.
     with rc_context({"svg.hashsalt": drawn.name}):
         png, svg = folder / f"{drawn.name}.png", folder / f"{drawn.name}.svg"
-        figure.savefig(png, dpi=150, metadata={"Title": drawn.title, "Description": settings.mode, "Software": None})
-        figure.savefig(svg, metadata={"Title": drawn.title, "Description": settings.mode, "Date": None})
+        about = {"Title": drawn.title, "Description": settings.mode}
+        with replacing(png) as file:
+            figure.savefig(file, format="png", dpi=150, metadata={**about, "Software": None})
+        with replacing(svg) as file:
+            figure.savefig(file, format="svg", metadata={**about, "Date": None})
     return [png, svg]

@@ -23,7 +23,7 @@ from driftmap.paper.figures.base import (
 )
 from driftmap.paper.scenarios import DATA_SETS, DataSetResults
 
-ONLINE_RULES = ("published", "paper", "tight")
+CURVE_RULES = ("published", "paper", "tight")
 CURVE_LABELS = {**RULE_TITLES, LITERAL: "Algorithm 2 with explicit edges"}
 
 
@@ -34,9 +34,9 @@ def computation_time(timings: Sequence[Timing]) -> PaperFigure:
     for axes, key in zip(row, keys, strict=True):
         of_rule = {
             rule: {timing.n: timing.seconds for timing in timings if (timing.data, timing.rule) == (key, rule)}
-            for rule in (*ONLINE_RULES, LITERAL, SPECTRA)
+            for rule in (*CURVE_RULES, LITERAL, SPECTRA)
         }
-        for rule in (*ONLINE_RULES, LITERAL):
+        for rule in (*CURVE_RULES, LITERAL):
             n, seconds = list(of_rule[rule]), list(of_rule[rule].values())
             axes.loglog(n, seconds, color=COLOURS[rule], marker="o", markersize=3, label=CURVE_LABELS[rule])
         if spectra := of_rule[SPECTRA]:
@@ -110,7 +110,7 @@ def radius_growth(all_results: Sequence[DataSetResults]) -> PaperFigure:
     )
     for axes, results in zip(row, all_results, strict=True):
         n, m = len(results.stream.points), results.stream.m
-        for rule in ONLINE_RULES:
+        for rule in CURVE_RULES:
             landmarks = results.landmarks[rule][0]
             arrivals = np.concatenate([[m], landmarks.radius_arrivals + 1, [n]])
             radii = np.concatenate([[0.0], landmarks.radii, landmarks.radii[-1:]])
@@ -137,7 +137,7 @@ def dislocation(rows: Sequence[Dislocation]) -> PaperFigure:
     figure = new_figure(5.4, 4.2)
     axes: Axes = figure.add_subplot()
     heading(axes, "S-curve, k = 2")
-    for rule in ONLINE_RULES:
+    for rule in CURVE_RULES:
         own = [row for row in rows if row.rule == rule]
         axes.scatter(
             [row.bound for row in own], [row.measured for row in own], s=14, color=COLOURS[rule], alpha=0.6,

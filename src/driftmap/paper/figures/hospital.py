@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from driftmap.checks import Array
 from driftmap.paper.figures.base import (
     DAYS,
     INK,
     PANELS,
+    PRINTED_SCENARIOS,
     RULE_TITLES,
     RULER_COLOR,
     Axes,
@@ -21,8 +21,8 @@ from driftmap.paper.figures.base import (
 )
 from driftmap.paper.hospital import DAYTIME, WEEKDAYS, clock, hourly_means
 from driftmap.paper.scenarios import DataSetResults, aligned_maps
+from driftmap.utils import Array
 
-PRINTED_SCENARIOS = ("initial", "published", "random")
 HOURS = (*((0, hour) for hour in range(13, 20)), *((1, hour) for hour in range(6, 15)))
 """The sixteen hours of the supplement: Monday 1 PM to 8 PM, Tuesday 6 AM to 3 PM."""
 

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from driftmap.paper.figures.base import PANELS, RULE_TITLES, PaperFigure, draw_landmarks, panels
+from driftmap.paper.figures.base import PANELS, PRINTED_SCENARIOS, RULE_TITLES, PaperFigure, draw_landmarks, panels
 from driftmap.paper.scenarios import DataSetResults, aligned_maps
-
-PRINTED_SCENARIOS = ("initial", "published", "random")
 
 
 def s_curve_figures(results: DataSetResults) -> Iterator[PaperFigure]:

@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from driftmap import checks
 from driftmap.embedding import Embedding
-from driftmap.frames import FrameChange
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import Delegated, EngineEstimator
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Novelty, StreamMap
+from driftmap.map.frames import FrameChange
 from driftmap.metrics import Metric
-
-Array = NDArray[np.float64]
+from driftmap.utils import Array, validation
 
 
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
@@ -171,7 +169,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     def _check_features(self, X: Any) -> None:
         """Feature names and their number are those of the first points; objects and distances have none."""
         engine, n_features = self._engine, self._engine._landmark_engine().space.n_features
-        if checks.is_plain(X) and not engine.feature_names and X.shape[1] == n_features:
+        if validation.is_plain(X) and not engine.feature_names and X.shape[1] == n_features:
             return  # as nearly always; the way through scikit-learn takes longer than to learn a point
         if engine.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -202,7 +200,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
 
 def _names_of_columns(X: Any) -> tuple[str, ...]:
     """The names of the columns of a data frame as scikit-learn has them; of anything else, none."""
-    if checks.is_plain(X) or len(getattr(X, "shape", ())) != 2:
+    if validation.is_plain(X) or len(getattr(X, "shape", ())) != 2:
         return ()
     blank = BaseEstimator()
     validate_data(blank, X, skip_check_array=True)

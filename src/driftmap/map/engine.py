@@ -7,21 +7,17 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftmap import checks
-from driftmap.checks import EMBEDDINGS
 from driftmap.embedding import Embedding
-from driftmap.frames import ROWS, Frame, FrameChange, Frames
+from driftmap.io.serialization import Arrays, pack_params, unpack_params
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
 from driftmap.landmarks.online import KNOWN, LandmarkEngine
-from driftmap.locking import Lock, new_lock
+from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.metrics import Metric
-from driftmap.parallel import n_threads
-from driftmap.serialization import Arrays, pack_params, unpack_params
-
-Array = NDArray[np.float64]
+from driftmap.utils import Array, validation
+from driftmap.utils.concurrency import Lock, n_threads, new_lock
+from driftmap.utils.validation import EMBEDDINGS
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -91,18 +87,18 @@ class StreamMap(HasLandmarks):
         return self
 
     def _new_landmarks(self) -> LandmarkEngine:
-        checks.integer_at_least(self.n_components, "n_components", 1)
-        checks.integer_at_least(self.n_landmarks, "n_landmarks", 1)
+        validation.integer_at_least(self.n_components, "n_components", 1)
+        validation.integer_at_least(self.n_landmarks, "n_landmarks", 1)
         if self.n_landmarks < self.n_components + 1:
             raise ValueError(
                 f"n_landmarks={self.n_landmarks} is too few for n_components={self.n_components}: "
                 f"at least {self.n_components + 1} are needed"
             )
         if self.n_anchors is not None:
-            checks.integer_at_least(self.n_anchors, "n_anchors", 1)
+            validation.integer_at_least(self.n_anchors, "n_anchors", 1)
         n_threads(self.n_jobs)
         if isinstance(self.embedding, str):
-            checks.one_of(self.embedding, "embedding", EMBEDDINGS)
+            validation.one_of(self.embedding, "embedding", EMBEDDINGS)
         elif isinstance(self.embedding, type) or not all(hasattr(self.embedding, name) for name in ("fit", "place")):
             raise TypeError(f"embedding must be a name or an object with fit and place, got {self.embedding!r}")
         elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
@@ -132,11 +128,11 @@ class StreamMap(HasLandmarks):
             space, queries, frame = engine.space, engine.space.check_queries(X), self._present_frame()
             radius = max(engine.radius_, TINY)
         reach, residual = np.empty(len(queries)), np.empty(len(queries))
-        for i in range(0, len(queries), ROWS):
-            part = queries[i : i + ROWS]
+        for i in range(0, len(queries), PLACED_AT_ONCE):
+            part = queries[i : i + PLACED_AT_ONCE]
             distances = frame.distances(space, part)
-            reach[i : i + ROWS] = distances.min(axis=1) / radius
-            residual[i : i + ROWS] = frame.residuals(distances, frame.place_queries(space, part))
+            reach[i : i + PLACED_AT_ONCE] = distances.min(axis=1) / radius
+            residual[i : i + PLACED_AT_ONCE] = frame.residuals(distances, frame.place_queries(space, part))
         return Novelty(reach, residual)
 
     def _present_frame(self) -> Frame:
@@ -176,7 +172,7 @@ class StreamMap(HasLandmarks):
 
     def _landmark_engine(self) -> LandmarkEngine:
         if self.landmarks is None:
-            raise checks.not_fitted(self.kind)
+            raise validation.not_fitted(self.kind)
         return self.landmarks
 
     # --- serialisation ---

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.checkpoint import UNREADABLE, Checkpoint, CheckpointError, read
+from driftmap.io.checkpoint import UNREADABLE, Checkpoint, CheckpointError, read
 
 Arrays = dict[str, NDArray[Any]]
 

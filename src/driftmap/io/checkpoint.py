@@ -34,7 +34,7 @@ DTYPES = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for
 """What an array may hold: plain numbers and truth values."""
 DIGEST = 64
 COMMENT = b"sha256:" + b"0" * DIGEST
-PIECE = 2**20
+COPY_BYTES = 2**20
 
 # What the readers of ZIP, NPY and JSON raise, given bytes that somebody has made up.
 UNREADABLE = (
@@ -175,7 +175,7 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, stated: Mapping[str,
         rest = _bytes_of(array)
         checksum = 0
         while rest.nbytes:
-            piece = member.read(min(PIECE, rest.nbytes))
+            piece = member.read(min(COPY_BYTES, rest.nbytes))
             rest[: len(piece)] = piece
             rest = rest[len(piece) :]
             checksum = zlib.crc32(piece, checksum)
@@ -211,7 +211,7 @@ def _digest(file: BinaryIO) -> bytes:
     left, digest = file.seek(0, os.SEEK_END) - DIGEST, hashlib.sha256()
     file.seek(0)
     while left > 0:
-        piece = file.read(min(PIECE, left))
+        piece = file.read(min(COPY_BYTES, left))
         if not piece:
             raise EOFError("it was cut while it was read")
         digest.update(piece)

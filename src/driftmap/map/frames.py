@@ -10,32 +10,28 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftmap import checks
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, choose_anchors, move, procrustes
+from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.quality import Displacement, displacement
-from driftmap.serialization import Arrays, flatten, rebuild
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from driftmap.utils import Array, Ids, validation
+from driftmap.utils.concurrency import in_parallel
 
 FRAMES_KEPT = 1000
 FRESH = 0.5
 """The share of landmarks that may be exchanged before stress is fitted without a start again, as a reference."""
 SAMPLE = 400
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
-FAINT = 1e-6
+LEAST_MASS = 1e-6
 """The least share in the mass that a landmark has."""
-ROWS = 4096
+PLACED_AT_ONCE = 4096
 """Rows mapped at a time, so that their landmark distances need little memory."""
 
 
@@ -96,14 +92,10 @@ class Frame:
 
     def place_queries(self, space: Space, queries: Any, n_jobs: int = 1) -> Array:
         """Positions of checked points that are not stored; each by itself, so threads change nothing."""
-        several = n_jobs > 1 and len(queries) > ROWS
-        if self.rows is not None and not several and queries.dtype == np.float64:
-            return self.rows.place(queries)
-        parts = [queries[i : i + ROWS] for i in range(0, len(queries), ROWS)]
-        if several:
-            with ThreadPoolExecutor(n_jobs) as pool:
-                return np.concatenate(list(pool.map(lambda part: self._place_part(space, part), parts)))
-        return np.concatenate([self._place_part(space, part) for part in parts])
+        if len(queries) <= PLACED_AT_ONCE:
+            return self._place_part(space, queries)
+        parts = (queries[i : i + PLACED_AT_ONCE] for i in range(0, len(queries), PLACED_AT_ONCE))
+        return np.concatenate(list(in_parallel(lambda part: self._place_part(space, part), parts, n_jobs)))
 
     def _place_part(self, space: Space, queries: Any) -> Array:
         if self.rows is not None:  # single precision is converted part by part, never as a whole
@@ -176,8 +168,8 @@ class Frames:
 
     def unpack(self, packed: dict[str, Any], arrays: Arrays, engine: LandmarkEngine) -> None:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
-        self.count, self.warned = checks.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
-        self.exchanged = checks.integer_at_least(packed["exchanged"], "exchanged", 0)
+        self.count, self.warned = validation.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
+        self.exchanged = validation.integer_at_least(packed["exchanged"], "exchanged", 0)
         frame, frames, rotations, displacements = (
             rebuild(packed[name], arrays) for name in ("frame", "frames", "rotations", "displacements")
         )
@@ -206,7 +198,7 @@ class Frames:
             if array is not None and not (array.shape == shape and array.dtype == np.float64 and _squarable(array)):
                 raise ValueError("its frame is made of other numbers")
         for masses in (inputs.masses, inputs.anchor_masses):
-            if masses is not None and not (masses > 0.1 * FAINT * masses.sum()).all():
+            if masses is not None and not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
                 raise ValueError("its frame has masses that are none")
         if np.abs(rotation @ rotation.T - np.eye(k)).max() > 1e-6:
             raise ValueError("its frame is not rotated but distorted")
@@ -302,4 +294,4 @@ def _squarable(array: Array) -> bool:
 
 def _positive(masses: Array) -> Array:
     """A landmark's cell may be empty; floor its mass so that it is still embedded."""
-    return np.maximum(masses, FAINT * masses.sum())
+    return np.maximum(masses, LEAST_MASS * masses.sum())

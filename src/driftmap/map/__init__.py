@@ -1,0 +1,5 @@
+"""The map of a stream: its engine, the frames in which it gives coordinates, and the scikit-learn estimator."""
+
+from driftmap.map.engine import Novelty, StreamMap
+
+__all__ = ["Novelty", "StreamMap"]

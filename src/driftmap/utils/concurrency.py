@@ -1,0 +1,113 @@
+"""Concurrency: a pool of threads, the threads of BLAS, and locks that survive a fork."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from numbers import Integral
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Lock = Any  # threading.RLock is a function, not a type
+
+FORK_TIMEOUT = 1.0
+"""Seconds for which a fork holds some locks while it waits for another, whose owner may need one of these."""
+
+_registry = threading.RLock()
+_locks: WeakSet[Lock] = WeakSet()
+_held: list[Lock] = []
+
+
+def n_cores() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """The number of threads that a parameter ``n_jobs`` asks for; None: one, -1: one per core, -2: one less, ..."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+    return int(n_jobs if n_jobs > 0 else max(1, n_cores() + 1 + n_jobs))
+
+
+def in_parallel(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Generator[Result]:
+    """The results of the work on each item, in order. One thread: the caller's own.
+
+    Items are taken only a few ahead of the results, so neither need fit into memory.
+
+    >>> list(in_parallel(str.upper, "abc", threads=2))
+    ['A', 'B', 'C']
+    """
+    if threads == 1:
+        yield from map(work, items)
+        return
+    pending: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                pending.append(pool.submit(work, item))
+                if len(pending) > threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Within this context BLAS computes products in one thread."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limited
+
+
+@functools.cache
+def _controller() -> Any:
+    """Finding the loaded libraries takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def new_lock() -> Lock:
+    """A reentrant lock, so that a metric may call the estimator that called it.
+
+    A forked process has no other threads that could release a lock, or finish what they were doing. So all locks are
+    taken before a fork and released after it, on both sides.
+    """
+    lock = threading.RLock()
+    with _registry:
+        _locks.add(lock)
+    return lock
+
+
+def _take_all() -> None:
+    while True:
+        _registry.acquire()
+        _held.append(_registry)
+        for lock in list(_locks):
+            if not lock.acquire(timeout=FORK_TIMEOUT):
+                break
+            _held.append(lock)
+        else:
+            return
+        _release_all()
+        with lock:
+            pass
+
+
+def _release_all() -> None:
+    while _held:
+        _held.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_take_all, after_in_parent=_release_all, after_in_child=_release_all)

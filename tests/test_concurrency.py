@@ -1,0 +1,43 @@
+"""The pool of threads: order, errors, laziness, and how many threads there are."""
+
+import os
+import threading
+
+import pytest
+
+from driftmap.utils.concurrency import in_parallel, n_cores, n_threads
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_come_in_order_up_to_the_first_error(threads):
+    assert list(in_parallel(lambda i: i * i, range(50), threads)) == [i * i for i in range(50)]
+    results = in_parallel(lambda i: 1 / (i - 20), range(50), threads)
+    assert [next(results) for _ in range(20)] == [1 / (i - 20) for i in range(20)]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_items_are_taken_only_a_few_ahead(threads):
+    taken = []
+    results = in_parallel(str, (taken.append(i) or i for i in range(50)), threads)
+    next(results)
+    assert len(taken) <= threads + 1
+    results.close()
+
+
+def test_one_thread_is_the_callers():
+    assert set(in_parallel(lambda i: threading.get_ident(), range(9), 1)) == {threading.get_ident()}
+    assert threading.get_ident() not in set(in_parallel(lambda i: threading.get_ident(), range(9), 2))
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no processor affinity")
+def test_only_processors_that_may_be_used_count(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5, 6})
+    assert (n_cores(), n_threads(None), n_threads(-1), n_threads(-2), n_threads(7)) == (3, 1, 3, 2, 7)
+
+
+@pytest.mark.parametrize("n_jobs", [0, True, 1.5, "all"])
+def test_n_jobs_that_is_no_number_of_threads(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be"):
+        n_threads(n_jobs)
