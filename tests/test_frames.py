@@ -155,3 +155,31 @@ def test_displacement_by_hand():
     assert quality.displacement(np.zeros((2, 2)), np.ones((2, 2))) == (np.inf, np.inf)
     with pytest.raises(ValueError, match="same shape"):
         quality.displacement(before, after[:2])
+
+
+@pytest.mark.parametrize("params", [{}, {"metric": "cityblock"}, {"window": 60}, {"n_landmarks": 30, "memory": 480}])
+def test_only_new_landmarks_are_measured(params, monkeypatch):
+    from driftmap.landmarks.online import LandmarkEngine
+
+    X = make("walk", 600, 3, seed=1)
+    mapper = DriftMap(2, **({"n_landmarks": 20, "n_anchors": 40} | params))
+    measured, measure = [], LandmarkEngine.stored_distances
+
+    def counted(self, rows, columns):
+        measured.append(len(rows) * len(columns))
+        return measure(self, rows, columns)
+
+    monkeypatch.setattr(LandmarkEngine, "stored_distances", counted)
+    shares = []
+    for part in np.split(X, 60):
+        measured.clear()
+        mapper.partial_fit(part).landmark_embedding_  # noqa: B018
+        if not measured:  # no new frame
+            continue
+        m = len(mapper.landmark_indices_)
+        shares.append(sum(measured) / (m * m + 40 * m))
+        frame = mapper._engine.frames.current
+        assert np.array_equal(frame.inputs.distances, mapper.landmark_distances())
+        anchors = mapper._engine.frames.to_anchors
+        assert np.array_equal(frame.inputs.anchors, measure(mapper._engine.landmarks, anchors.rows, anchors.columns))
+    assert np.median(shares) < 0.5

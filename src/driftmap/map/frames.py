@@ -19,6 +19,7 @@ import numpy as np
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, choose_anchors, move, procrustes
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
+from driftmap.map.distances import MeasuredDistances
 from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.quality import Displacement, displacement
 from driftmap.utils import Array, Ids, validation
@@ -144,6 +145,7 @@ class Frames:
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
         self.exchanged = 0  # landmarks since the last fit without a start
+        self.between, self.to_anchors = MeasuredDistances(), MeasuredDistances()
 
     def copy(self) -> Frames:
         """An independent copy; frames themselves do not change."""
@@ -257,7 +259,8 @@ class Frames:
 
     def _embed(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> tuple[Embedding, Inputs]:
         """Embed the landmarks; stress starts from where they lie on the last map."""
-        inputs = Inputs(engine.landmark_distances(), masses)
+        self.between = self.between.to(engine, landmarks, landmarks)
+        inputs = Inputs(self.between.values, masses)
         if not isinstance(self.embedding, str):
             return copy.deepcopy(self.embedding).fit(inputs.distances, masses), inputs
         if self.embedding == "stress":
@@ -266,9 +269,8 @@ class Frames:
                 cells, weights = engine.cells()
                 with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
                     points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
-                inputs = inputs._replace(
-                    anchors=engine.stored_distances(points, landmarks), anchor_masses=_positive(shares)
-                )
+                self.to_anchors = self.to_anchors.to(engine, points, landmarks)
+                inputs = inputs._replace(anchors=self.to_anchors.values, anchor_masses=_positive(shares))
             if self.current is not None and self.align:
                 self.exchanged += len(np.setdiff1d(landmarks, self.current.landmarks, assume_unique=True))
                 fresh = self.exchanged < FRESH * len(landmarks)
