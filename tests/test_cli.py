@@ -24,6 +24,8 @@ from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS
 from driftmap.io import tables
 from driftmap.landmarks import InitialLandmarks
+from driftmap.map import StreamMap
+from driftmap.map.observer import Update, pieces
 from driftmap.networks import laplacian_spectra
 from driftmap.plot import animation
 from driftmap.quality import landmark_stress, stress
@@ -411,15 +413,19 @@ def test_an_animation_is_the_same_every_time_and_for_every_size_of_chunk(folder,
 
 def test_a_film_draws_a_bounded_number_of_points_where_the_map_puts_them(monkeypatch):
     monkeypatch.setattr(animation, "MOST_POINTS", 50)
-    film = animation.Film(DriftMap(n_landmarks=int(M), embedding="stress"), n_frames=10)
+    mapper = StreamMap(n_landmarks=int(M), embedding="stress")
+    film, seen = animation.Film(mapper, n_frames=10), 0
     for first in range(0, len(X), 40):
-        film.feed(X[first : first + 40])
+        for piece in pieces(tables.Chunk(X[first : first + 40]), first, [film]):
+            mapper.partial_fit(piece.features)
+            film.observe(Update("learning", seen, piece, is_learnt=True), mapper)
+            seen += len(piece.features)
     scenes = film.scenes()
     assert film.arrivals.tolist() == list(range(0, 150, 4))
     assert [scene.seen for scene in scenes] == [*range(16, 150, 16), 150]
     assert [len(scene.points) for scene in scenes] == [-(-scene.seen // 4) for scene in scenes]
     assert [scene.radius for scene in scenes] == sorted(scene.radius for scene in scenes)
-    given = film.mapper.transform(X[film.arrivals])
+    given = mapper.transform(X[film.arrivals])
     assert np.linalg.norm(scenes[-1].points - given, axis=1).max() < 0.05 * np.ptp(given)
 
 
@@ -815,7 +821,14 @@ def test_progress_is_drawn_on_a_terminal_only(folder, monkeypatch, capfd):
 
 
 def test_progress_without_a_known_size_has_no_bar():
-    progress = Progress("mapping", io.StringIO())
-    progress.update(1500, None, "radius 0.5")
-    assert progress.text(2.0) == "mapping    1,500 rows  750/s  radius 0.5"
+    progress = Progress(io.StringIO())
+    progress.update("mapping", rows=0)
+    assert progress.text(2.0, None, "radius 0.5", 1500) == "mapping    1,500 rows  750/s  radius 0.5"
     assert progress.stream.getvalue() == ""
+
+
+def test_a_log_has_one_line_for_each_task():
+    with Progress(io.StringIO(), log=True) as progress:
+        for task, fraction in (("first", 0.1), ("first", 0.9), ("second", 0.5)):
+            progress.update(task, fraction)
+    assert re.fullmatch(r"\[ +\d+ s\] first\n\[ +\d+ s\] second\n", progress.stream.getvalue())

@@ -16,6 +16,7 @@ from driftmap.io import atomic, checkpoint
 from driftmap.io.tables import Chunk, Position, RejectedLines, Table
 from driftmap.io.text import TextTable
 from driftmap.map import StreamMap
+from driftmap.map.observer import Observer, Update
 from driftmap.utils import Array
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
@@ -44,6 +45,7 @@ class Job:
         )
         """Around reading, where a request to stop is answered at once."""
         self.path, self.every = path, every
+        self.observers: list[Observer] = []
         self.about: dict[str, Any] = {}
         """What does not change: the input and the arguments."""
         self.stage = STAGES[0]
@@ -70,12 +72,16 @@ class Job:
         """Rows that the present stage has done."""
         return 0 if self.position is None else self.position.rows
 
-    def rows_before(self, stage: str) -> int:
-        """Rows of a stage that are done already, as it begins."""
-        return self.done if self.stage == stage else self.counts.get(stage, 0)
+    def notify(self, update: Update) -> None:
+        """Show the observers what has been done."""
+        for observer in self.observers:
+            observer.observe(update, self.mapper)
 
-    def chunks(self, stage: str, table: Table, rows: int) -> Iterator[Chunk]:
-        """The rows that a stage still has to do; those given out are done when the next ones are asked for."""
+    def chunks(self, stage: str, table: Table, rows: int) -> Iterator[tuple[int, Chunk]]:
+        """The rows that a stage still has to do, each time with the number of those before them.
+
+        Rows are done when the next ones are asked for.
+        """
         if STAGES.index(self.stage) > STAGES.index(stage):
             return
         if self.stage != stage:
@@ -87,12 +93,14 @@ class Job:
                 chunk = next(chunks, None)
             if chunk is None:
                 break
-            yield chunk
+            yield done, chunk
             done += len(chunk.features)
             if keeps:
                 self.position = table.position()
                 if time.monotonic() >= self._due:
                     self.save()
+        if done == 0:
+            raise UserError(f"{table.name} has no rows")
         self.counts[stage] = done
 
     def next_stage(self, stage: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -89,11 +90,13 @@ def run(args: argparse.Namespace) -> int:
         else:
             file = stack.enter_context(new_file(picture))
         X = s_curve_stream(args.points, random_state=args.seed)
-        results = [
-            _result("initial", InitialLandmarks(args.landmarks), X),
-            _result("online", OnlineLandmarks(args.landmarks), X),
-            _result("random", RandomLandmarks(args.landmarks, random_state=args.seed), X),
-        ]
+        selectors = {
+            "initial": InitialLandmarks(args.landmarks),
+            "online": OnlineLandmarks(args.landmarks),
+            "random": RandomLandmarks(args.landmarks, random_state=args.seed),
+        }
+        with Progress() as progress:
+            results = [_result(name, selector, X, progress) for name, selector in selectors.items()]
         columns: list[Column] = [np.arange(len(X))]
         for result in results:
             chosen = np.isin(np.arange(len(X)), result.selector.landmark_indices_).astype(np.int64)
@@ -109,17 +112,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _result(name: str, selector: LandmarkSelector, X: Array) -> Result:
-    with Progress(name) as progress:
-        done = 0
-        for batch in np.array_split(X, min(BATCHES, len(X))):
-            selector.partial_fit(batch)
-            done += len(batch)
-            progress.update(len(batch), done / len(X))
-        between = selector.landmark_distances()
-        mds = LandmarkMDS(2).fit(between)
-        coordinates = mds.place(selector.distances(X))
-        progress.update(0, 1.0, f"radius {selector.radius_:.4g}")
+def _result(name: str, selector: LandmarkSelector, X: Array, progress: Progress) -> Result:
+    for start, stop in itertools.pairwise(np.linspace(0, len(X), min(BATCHES, len(X)) + 1).astype(int).tolist()):
+        selector.partial_fit(X[start:stop])
+        progress.update(name, stop / len(X), f"radius {selector.radius_:.4g}" if stop == len(X) else "", rows=stop)
+    between = selector.landmark_distances()
+    mds = LandmarkMDS(2).fit(between)
+    coordinates = mds.place(selector.distances(X))
     sigma, sigma_landmarks = stress(X, coordinates), stress(between, mds.coordinates_, metric="precomputed")
     return Result(name, selector, coordinates, mds.coordinates_, sigma, sigma_landmarks)
 

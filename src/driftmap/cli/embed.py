@@ -6,9 +6,8 @@ import argparse
 import contextlib
 import json
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli.checkpointing import Job
@@ -20,22 +19,19 @@ from driftmap.cli.outputs import (
     Animation,
     Coordinates,
     Landmarks,
-    Output,
     Picture,
     coordinate_columns,
     landmark_columns,
 )
+from driftmap.cli.progress import Progress
 from driftmap.cli.resume import check_columns, how_to_go_on, start_job
 from driftmap.cli.signals import Stop, Stopped
-from driftmap.cli.stages import Mapped, find_scaling, learn, place, place_online
+from driftmap.cli.stages import find_scaling, learn, place, place_online
 from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import Writer
 from driftmap.map import StreamMap
 from driftmap.utils.concurrency import one_thread
-
-if TYPE_CHECKING:
-    from driftmap.plot.animation import Film
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
@@ -88,21 +84,17 @@ def _work(args: argparse.Namespace, job: Job) -> None:
             table = stack.enter_context(_open(args, job))
         if job.path is not None:
             check_columns(job, table)
-        film = None if args.animate is None else _film(args, mapper)
-        outputs = _outputs(args, table, film, stack, job)
+        _open_outputs(args, table, stack, job)
+        job.observers.append(stack.enter_context(Progress()))
         try:
-            for mapped in _mapped(args, table, mapper, film, job):
-                for output in outputs:
-                    output.take(mapped, mapper)
-                if outputs and all(output.closed for output in outputs):
-                    return  # the reader has closed the pipe, and nothing else is wanted
+            _map(args, table, job)
         except Stopped as stopped:
             if stopped.clean and job.stop is not None:
                 job.stop.ignore()
                 job.save()
             raise
-        for output in outputs:
-            output.finish(mapper)
+        for observer in job.observers:
+            observer.finish(mapper)
         if args.follow:
             job.save()
     if args.follow:
@@ -118,12 +110,6 @@ def _work(args: argparse.Namespace, job: Job) -> None:
         print(json.dumps(_summary(args, table, job), indent=2))
 
 
-def _film(args: argparse.Namespace, mapper: StreamMap) -> Film:
-    from driftmap.plot.animation import Film  # which few need
-
-    return Film(mapper, args.animate_frames or N_PICTURES)
-
-
 def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManager[Table]:
     if args.contacts:
         return open_contacts(args.file, args.decay, args.columns)
@@ -134,11 +120,8 @@ def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManag
     return open_table(args.file, wanted, once=args.online, following=args.follow, spool=spool)
 
 
-def _outputs(
-    args: argparse.Namespace, table: Table, film: Film | None, stack: contextlib.ExitStack, job: Job
-) -> list[Output]:
+def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.ExitStack, job: Job) -> None:
     """Open everything that is to be written, so that a bad path fails before the work is done."""
-    outputs: list[Output] = []
     # An NPY file holds numbers only: times, but no labels.
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
@@ -154,35 +137,34 @@ def _outputs(
     if args.output is not None:
         writer: Writer = stack.enter_context(new_table(args.output, names, opened(args.output)))
         flush = job.output.flush if args.follow and job.output is not None else None
-        outputs.append(Coordinates(writer, flush=flush, **chosen))
+        job.observers.append(Coordinates(writer, flush=flush, **chosen))
     elif not args.json:
-        kind, continued = args.format or "csv", job.rows_before("mapping") > 0
-        writer = StandardOutput(names, at_once=_is_live(args), kind=kind, continued=continued)
+        kind, at_once = args.format or "csv", _is_live(args)
+        writer = StandardOutput(names, alone=not more, at_once=at_once, kind=kind, continued=job.done > 0)
         stack.callback(writer.close)
-        outputs.append(Coordinates(writer, **chosen))
+        job.observers.append(Coordinates(writer, **chosen))
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
         names = landmark_columns(table, args.components, with_label=with_label)
         writer = stack.enter_context(new_table(args.landmarks_out, names, opened(args.landmarks_out)))
-        outputs.append(Landmarks(writer, with_label=with_label))
+        job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None:
         file = stack.enter_context(opened(args.plot))
-        outputs.append(Picture(file, args.plot, table, online=args.online, shade=args.shade))
-    if film is not None:
-        outputs.append(Animation(stack.enter_context(new_file(args.animate)), args.animate, table, film))
-    return outputs
+        job.observers.append(Picture(file, args.plot, table, online=args.online, shade=args.shade))
+    if args.animate is not None:
+        file, n_frames = stack.enter_context(new_file(args.animate)), args.animate_frames or N_PICTURES
+        job.observers.append(Animation(file, args.animate, table, job.mapper, n_frames))
 
 
-def _mapped(args: argparse.Namespace, table: Table, mapper: StreamMap, film: Film | None, job: Job) -> Iterator[Mapped]:
+def _map(args: argparse.Namespace, table: Table, job: Job) -> None:
     with_novelty = args.novelty or args.shade is not None
-    feed = None if film is None else film.feed
     if args.online:
         rows = 1 if _is_live(args) else min(ONLINE_ROWS, chunk_rows(table))
-        yield from place_online(table, mapper, rows, feed, job, with_novelty=with_novelty)
+        place_online(table, rows, job, with_novelty=with_novelty)
         return
     scaling = find_scaling(table, args.normalize, job)
-    n = learn(table, mapper, scaling, feed, job)
-    yield from place(table, mapper, scaling, n, job, with_novelty=with_novelty)
+    learn(table, scaling, job)
+    place(table, scaling, job, with_novelty=with_novelty)
 
 
 def _is_live(args: argparse.Namespace) -> bool:

@@ -47,11 +47,14 @@ def new_table(
 
 
 class StandardOutput:
-    """Text on standard output. Once its reader has closed it, ``closed`` is true and nothing more is written."""
+    """Text on standard output. If its reader closes the pipe, the run ends or, unless it is ``alone``, goes on without.
 
-    def __init__(self, names: Sequence[str], *, at_once: bool, kind: str = "csv", continued: bool = False) -> None:
-        self.closed = False
-        self._at_once, self._kind, self._continued = at_once, kind, continued
+    ``at_once``: rows are not buffered; ``continued``: the header was written by an earlier run.
+    """
+
+    def __init__(self, names: Sequence[str], *, alone: bool, at_once: bool, kind: str, continued: bool) -> None:
+        self._closed = False
+        self._alone, self._at_once, self._kind, self._continued = alone, at_once, kind, continued
         self._writer: Writer | None = None
         self._names = names
         # Without a buffer (python -u) a write may be cut short and not say so.
@@ -60,7 +63,7 @@ class StandardOutput:
 
     def write(self, columns: Sequence[Column]) -> None:
         """Append rows, given column by column."""
-        if self.closed:
+        if self._closed:
             return
         try:
             if self._writer is None:
@@ -87,9 +90,12 @@ class StandardOutput:
             self._abandon(error)
 
     def _abandon(self, error: OSError) -> None:
-        self.closed = True
+        self._closed = True
         abandon_stdout()
-        if not isinstance(error, BrokenPipeError):
+        if isinstance(error, BrokenPipeError):
+            if self._alone:
+                raise error
+        else:
             raise UserError(f"the output cannot be written: {error.strerror or error}") from error
 
 

@@ -1,40 +1,22 @@
-"""What becomes of mapped rows: tables of coordinates and landmarks, a figure, an animation. Each watches them go by."""
+"""What becomes of mapped rows: tables of coordinates and landmarks, a figure, an animation. All are observers."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.cli.errors import writing
-from driftmap.cli.files import StandardOutput
-from driftmap.cli.stages import Mapped
 from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
 from driftmap.map import Novelty, StreamMap
+from driftmap.map.observer import Observer, Update
 from driftmap.plot import map_figure, save_figure
 from driftmap.utils import Array
-
-if TYPE_CHECKING:
-    from driftmap.plot.animation import Film
-
-
-class Output(Protocol):
-    """Something made from the mapped rows."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether it needs no more rows."""
-
-    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
-        """See some rows, in order."""
-
-    def finish(self, mapper: StreamMap) -> None:
-        """All rows have been seen."""
 
 
 def axis_names(k: int) -> list[str]:
@@ -48,7 +30,7 @@ def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool, 
     return label + ["frame"] * online + axis_names(k) + list(Novelty._fields) * with_novelty
 
 
-class Coordinates:
+class Coordinates(Observer):
     """The coordinates of every row, after its label and its frame where there are any, before its novelty."""
 
     def __init__(
@@ -56,24 +38,18 @@ class Coordinates:
     ) -> None:
         self._writer, self._with_label, self._with_novelty, self._flush = writer, with_label, with_novelty, flush
 
-    @property
-    def closed(self) -> bool:
-        """Whether their reader has closed the pipe."""
-        return isinstance(self._writer, StandardOutput) and self._writer.closed
-
-    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
-        """Write the rows."""
-        columns: list[Column] = [mapped.chunk.labels] if self._with_label and mapped.chunk.labels is not None else []
-        if mapped.frames is not None:
-            columns.append(mapped.frames)
-        novelty = mapped.novelty if self._with_novelty and mapped.novelty is not None else ()
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Write the rows that are mapped."""
+        if update.coordinates is None:
+            return
+        columns: list[Column] = [update.rows.labels] if self._with_label and update.rows.labels is not None else []
+        if update.frames is not None:
+            columns.append(update.frames)
+        novelty = update.novelty if self._with_novelty and update.novelty is not None else ()
         with writing():
-            self._writer.write([*columns, *mapped.coordinates.T, *novelty])
+            self._writer.write([*columns, *update.coordinates.T, *novelty])
             if self._flush is not None:
                 self._flush()
-
-    def finish(self, mapper: StreamMap) -> None:
-        """Nothing is left to do; whoever opened the writer closes it."""
 
 
 def landmark_columns(table: Table, k: int, *, with_label: bool) -> list[str]:
@@ -82,24 +58,24 @@ def landmark_columns(table: Table, k: int, *, with_label: bool) -> list[str]:
     return ["arrival", "mass", *axis_names(k), *label, *table.columns]
 
 
-class Landmarks:
+class Landmarks(Observer):
     """The landmarks at the end: arrival number, mass, coordinates, and their rows as they stand in the input."""
-
-    closed = False
 
     def __init__(self, writer: Writer, *, with_label: bool) -> None:
         self._writer, self._with_label = writer, with_label
         self._rows: dict[int, tuple[Array, Any]] = {}
 
-    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
-        """Keep the rows that are landmarks now: only an arrival becomes one, so no other will be later."""
-        features, labels, _ = mapped.chunk
-        stop = mapped.first + len(features)
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Keep the mapped rows that are landmarks now: only an arrival becomes one, so no other will be later."""
+        if update.coordinates is None:
+            return
+        features, labels, _ = update.rows
+        stop = update.first + len(features)
         present = mapper.landmark_indices_.tolist()
-        self._rows = {i: self._rows[i] for i in present if i < mapped.first} | {
-            i: (features[i - mapped.first], None if labels is None else labels[i - mapped.first])
+        self._rows = {i: self._rows[i] for i in present if i < update.first} | {
+            i: (features[i - update.first], None if labels is None else labels[i - update.first])
             for i in present
-            if mapped.first <= i < stop
+            if update.first <= i < stop
         }
 
     def finish(self, mapper: StreamMap) -> None:
@@ -113,10 +89,8 @@ class Landmarks:
         self._writer.write([*columns, *np.array([features for features, _ in rows]).T])
 
 
-class Picture:
+class Picture(Observer):
     """The map as a figure, coloured by novelty if it is to be shaded, by label if there is one, or else by arrival."""
-
-    closed = False
 
     def __init__(self, file: BinaryIO, path: Path, table: Table, *, online: bool, shade: str | None) -> None:
         self._file, self._kind = file, path.suffix[1:].lower()
@@ -126,13 +100,15 @@ class Picture:
         self._shades: list[Array] = []
         self._labels: list[Any] = []
 
-    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
+    def observe(self, update: Update, mapper: StreamMap) -> None:
         """Keep the coordinates, and what colours them."""
-        self._coordinates.append(mapped.coordinates)
+        if update.coordinates is None:
+            return
+        self._coordinates.append(update.coordinates)
         if self._shade is not None:
-            self._shades.append(getattr(mapped.novelty, self._shade))
-        elif mapped.chunk.labels is not None:
-            self._labels.extend(mapped.chunk.labels)
+            self._shades.append(getattr(update.novelty, self._shade))
+        elif update.rows.labels is not None:
+            self._labels.extend(update.rows.labels)
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
@@ -147,35 +123,29 @@ class Picture:
         save_figure(figure, self._file, self._kind)
 
 
-class Animation:
+class Animation(Observer):
     """The map growing as the stream arrives, coloured by label or else by arrival."""
 
-    closed = False
+    def __init__(self, file: BinaryIO, path: Path, table: Table, mapper: StreamMap, n_frames: int) -> None:
+        from driftmap.plot.animation import Film  # which few need
 
-    def __init__(self, file: BinaryIO, path: Path, table: Table, film: Film) -> None:
         self._file, self._kind = file, path.suffix[1:].lower()
-        self._title, self._label, self._film = Path(table.name).name, table.label, film
-        self._labels: list[Any] = []
-        self._stride = 1
+        self._title, self._label, self._film = Path(table.name).name, table.label, Film(mapper, n_frames)
 
-    def take(self, mapped: Mapped, mapper: StreamMap) -> None:
-        """Keep the labels of the points that may be drawn."""
-        labels = mapped.chunk.labels
-        if labels is None:
-            return
-        from driftmap.plot.animation import stride
+    @property
+    def every(self) -> int:
+        """The interval between two pictures."""
+        return self._film.every
 
-        self._labels.extend(labels[-mapped.first % self._stride :: self._stride])
-        needed = stride(mapped.first + len(labels))
-        if needed > self._stride:
-            self._labels = self._labels[:: needed // self._stride]
-            self._stride = needed
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Record the rows that are learnt."""
+        self._film.observe(update, mapper)
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
         from driftmap.plot.animation import save_animation
 
-        color = _color(self._labels)
+        color = _color(self._film.labels)
         save_animation(self._film, self._file, self._kind, color=color, color_label=self._label, title=self._title)
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from pathlib import Path
-from typing import TextIO
 
 from driftmap.cli.arguments import Subparsers, add_command
 from driftmap.cli.errors import UserError
@@ -33,60 +30,18 @@ def register(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Carry out the command."""
+    from driftmap.cli.progress import Progress
     from driftmap.paper.experiment import MissingDataError, reproduce, summary
     from driftmap.paper.settings import FULL, QUICK
 
+    folder: Path = arguments.output
     names = NAMES if arguments.what == "all" else (arguments.what,)
     settings = QUICK if arguments.quick else FULL
     try:
-        with Steps(sys.stderr) as steps:
-            result = reproduce(names, arguments.output, settings=settings, data=arguments.data, progress=steps)
+        with Progress(log=True) as progress:
+            result = reproduce(names, folder, settings=settings, data=arguments.data, progress=progress.update)
     except (MissingDataError, ImportError) as error:
         raise UserError(str(error)) from error
     print("\n".join(summary(result)))
-    print(
-        f"\n{len(result.files)} files in {arguments.output}, {result.seconds:.0f} s. Open {_report(arguments.output)}"
-    )
+    print(f"\n{len(result.files)} files in {folder}, {result.seconds:.0f} s. Open {folder / 'report.html'}")
     return 0
-
-
-def _report(folder: Path) -> str:
-    return str(folder / "report.html")
-
-
-class Steps:
-    """Progress: a line for each step with the time so far; on a terminal also how much of the step is done."""
-
-    def __init__(self, stream: TextIO | None) -> None:
-        self.stream = stream
-        self.redraws = stream is not None and stream.isatty()
-        self.start = time.monotonic()
-        self.step = ""
-        self.next_draw = 0.0
-
-    def __enter__(self) -> Steps:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.redraws and self.step:
-            print(file=self.stream, flush=True)
-
-    def __call__(self, step: str, fraction: float) -> None:
-        """Show where the work stands."""
-        now = time.monotonic()
-        is_new = step != self.step
-        if self.stream is None or (not is_new and not (self.redraws and now >= self.next_draw)):
-            return
-        self.next_draw = now + 0.2
-        text = f"[{now - self.start:4.0f} s] {step}"
-        if not self.redraws:
-            print(text, file=self.stream, flush=True)
-        else:
-            end = f" {fraction:.0%}" if fraction else ""
-            print(
-                f"{chr(10) if is_new and self.step else chr(13)}\x1b[2K{text}{end}",
-                end="",
-                file=self.stream,
-                flush=True,
-            )
-        self.step = step

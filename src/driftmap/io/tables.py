@@ -23,9 +23,14 @@ class Chunk(NamedTuple):
     """Some rows of a table."""
 
     features: Array
-    labels: Labels
-    fraction: float | None
+    labels: Labels = None
+    fraction: float | None = None
     """How much of the table is read with this chunk; None where its size is not known."""
+
+    def part(self, first: int, last: int) -> Chunk:
+        """The rows from ``first`` up to, but not including, ``last``."""
+        labels = None if self.labels is None else self.labels[first:last]
+        return Chunk(self.features[first:last], labels, self.fraction)
 
 
 class Position(NamedTuple):

@@ -1,6 +1,6 @@
 """Animations: the map growing as the stream arrives, with the radius below.
 
-A :class:`Film` feeds a map and records its frames at evenly spread moments, in memory that does not grow with the
+A :class:`Film` observes a map and records its frames at evenly spread moments, in memory that does not grow with the
 stream. Frames are drawn at the end, when the extent of the whole map is known, so that the axes never move.
 """
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from driftmap.embedding import move, procrustes
 from driftmap.map import StreamMap
 from driftmap.map.frames import Frame, Frames
+from driftmap.map.observer import Observer, Update
 from driftmap.plot.coloring import Coloring, coloring_of
 from driftmap.plot.figures import (
     ANIMATION_FORMATS,
@@ -68,8 +69,8 @@ class Scene(NamedTuple):
     radius: float
 
 
-class Film:
-    """Feeds a map and records what an animation of it needs.
+class Film(Observer):
+    """Records what an animation of a map needs.
 
     Moments are a fixed number of arrivals apart. When there are too many, every other one is dropped and the interval
     doubles. So the length of the stream need not be known, and memory does not grow with it.
@@ -78,20 +79,10 @@ class Film:
 
     Parameters
     ----------
-    mapper : DriftMap
+    mapper : StreamMap
         A map that has seen nothing yet.
     n_frames : int
         How many moments to show, roughly: from 3/4 to 3/2 of it, or one for each arrival of a short stream.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from driftmap import DriftMap
-    >>> film = Film(DriftMap(n_landmarks=5), n_frames=4)
-    >>> for batch in np.split(np.random.default_rng(0).standard_normal((40, 3)), 2):
-    ...     film.feed(batch)
-    >>> [scene.seen for scene in film.scenes()]
-    [8, 16, 24, 32, 40]
     """
 
     def __init__(self, mapper: StreamMap, n_frames: int = 100) -> None:
@@ -101,23 +92,28 @@ class Film:
         self._step = 1
         self._moments: list[Moment] = []
         self._shown: list[Any] = []  # every so many-th point; the map need not store it any more
+        self.labels: list[Any] = []
+        """The labels of these points, if the rows have any."""
         self._frames = Frames(mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align)
         self._frames.warned = True  # the map itself warns of missing dimensions
 
-    def feed(self, X: Any) -> None:
-        """Let the map learn from further points, and record it at the moments that fall among them."""
-        start, seen = 0, self.mapper.n_samples_seen_ if self._moments else 0
-        while start < len(X):
-            stop = min(len(X), start + self._step - seen % self._step)
-            self.mapper.partial_fit(X[start:stop])
-            apart = stride(max(seen, 1))
-            rows = X[start:stop][-seen % apart :: apart]
-            self._shown.extend(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
-            seen += stop - start
-            self._shown = self._shown[:: stride(seen) // apart]
-            start = stop
-            if seen % self._step == 0:
-                self._record()
+    @property
+    def every(self) -> int:
+        """The interval between two moments."""
+        return self._step
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Record the rows that have been learnt, and the map at the moments that fall among them."""
+        if not update.is_learnt:
+            return
+        seen = update.first + len(update.rows.features)
+        apart, needed = stride(max(update.first, 1)), stride(seen)
+        for drawn, rows in ((self._shown, update.rows.features), (self.labels, update.rows.labels)):
+            if rows is not None:
+                drawn.extend(rows[-update.first % apart :: apart])
+                drawn[:] = drawn[:: needed // apart]
+        if seen % self._step == 0:
+            self._record()
 
     def _record(self) -> None:
         self._moments.append(self._present())

@@ -1,0 +1,54 @@
+"""Observers: a progress bar, a table, an animation, or whatever else watches a stream while it is learnt and mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from driftmap.io.tables import Chunk
+from driftmap.map.engine import Novelty, StreamMap
+from driftmap.utils import Array, Ids
+
+
+class Update(NamedTuple):
+    """Some rows, and what has just been done with them."""
+
+    stage: str
+    """"measuring", "learning" or "mapping"."""
+    first: int
+    """Arrival number of the first of the rows."""
+    rows: Chunk
+    """As the map learns them if the stage is learning, else as they were read."""
+    is_learnt: bool = False
+    """Whether the map has learnt them just now."""
+    coordinates: Array | None = None
+    frames: Ids | None = None
+    """For each row, the number of the frame in which it was placed, where that is not the last one."""
+    novelty: Novelty | None = None
+    """How well the map represents each row, where that is wanted; in the frame in which the row was placed."""
+
+
+class Observer:
+    """Sees every update of a stream, in order."""
+
+    @property
+    def every(self) -> int | None:
+        """Learning pauses for an update whenever the number of arrivals is a multiple of this; None: at any time."""
+        return None
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """See some rows, and the map after them."""
+        raise NotImplementedError
+
+    def finish(self, mapper: StreamMap) -> None:
+        """All rows have been mapped."""
+
+
+def pieces(rows: Chunk, first: int, observers: Sequence[Observer]) -> Iterator[Chunk]:
+    """The rows in pieces that end where observers want to see the map; ``first`` rows have arrived before."""
+    start, n = 0, len(rows.features)
+    while start < n:
+        periods = [observer.every for observer in observers if observer.every is not None]
+        stop = min([n, *(start + every - (first + start) % every for every in periods)])
+        yield rows if stop - start == n else rows.part(start, stop)
+        start = stop
