@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from driftmap.landmarks import OnlineLandmarks
     from driftmap.map.estimator import DriftMap
+    from driftmap.map.frozen import FrozenMap
 
-__all__ = ["DriftMap", "OnlineLandmarks"]
+__all__ = ["DriftMap", "FrozenMap", "OnlineLandmarks"]
 __version__ = "0.1.0"
 
-_MODULES = {"DriftMap": "driftmap.map.estimator", "OnlineLandmarks": "driftmap.landmarks"}
+_MODULES = {
+    "DriftMap": "driftmap.map.estimator",
+    "FrozenMap": "driftmap.map.frozen",
+    "OnlineLandmarks": "driftmap.landmarks",
+}
 
 
 def __getattr__(name: str) -> Any:

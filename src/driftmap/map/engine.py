@@ -14,7 +14,7 @@ from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
 from driftmap.landmarks.online import KNOWN, LandmarkEngine
 from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
-from driftmap.metrics import Metric
+from driftmap.metrics import Metric, Space
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.validation import EMBEDDINGS
@@ -126,14 +126,8 @@ class StreamMap(HasLandmarks):
         with self.lock:
             engine = self._landmark_engine()
             space, queries, frame = engine.space, engine.space.check_queries(X), self._present_frame()
-            radius = max(engine.radius_, TINY)
-        reach, residual = np.empty(len(queries)), np.empty(len(queries))
-        for i in range(0, len(queries), PLACED_AT_ONCE):
-            part = queries[i : i + PLACED_AT_ONCE]
-            distances = frame.distances(space, part)
-            reach[i : i + PLACED_AT_ONCE] = distances.min(axis=1) / radius
-            residual[i : i + PLACED_AT_ONCE] = frame.residuals(distances, frame.place_queries(space, part))
-        return Novelty(reach, residual)
+            radius = engine.radius_
+        return score(frame, space, queries, radius)
 
     def _present_frame(self) -> Frame:
         return self.frames.present(self._landmark_engine())
@@ -202,7 +196,7 @@ class StreamMap(HasLandmarks):
         landmarks = mapper._new_landmarks()
         landmarks.unpack_state(header["landmarks"], arrays)
         mapper.frames = mapper._new_frames()
-        mapper.frames.unpack(header["frames"], arrays, landmarks)
+        mapper.frames.unpack(header["frames"], arrays, landmarks.space, landmarks.n_samples_seen_)
         mapper.feature_names, mapper.dict_names = (
             tuple(map(_text, header[name])) for name in ("feature_names", "dict_names")
         )
@@ -224,6 +218,17 @@ class StreamMap(HasLandmarks):
             self.landmarks = LandmarkEngine.__new__(LandmarkEngine)
             self.landmarks.__setstate__(values["landmarks"])
             self.landmarks.lock, self.frames.version = self.lock, -1
+
+
+def score(frame: Frame, space: Space, queries: Any, radius: float) -> Novelty:
+    """The novelty of checked points; each by itself."""
+    reach, residual = np.empty(len(queries)), np.empty(len(queries))
+    for i in range(0, len(queries), PLACED_AT_ONCE):
+        part = queries[i : i + PLACED_AT_ONCE]
+        distances = frame.distances(space, part)
+        reach[i : i + PLACED_AT_ONCE] = distances.min(axis=1) / max(radius, TINY)
+        residual[i : i + PLACED_AT_ONCE] = frame.residuals(distances, frame.place_queries(space, part))
+    return Novelty(reach, residual)
 
 
 def _text(name: Any) -> str:

@@ -16,6 +16,7 @@ from driftmap.landmarks.delegation import Delegated, EngineEstimator
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Novelty, StreamMap
 from driftmap.map.frames import FrameChange
+from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.metrics import Metric
 from driftmap.utils import Array, validation
 
@@ -133,6 +134,10 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         engine = self._fitted_engine()
         self._check_features(X)
         return engine.novelty(X)
+
+    def freeze(self) -> FrozenMap:
+        """The present frame as an immutable map that only places and scores, to be used anywhere."""
+        return freeze(self._fitted_engine())
 
     def learn_one(self, x: Mapping[str, float]) -> Self:
         """Learn from one point given as a dict of features, as river's users write it."""

@@ -168,7 +168,7 @@ class Frames:
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
         return {"count": self.count, "warned": self.warned, "exchanged": self.exchanged, **packed}
 
-    def unpack(self, packed: dict[str, Any], arrays: Arrays, engine: LandmarkEngine) -> None:
+    def unpack(self, packed: dict[str, Any], arrays: Arrays, space: Space, n_seen: int) -> None:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
         self.count, self.warned = validation.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
         self.exchanged = validation.integer_at_least(packed["exchanged"], "exchanged", 0)
@@ -178,19 +178,27 @@ class Frames:
         n, k = len(frames), self.n_components
         if n and (rotations.shape, displacements.shape) != ((n, k, k), (n, 2)):
             raise ValueError("its changes of frames have other dimensions")
-        if self.count > engine.n_samples_seen_ or not (np.diff(frames, prepend=0, append=self.count + 1) > 0).all():
+        if self.count > n_seen or not (np.diff(frames, prepend=0, append=self.count + 1) > 0).all():
             raise ValueError("its frames are not in order")
         for number, rotation, moved in zip(frames.tolist(), rotations, displacements.tolist(), strict=True):
             self.changes.append(FrameChange(int(number), rotation, Displacement(*moved)))
         if frame is not None and isinstance(self.embedding, str):
             with np.errstate(all="ignore"):
-                self.current = self._restored(engine, **frame)
+                self.current = self._restored(space, n_seen, **frame)
 
     def _restored(
-        self, engine: LandmarkEngine, *, landmarks: Ids, rotation: Array, translation: Array, points: Any, **values: Any
+        self,
+        space: Space,
+        n_seen: int,
+        *,
+        landmarks: Ids,
+        rotation: Array,
+        translation: Array,
+        points: Any,
+        **values: Any,
     ) -> Frame:
         """A frame from what was packed, once that has been checked."""
-        inputs, space, m, k = Inputs(**values), engine.space, len(landmarks), self.n_components
+        inputs, m, k = Inputs(**values), len(landmarks), self.n_components
         if not (inputs.reference is None or 0 <= inputs.reference < np.inf):
             raise ValueError("its frame has a stress that is none")
         a = m if inputs.anchor_masses is None else len(inputs.anchor_masses)
@@ -206,7 +214,7 @@ class Frames:
             raise ValueError("its frame is not rotated but distorted")
         if (inputs.anchors is None) != (inputs.anchor_masses is None) or (inputs.distances < 0).any():
             raise ValueError("its frame has no anchors or no distances")
-        if landmarks.dtype != np.int64 or not (np.diff(landmarks, prepend=-1, append=engine.n_samples_seen_) > 0).all():
+        if landmarks.dtype != np.int64 or not (np.diff(landmarks, prepend=-1, append=n_seen) > 0).all():
             raise ValueError("its frame is of landmarks that have not arrived")
         if (points is None) != isinstance(space, PrecomputedSpace):
             raise ValueError("its frame has no landmarks")

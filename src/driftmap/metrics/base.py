@@ -59,6 +59,10 @@ class Space(ABC):
         """An independent copy; points are shared."""
         return copy.copy(self)
 
+    def emptied(self, n_seen: int) -> Self:
+        """A copy that stores nothing, and measures points as after so many arrivals."""
+        return copy.copy(self)
+
     def dump(self) -> Any:
         """The stored points as a checkpoint holds them; None: the core stores them."""
         return None
@@ -118,6 +122,12 @@ class Source(Space):
         """An independent copy; points are shared."""
         other = super().copy()
         other.points, other.arrivals = self.points.copy(), self.arrivals.copy()
+        return other
+
+    def emptied(self, n_seen: int) -> Self:
+        """A copy that stores nothing."""
+        other = super().emptied(n_seen)
+        other.points, other.arrivals, other._saved = [], [], ([], [], 0)
         return other
 
     def dump(self) -> Any:

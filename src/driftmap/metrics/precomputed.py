@@ -86,6 +86,12 @@ class PrecomputedSpace(Space):
         other.packed = self.dump().copy()
         return other
 
+    def emptied(self, n_seen: int) -> Self:
+        """A copy that knows how many arrivals there were, and none of their distances."""
+        other = super().emptied(n_seen)
+        other.n, other.packed = n_seen, np.empty(0)
+        return other
+
     def dump(self) -> Array:
         """All distances, packed: those of arrival 1, of arrival 2, and so on."""
         return self.packed[: self.n * (self.n - 1) // 2]

@@ -1,0 +1,176 @@
+"""A frozen map: places and scores points as the map did when it was frozen, and never learns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from driftmap.io import checkpoint, serialization
+from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
+from driftmap.map.engine import Novelty, StreamMap, score
+from driftmap.map.frames import Frame, Frames
+from driftmap.metrics import Space, make_space
+from driftmap.utils import Array, Ids, validation
+from driftmap.utils.concurrency import n_threads
+
+PARAMS = ("n_components", "embedding", "n_anchors", "align", "metric", "metric_params")
+"""The parameters of the map that placing depends on."""
+FACTS = ("radius_", "covering_radius_", "coverage_bound_", "n_samples_seen_")
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenMap:
+    """What :meth:`driftmap.DriftMap.freeze` returns: one frame of a map, small enough to send anywhere.
+
+    It is immutable, so threads and processes may share it. It pickles, and :meth:`save` writes a file without pickle.
+
+    >>> import numpy as np
+    >>> from driftmap import DriftMap
+    >>> stream = np.cumsum(np.random.default_rng(0).standard_normal((500, 5)), axis=0)
+    >>> mapper = DriftMap(n_landmarks=20).fit(stream)
+    >>> frozen = mapper.freeze()
+    >>> bool((frozen.transform(stream) == mapper.transform(stream)).all())
+    True
+    """
+
+    kind: ClassVar[str] = "FrozenMap"
+
+    params: Mapping[str, Any]
+    """The parameters of the map that placing depends on."""
+    frame: Frame
+    space: Space
+    frame_: int
+    """Number of the frame."""
+    landmark_mass_: Ids | Array
+    """For each landmark, the number of points that are nearest to it."""
+    radius_: float
+    """The radius of the landmarks, by which reach is measured."""
+    covering_radius_: float
+    """The largest distance of a stored point to its landmark; once certified, of any point."""
+    coverage_bound_: float | None
+    """Every point seen lies within this distance of its nearest landmark; None: the metric promises nothing."""
+    n_samples_seen_: int
+    feature_names: tuple[str, ...] = ()
+    certified: bool = False
+    """Whether a pass over all points has found the exact covering radius and masses."""
+
+    @property
+    def landmark_indices_(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+        return self.frame.landmarks
+
+    @property
+    def landmarks_(self) -> Any:
+        """The landmarks themselves; None where only their distances are known."""
+        return self.frame.points
+
+    @property
+    def landmark_embedding_(self) -> Array:
+        """Positions of the landmarks on the map."""
+        return self.frame.landmark_positions()
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of the points; absent if they are objects."""
+        if self.space.n_features is None:
+            raise AttributeError("there are no features")
+        return self.space.n_features
+
+    def transform(self, X: Any, n_jobs: int | None = None) -> Array:
+        """Place points."""
+        return self.frame.place_queries(self.space, self._check(X), n_threads(n_jobs))
+
+    def novelty(self, X: Any) -> Novelty:
+        """Which points the map does not represent."""
+        return score(self.frame, self.space, self._check(X), self.radius_)
+
+    def distances(self, X: Any) -> Array:
+        """True distances to the landmarks, (n, m)."""
+        return self.frame.distances(self.space, self._check(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the coordinates, as :class:`driftmap.DriftMap` has them."""
+        return np.array([f"driftmap{i}" for i in range(self.params["n_components"])], dtype=object)
+
+    def _check(self, X: Any) -> Any:
+        names = tuple(map(str, getattr(X, "columns", ())))
+        if self.feature_names and names and names != self.feature_names:
+            raise ValueError(f"X has the columns {list(names)}, but the map was learnt from {list(self.feature_names)}")
+        return self.space.check_queries(X)
+
+    # --- files ---
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map to a file without pickle, as a whole or not at all."""
+        checkpoint.write(path, *self.pack())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, metric: Any = None, embedding: Any = None) -> Self:
+        """Read such a file; a metric or embedding of your own is to be given again."""
+        return serialization.load(path, cls, metric=metric, embedding=embedding)
+
+    def pack(self) -> tuple[dict[str, Any], Arrays]:
+        """A header that JSON can hold, and arrays, from which :meth:`unpack` makes the map again."""
+        arrays: Arrays = {}
+        frames = _frames(self.params)
+        frames.current, frames.count = self.frame, self.frame_
+        return {
+            "kind": self.kind,
+            "params": pack_params(self.params, arrays, ()),
+            "frames": frames.pack(arrays),
+            "facts": {name: flatten(getattr(self, name), name, arrays) for name in FACTS},
+            "landmark_mass": flatten(np.asarray(self.landmark_mass_), "landmark_mass", arrays),
+            "n_features": self.space.n_features,
+            "feature_names": [*self.feature_names],
+            "certified": self.certified,
+        }, arrays
+
+    @classmethod
+    def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
+        """Make the map again."""
+        params = unpack_params(header["params"], arrays, (), given)
+        facts = {name: rebuild(header["facts"][name], arrays) for name in FACTS}
+        seen = validation.integer_at_least(facts["n_samples_seen_"], "n_samples_seen_", 1)
+        for name in FACTS[:3]:
+            if facts[name] is not None:
+                validation.number_at_least_zero(facts[name], name)
+        points = rebuild(header["frames"]["frame"], arrays)["points"]
+        space = make_space(params["metric"], params["metric_params"], points)
+        frames = _frames(params)
+        if points is not None:
+            space.check(points)
+        frames.unpack(header["frames"], arrays, space.emptied(seen), seen)
+        masses = rebuild(header["landmark_mass"], arrays)
+        if frames.current is None or masses.shape != (len(frames.current.landmarks),):
+            raise ValueError("it holds no frame")
+        names = tuple(map(str, header["feature_names"]))
+        return cls(
+            params, frames.current, space.emptied(seen), frames.count, masses, **facts, feature_names=names,
+            certified=bool(header["certified"]),
+        )  # fmt: skip
+
+
+def freeze(engine: StreamMap) -> FrozenMap:
+    """The present frame of a map."""
+    with engine.lock:
+        landmarks, frame = engine._landmark_engine(), engine._present_frame()
+        return FrozenMap(
+            {name: getattr(engine, name) for name in PARAMS},
+            frame,
+            landmarks.space.emptied(landmarks.n_samples_seen_),
+            engine.frames.count,
+            landmarks.landmark_mass_,
+            landmarks.radius_,
+            landmarks.covering_radius_,
+            landmarks.coverage_bound_ if landmarks.obeys_triangle else None,
+            landmarks.n_samples_seen_,
+            engine.feature_names,
+        )
+
+
+def _frames(params: Mapping[str, Any]) -> Frames:
+    return Frames(params["embedding"], params["n_components"], params["n_anchors"], params["align"])
