@@ -44,16 +44,6 @@ def test_distances_are_kept_where_there_are_enough_dimensions():
     np.testing.assert_allclose(distances(Y, Y), distances(X, X), atol=1e-10)
 
 
-@given(seed=st.integers(0, 1000), rows=st.integers(1, 50), m=st.integers(3, 120))
-@settings(max_examples=50, derandomize=True, deadline=None)
-def test_a_row_of_a_batch_goes_where_it_goes_alone(seed, rows, m):
-    rng = np.random.default_rng(seed)
-    mds = LandmarkMDS(2).fit(distances(L := rng.standard_normal((m, 5)), L))
-    D = distances(rng.standard_normal((rows, 5)), L)
-    alone = np.concatenate([mds.place(row[None]) for row in D])
-    assert mds.place(D).tobytes() == alone.tobytes()
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @given(seed=st.integers(0, 1000), m=st.integers(3, 40), k=st.integers(1, 3), far=st.sampled_from([0.0, 1e6]))
 @settings(max_examples=50, derandomize=True, deadline=None)

@@ -1,24 +1,19 @@
 """DriftMap, the estimator."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
 from numpy.testing import assert_array_equal
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from driftmap import DriftMap, OnlineLandmarks
-from driftmap.embedding import LandmarkMDS
-from driftmap.landmarks import RandomLandmarks
-from streams import make, many, streams
+from driftmap.embedding import LandmarkMDS, LandmarkStress
+from streams import facts, make
 
 
 # check_array_api_input is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set. Nothing is expected to fail.
@@ -34,69 +29,12 @@ def walk(n=300, d=4, seed=0):
     return make("walk", n, d, seed)
 
 
-def everything(mapper):
-    return (
-        mapper.landmark_indices_.tolist(),
-        mapper.landmark_mass_.tolist(),
-        mapper.radius_,
-        mapper.n_samples_seen_,
-        mapper.n_replacements_,
-        mapper.landmark_embedding_.tobytes(),
-    )
-
-
 def test_landmarks_are_those_of_the_selector():
     X = walk()
     mapper, selector = DriftMap(n_landmarks=15).fit(X), OnlineLandmarks(15).fit(X)
     assert_array_equal(mapper.landmarks_, selector.landmarks_)
     assert (mapper.radius_, mapper.events_) == (selector.radius_, selector.events_)
     assert mapper.n_features_in_ == 4
-
-
-@given(stream=streams(kinds=("walk", "stationary", "jumps"), longest=60))
-@many
-def test_row_i_of_a_batch_equals_row_i_alone(stream):
-    X, m = stream
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        mapper = DriftMap(1, n_landmarks=m + 1).fit(X)
-        alone = np.concatenate([mapper.transform(x[None]) for x in X])
-        assert mapper.transform(X).tobytes() == alone.tobytes()
-
-
-def test_many_rows_are_mapped_in_parts_without_a_trace():
-    X = walk(9000)
-    mapper = DriftMap(n_landmarks=15).fit(X)
-    assert mapper.transform(X)[4000:4200].tobytes() == mapper.transform(X[4000:4200]).tobytes()
-
-
-def test_transform_never_learns():
-    mapper = DriftMap(n_landmarks=15).fit(walk())
-    before = everything(mapper)
-    mapper.transform(walk(seed=9) * 100)
-    assert everything(mapper) == before
-
-
-def test_the_same_calls_give_the_same_bits():
-    def run():
-        mapper = DriftMap(n_landmarks=12)
-        parts = []
-        for part in np.split(walk(), 6):
-            mapper.partial_fit(part)
-            parts.append(mapper.transform(part).tobytes())
-        return parts
-
-    assert run() == run()
-
-
-def test_fit_resets_then_takes_the_same_path():
-    mapper = DriftMap(n_landmarks=15).fit(walk(seed=3))
-    X = walk()
-    in_parts = DriftMap(n_landmarks=15)
-    for part in np.split(X, 5):
-        in_parts.partial_fit(part)
-    assert everything(mapper.fit(X)) == everything(in_parts)
-    assert_array_equal(DriftMap(n_landmarks=15).fit_transform(X), mapper.transform(X))
 
 
 def test_learning_does_not_wait_for_the_embedding():
@@ -151,9 +89,7 @@ def test_data_frames_come_in(frame):
     X = walk()
     table = frame({name: X[:, i] for i, name in enumerate("abcd")})
     mapper = DriftMap(n_landmarks=15).fit(table)
-    assert everything(mapper) == everything(DriftMap(n_landmarks=15).fit(X))
     assert list(mapper.feature_names_in_) == list("abcd")
-    assert_array_equal(mapper.transform(table), DriftMap(n_landmarks=15).fit(X).transform(X))
     with pytest.raises(ValueError, match="feature names"):
         mapper.transform(frame({name: X[:, i] for i, name in enumerate("abcx")}))
 
@@ -176,7 +112,7 @@ def test_points_come_one_by_one_as_dicts():
     mapper = DriftMap(n_landmarks=10)
     for x in X:
         mapper.learn_one(dict(zip("abcd", x, strict=True)))
-    assert everything(mapper) == everything(DriftMap(n_landmarks=10).fit(X))
+    assert facts(mapper) == facts(DriftMap(n_landmarks=10).fit(X))
     shuffled = dict(sorted(zip("abcd", X[7], strict=True), reverse=True))
     out = mapper.transform_one(shuffled)
     assert list(out) == ["driftmap0", "driftmap1"]
@@ -207,12 +143,6 @@ def test_parameters_set_later_count_from_the_next_fit_on():
     mapper.set_params(n_components=3)
     assert mapper.transform(walk()).shape[1] == len(mapper.get_feature_names_out()) == 2
     assert mapper.fit(walk()).transform(walk()).shape[1] == len(mapper.get_feature_names_out()) == 3
-
-
-def test_before_any_data():
-    for ask in (lambda m: m.transform([[1.0]]), lambda m: m.landmarks_, lambda m: m.transform_one({"a": 1.0})):
-        with pytest.raises(NotFittedError):
-            ask(DriftMap())
 
 
 @pytest.mark.parametrize("kind", ["constant", "collinear"])
@@ -269,31 +199,40 @@ def test_bad_parameters_are_named(parameters, error, message):
         DriftMap(**parameters).fit(walk())
 
 
-def test_bad_input_changes_nothing_also_in_fit():
-    mapper = DriftMap(n_landmarks=10).fit(walk())
-    before = everything(mapper)
-    for bad in ([[1.0, 2.0, np.nan, 4.0]], [["a", "b", "c", "d"]], np.empty((0, 4))):
-        for method in (mapper.fit, mapper.partial_fit, mapper.transform):
-            with pytest.raises(ValueError):
-                method(bad)
-            assert everything(mapper) == before
-            assert mapper.n_features_in_ == 4
-    for method in (mapper.partial_fit, mapper.transform):
-        with pytest.raises(ValueError, match="3 features"):
-            method(np.zeros((2, 3)))
-    assert everything(mapper) == before
+def test_numbers_may_be_large_but_not_too_large():
+    X = walk() * 1e120
+    mapper = DriftMap(n_landmarks=20, embedding="lmds").fit(X)
+    np.testing.assert_allclose(
+        mapper.transform(X), 1e120 * DriftMap(n_landmarks=20, embedding="lmds").fit_transform(walk())
+    )
+    with pytest.raises(ValueError, match="row 1, column 2 is 1e\\+200: its square overflows"):
+        mapper.transform(np.where(np.arange(8).reshape(2, 4) == 6, 1e200, 1.0))
 
 
-@pytest.mark.parametrize("estimator", [DriftMap(3, window=40), OnlineLandmarks(4), RandomLandmarks(5, random_state=1)])
-def test_estimators_are_those_of_scikit_learn(estimator):
-    assert isinstance(estimator, BaseEstimator)
-    assert clone(estimator).get_params(deep=False) == estimator.get_params(deep=False)
-    with pytest.raises(NotFittedError, match=f"This {type(estimator).__name__} has seen no points"):
-        estimator.radius_  # noqa: B018
+def test_a_matrix_without_the_names_that_were_learnt_is_warned_about_as_everywhere():
+    table = pd.DataFrame(walk(), columns=list("abcd"))
+    mapper = DriftMap(n_landmarks=20).fit(table)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        mapper.transform(table.to_numpy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mapper.transform(table)
 
 
-def test_pickles_and_goes_on():
-    first, rest = np.split(walk(), 2)
-    mapper = DriftMap(n_landmarks=12).fit(first)
-    copy = pickle.loads(pickle.dumps(mapper))
-    assert everything(copy.partial_fit(rest)) == everything(mapper.partial_fit(rest))
+@pytest.mark.parametrize("own", [LandmarkStress(2), LandmarkMDS(2)])
+def test_an_embedding_of_ones_own_sees_distances(own):
+    """One made of ours may place otherwise than by where the rows are."""
+    asked = []
+
+    class Watching(type(own)):
+        def place(self, distances):
+            asked.append(distances.shape)
+            return super().place(distances)
+
+    X = walk()
+    name = "stress" if isinstance(own, LandmarkStress) else "lmds"
+    watched = DriftMap(n_landmarks=20, embedding=Watching(2)).fit(X)
+    np.testing.assert_allclose(
+        watched.transform(X), DriftMap(n_landmarks=20, embedding=name, n_anchors=None).fit_transform(X), atol=1e-6
+    )
+    assert (300, 20) in asked

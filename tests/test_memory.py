@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import naive
 from driftmap import DriftMap
 from driftmap.datasets import HOSPITAL_FILE, STOCKS_FILE, load_hospital, load_stocks, s_curve_stream
-from driftmap.io import checkpoint
 from driftmap.landmarks import OnlineLandmarks, RatioShift
 from driftmap.quality import stress
 from streams import facts, make, needs, some, streams
@@ -47,7 +46,9 @@ def test_held_points_are_covered_by_the_bound_and_at_the_next_replacement(metric
             n_replacements = landmarks.n_replacements_
             assert landmarks.radius_ == landmarks.covering_radius_
     assert landmarks.landmark_mass_.sum() == len(X)
-    assert facts(OnlineLandmarks(m, metric=metric, replace_on=Fixed(signals)).fit(X)) == facts(landmarks)
+    given = Fixed(signals)
+    assert facts(OnlineLandmarks(m, metric=metric, replace_on=given).fit(X)) == facts(landmarks)
+    assert given.n == -1  # what is given is copied
 
 
 # --- promises ---------------------------------------------------------------------------------------------------------
@@ -57,16 +58,6 @@ def comparable(landmarks):
     """What does not depend on whether weights are whole numbers."""
     known = facts(landmarks)
     return known | {"masses": np.round(known["masses"], 3).tolist()}
-
-
-@pytest.mark.parametrize("metric", METRICS)
-@given(stream=streams(longest=48))
-@some
-def test_up_to_the_memory_nothing_is_merged(metric, stream):
-    X, _ = stream
-    bounded = OnlineLandmarks(3, memory=48, metric=metric).fit(X)
-    assert facts(bounded) == facts(OnlineLandmarks(3, memory=None, metric=metric).fit(X))
-    assert bounded.stored_indices_.tolist() == list(range(len(X)))
 
 
 @pytest.mark.parametrize("how", ["window", "half_life"])
@@ -148,21 +139,6 @@ def test_the_resolution_does_not_exceed_the_largest_radius(metric, slack, stream
         landmarks.partial_fit(x[None])
         largest = max(largest, landmarks.radius_)
         assert landmarks.resolution_ <= largest * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("how", [{"memory": 100}, {"window": 100}, {"half_life": 10}])
-def test_nothing_grows_with_the_stream(how, tmp_path):
-    X = np.random.default_rng(0).standard_normal((30_000, 3))
-    landmarks, sizes = OnlineLandmarks(5, **how), []
-    for part in np.split(X, 30):
-        landmarks.partial_fit(part).save(tmp_path / "landmarks.ckpt")
-        arrays = checkpoint.read(tmp_path / "landmarks.ckpt").arrays
-        sizes.append(sum(array.nbytes for name, array in arrays.items() if "event" not in name))
-        assert len(landmarks.stored_indices_) <= 7 * 10 + 64
-        assert len(landmarks.events_) <= 10_000
-    assert max(sizes) < 1.5 * np.median(sizes)
-    if "window" in how:
-        assert landmarks.landmark_mass_.sum() == 100
 
 
 def test_the_radius_shrinks_when_the_stream_does():
@@ -323,7 +299,6 @@ def test_detectors_of_river_work(name):
     assert 0 < patient.n_replacements_ < OnlineLandmarks(20).fit(X).n_replacements_
     assert patient.distances(X).min(axis=1).max() <= patient.coverage_bound_
     assert (patient.landmark_indices_ >= 1000).any()
-    assert detector.drift_detected is False  # what is given is copied
 
 
 # --- what other tests found -----------------------------------------------------------------------------------------
@@ -345,31 +320,6 @@ def test_a_landmark_of_long_ago_leaves():
     landmarks.partial_fit(rng.standard_normal((3000, 2)) * 0.01 + 100, times=5000 + np.arange(3000) * 0.1)
     assert landmarks.landmark_indices_.min() > 30
     assert landmarks.landmark_mass_.min() > 0
-
-
-def test_one_row_that_fails_changes_nothing():
-    calls, limit = 0, 0
-
-    def fragile(x, y):
-        nonlocal calls
-        calls += 1
-        if calls == limit:
-            raise RuntimeError("not today")
-        return float(abs(x - y).sum())
-
-    fragile.obeys_triangle = True
-    for fails_at in range(1, 30):
-        limit = 0
-        landmarks = OnlineLandmarks(1, metric=fragile).fit([[0.0], [1.0]])
-        before, calls, limit = facts(landmarks), 0, fails_at
-        try:
-            landmarks.partial_fit([[9.0]])
-        except RuntimeError:
-            assert facts(landmarks) == before
-        else:
-            assert fails_at > 2
-            return
-    pytest.fail("it always failed")
 
 
 def test_an_error_in_the_first_batch_is_the_one_that_is_told():

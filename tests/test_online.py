@@ -1,12 +1,12 @@
 """OnlineLandmarks against the literal oracle, after every arrival, and its answers to bad input."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import naive
@@ -139,28 +139,6 @@ def test_lines_3_to_5_of_algorithm_2_equal_the_oracle(metric):
     assert taken_for_another >= 20
 
 
-@pytest.mark.parametrize("rule", RULES)
-@given(stream=streams(longest=80), cuts=st.lists(st.integers(0, 80), max_size=6))
-@some
-def test_batch_splits_change_nothing(rule, stream, cuts):
-    X, m = stream
-    in_parts = OnlineLandmarks(m, rule=rule)
-    for part in np.split(X, sorted(cut for cut in cuts if cut < len(X))):
-        if len(part):
-            in_parts.partial_fit(part)
-    assert facts(in_parts) == facts(OnlineLandmarks(m, rule=rule).fit(X))
-
-
-@pytest.mark.parametrize("name", ["braycurtis", "canberra", "correlation", "cosine", "jensenshannon", "sqeuclidean"])
-def test_named_metrics_give_one_pair_one_value(name):
-    """Results may not depend on how many rows scipy is asked about at once."""
-    X = np.abs(make("walk", 300, 5, seed=5)) + 0.1
-    one_by_one = OnlineLandmarks(8, metric=name)
-    for x in X:
-        one_by_one.partial_fit(x[None])
-    assert facts(one_by_one) == facts(OnlineLandmarks(8, metric=name).fit(X))
-
-
 SCIPY_NAMES = {
     "mahalanobis": {"VI": np.diag([1.0, 2.0, 0.5])},
     "minkowski": {"p": 3},
@@ -204,53 +182,6 @@ def test_metric_parameters_reach_a_function():
 
 
 # --- bad input changes nothing ---
-
-
-def trained(**parameters):
-    return OnlineLandmarks(6, **parameters).fit(make("walk", 50, 3, seed=1))
-
-
-BAD = {
-    "NaN": (np.array([[0.0, 1.0, 2.0], [0.0, np.nan, 2.0]]), "row 1, column 1 is NaN"),
-    "infinity": (np.array([[0.0, 1.0, np.inf]]), "row 0, column 2 is inf"),
-    "overflow": (np.array([[0.0, 1e200, 0.0]]), "row 0, column 1 is 1e\\+200: its square overflows"),
-    "width": (np.zeros((2, 4)), "X has 4 features, but the points seen so far have 3"),
-    "text": ([["1", "2", "x"]], "row 0, column 2 is 'x', not a number"),
-    "empty": (np.zeros((0, 3)), "0 sample"),
-    "ragged": ([[1.0, 2.0, 3.0], [1.0, 2.0]], "inhomogeneous|sequence"),
-    "one-dimensional": (np.zeros(3), "Expected 2D array, got 1D array"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_named_and_changes_nothing(case):
-    X, message = BAD[case]
-    landmarks = trained()
-    before = facts(landmarks)
-    with pytest.raises(ValueError, match=message):
-        landmarks.partial_fit(X)
-    assert facts(landmarks) == before
-    more = make("walk", 30, 3, seed=2)
-    assert facts(landmarks.partial_fit(more)) == facts(trained().partial_fit(more))
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_first_of_all_leaves_nothing_behind(case):
-    if case == "width":
-        return
-    X, message = BAD[case]
-    landmarks = OnlineLandmarks(6)
-    with pytest.raises(ValueError, match=message):
-        landmarks.partial_fit(X)
-    assert not landmarks.__sklearn_is_fitted__()
-    assert landmarks.fit(np.zeros((1, 2))).n_samples_seen_ == 1
-
-
-def test_a_named_column_is_named():
-    import pandas as pd
-
-    with pytest.raises(ValueError, match=r"row 1, column 1 \('price'\) is NaN"):
-        OnlineLandmarks(3).fit(pd.DataFrame({"size": [1.0, 2.0], "price": [1.0, np.nan]}))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -302,33 +233,6 @@ def test_bad_parameters_are_named(parameters, error, message):
         OnlineLandmarks(**({"n_landmarks": 3} | parameters)).fit([[0.0, 1.0], [1.0, 3.0]])
 
 
-def test_precomputed_rows_of_the_wrong_width_are_refused():
-    landmarks = OnlineLandmarks(2, metric="precomputed").fit(np.zeros((3, 3)))
-    with pytest.raises(ValueError, match=r"1 new rows after 3 arrivals need 4 columns"):
-        landmarks.partial_fit(np.zeros((1, 7)))
-    with pytest.raises(ValueError, match="distance between arrival 3 and arrival 1 is nan"):
-        landmarks.partial_fit([[0.0, np.nan, 0.0]])
-    assert landmarks.n_samples_seen_ == 3
-
-
-def test_a_bare_string_is_not_a_list_of_objects():
-    with pytest.raises(ValueError, match="must be a sequence of objects"):
-        OnlineLandmarks(2, metric=mismatches).fit("word")
-
-
-def test_attributes_before_any_point_say_so():
-    from sklearn.exceptions import NotFittedError
-
-    for name in ("landmark_indices_", "landmarks_", "radius_", "covering_radius_", "landmark_mass_", "events_"):
-        with pytest.raises(NotFittedError, match="has seen no points yet"):
-            getattr(OnlineLandmarks(2), name)
-
-
-def test_fit_forgets():
-    landmarks = trained()
-    assert facts(landmarks.fit([[0.0], [1.0]])) == facts(OnlineLandmarks(6).fit([[0.0], [1.0]]))
-
-
 def test_the_radius_can_shrink_under_tight_and_never_does_in_the_paper():
     def steps(rule):
         runs = [OnlineLandmarks(5, rule=rule).fit(make("walk", 300, 2, seed)).events_ for seed in range(20)]
@@ -336,26 +240,6 @@ def test_the_radius_can_shrink_under_tight_and_never_does_in_the_paper():
 
     assert (steps("tight") < 0).any()
     assert (steps("paper") >= 0).all()
-
-
-def test_landmarks_are_copies():
-    landmarks = trained()
-    rows = landmarks.landmarks_
-    rows[:] = 0.0
-    assert landmarks.landmarks_.any()
-    X = make("walk", 50, 3, seed=1)
-    landmarks = OnlineLandmarks(6).fit(X)
-    X[:] = 0.0
-    assert_array_equal(landmarks.landmarks_, trained().landmarks_)
-
-
-def test_threads_may_learn_side_by_side():
-    from concurrent.futures import ThreadPoolExecutor
-
-    X = [make("walk", 3000, 8, seed) for seed in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda x: facts(OnlineLandmarks(30).fit(x)), X))
-    assert together == [facts(OnlineLandmarks(30).fit(x)) for x in X]
 
 
 def test_objects_that_look_like_sequences_stay_objects():
@@ -381,8 +265,87 @@ def test_rows_that_differ_by_rounding_have_a_distance():
     assert OnlineLandmarks(3, metric="braycurtis").fit(np.zeros((4, 2))).landmark_indices_.tolist() == [0]
 
 
-def test_masked_entries_and_dates_are_refused():
-    with pytest.raises(ValueError, match="masked entries"):
-        OnlineLandmarks(2).fit(np.ma.array([[1.0, 2.0]], mask=[[False, True]]))
-    with pytest.raises(ValueError, match="dates or time spans"):
-        OnlineLandmarks(2).fit(np.array([["2020-01-01"]], dtype="datetime64[D]"))
+def test_a_failed_first_batch_leaves_parameters_free_to_change():
+    landmarks = OnlineLandmarks(3, metric="cosine")
+    with pytest.raises(ValueError, match="row 0 has norm 0: metric='cosine' is not defined"):
+        landmarks.partial_fit(np.zeros((2, 3)))
+    assert not landmarks.__sklearn_is_fitted__()
+    landmarks.set_params(metric="euclidean").partial_fit(np.zeros((2, 3)))
+    assert landmarks.n_samples_seen_ == 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "row", "message"),
+    [("cosine", [0.0, 0.0, 0.0], "row 2 has norm 0"), ("correlation", [0.1, 0.1, 0.1], "row 2 is constant")],
+)
+def test_rows_without_a_direction_are_named(metric, row, message):
+    X = make("walk", 20, 3, 0)
+    landmarks = OnlineLandmarks(3, metric=metric).fit(X)
+    for ask in (landmarks.partial_fit, landmarks.distances):
+        with pytest.raises(ValueError, match=message):
+            ask(np.array([*X[:2], row]))
+    assert landmarks.n_samples_seen_ == 20
+
+
+class Fragile:
+    """A detector that signals at every third ratio, and raises an error at the 300th while there is one."""
+
+    error = None
+
+    def __init__(self):
+        self.n, self.drift_detected = 0, False
+
+    def update(self, x):
+        self.n += 1
+        self.drift_detected = self.n % 3 == 0
+        if self.n == 300 and Fragile.error is not None:
+            raise Fragile.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("not today"), KeyboardInterrupt()])
+@pytest.mark.parametrize("metric", ["euclidean", naive.cityblock])
+def test_a_detector_that_fails_is_as_before_and_so_are_the_landmarks(error, metric, monkeypatch):
+    X = make("walk", 600, 4, 0)
+    landmarks = OnlineLandmarks(5, metric=metric, replace_on=Fragile()).fit(X[:200])
+    before = facts(landmarks)
+    monkeypatch.setattr(Fragile, "error", error)
+    with pytest.raises(type(error)):
+        landmarks.partial_fit(X[200:])
+    assert facts(landmarks) == before
+    monkeypatch.setattr(Fragile, "error", None)
+    whole = OnlineLandmarks(5, metric=metric, replace_on=Fragile()).fit(X)
+    assert facts(landmarks.partial_fit(X[200:])) == facts(whole)
+
+
+# --- bounds, slack ---
+
+
+def test_no_landmarks_cover_the_stored_points_more_closely_than_the_lower_bound():
+    points = make("stationary", 12, 2, 1)
+    landmarks = OnlineLandmarks(3).fit(points)
+    D = np.linalg.norm(points[:, None] - points, axis=2)
+    best = min(D[:, list(three)].min(axis=1).max() for three in combinations(range(12), 3))
+    assert best / 2 <= landmarks.radius_lower_bound_ <= best <= landmarks.covering_radius_
+    assert OnlineLandmarks(5).fit(np.repeat(points[:5], 3, axis=0)).radius_lower_bound_ == 0.0
+    assert OnlineLandmarks(50).fit(points).radius_lower_bound_ == 0.0
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "braycurtis", lambda x, y: float(abs(x - y).sum())])
+def test_bounds_need_the_triangle_inequality(metric):
+    landmarks = OnlineLandmarks(5, metric=metric).fit(np.abs(make("walk", 50, 4, 0)))
+    for name in ("coverage_bound_", "radius_lower_bound_"):
+        with pytest.raises(ValueError, match=f"{name} needs a metric that obeys the triangle .* Euclidean distance"):
+            getattr(landmarks, name)
+
+
+def test_slack_saves_replacements_and_the_radius_stays_within_it():
+    X, noise = make("walk", 3000, 4, 0), np.random.default_rng(0).standard_normal((2000, 16))
+    tight, loose = OnlineLandmarks(60).fit(noise), OnlineLandmarks(60, slack=0.1).fit(noise)
+    assert loose.n_replacements_ < tight.n_replacements_ / 3
+    assert loose.covering_radius_ <= loose.radius_ < 1.2 * tight.radius_
+    assert (
+        OnlineLandmarks(60, slack=0.1, rule="paper").fit(X).events_ == OnlineLandmarks(60, rule="paper").fit(X).events_
+    )
+    for slack, error in ((-0.1, ValueError), (np.nan, ValueError), (np.inf, ValueError), ("much", TypeError)):
+        with pytest.raises(error, match="slack must be"):
+            OnlineLandmarks(3, slack=slack).fit(X)

@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -135,46 +133,6 @@ def test_a_row_goes_where_it_goes_alone_whatever_the_batch(k):
     assert placement.place(many).tobytes() == np.tile(expected, (CALL_ROWS // len(D) + 2, 1)).tobytes()
     with ThreadPoolExecutor(4) as pool:
         assert all(places.tobytes() == expected.tobytes() for places in pool.map(placement.place, [D] * 16))
-
-
-LEVELS = """
-import importlib, sys
-try:
-    core = importlib.import_module("driftmap._core_" + sys.argv[1])
-except ImportError:
-    sys.exit("there is no such level here")
-sys.modules["driftmap._core"] = core
-import numpy as np
-import driftmap
-driftmap._core = core
-from driftmap.embedding import LandmarkMDS, LandmarkStress
-rng = np.random.default_rng(0)
-for k in (1, 2, 3, 4):
-    X = rng.standard_normal((200, 7)) * [3, 2, 1, 1, 0.5, 0.5, 0.1] * rng.choice([1, 1, 30, 1000], (200, 1))
-    D = np.linalg.norm(X[:, None] - X, axis=2)
-    stress, mds = LandmarkStress(k).fit(D[:9, :9], anchors=D[:50, :9]), LandmarkMDS(k).fit(D[:9, :9])
-    places = stress.place(D[:, :9]), stress.for_rows(X[:9]).place(X), stress.anchor_coordinates_
-    for array in (*places, mds.place(D[:, :9]), mds.for_rows(X[:9]).place(X)):
-        print(array.tobytes().hex())
-"""
-
-
-def flags():
-    with open("/proc/cpuinfo") as file:
-        return next(line for line in file if line.startswith("flags")).split()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/cpuinfo")
-def test_every_level_gives_the_same_bits():
-    missing = {"v2": "sse4_2", "v3": "avx2", "v4": "avx512vl"}
-    runs = [
-        subprocess.run([sys.executable, "-c", LEVELS, level], capture_output=True, check=False)
-        for level, flag in missing.items()
-        if flag in flags()
-    ]
-    outputs = {run.stdout for run in runs if run.returncode == 0}
-    assert len(outputs) == 1
-    assert len(outputs.pop()) > 10_000
 
 
 # --- affine maps -----------------------------------------------------------------------------------------------------

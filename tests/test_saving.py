@@ -1,7 +1,5 @@
 """save and load: an estimator goes on from its file as if nothing had happened, or the file is refused."""
 
-import copy
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from driftmap import DriftMap, OnlineLandmarks
 from driftmap.embedding import LandmarkMDS
 from driftmap.io import checkpoint
 from driftmap.io.checkpoint import CheckpointError
-from driftmap.landmarks import RatioShift
 from streams import make
 
 
@@ -31,77 +28,6 @@ class Every:
 
 
 X = make("walk", 600, 3, 0)
-MAPS = {
-    "default": {},
-    "one dimension": {"n_components": 1},
-    "all points": {"memory": None},
-    "bounded": {"memory": 160},
-    "window": {"window": 100},
-    "timed window": {"window": 50.0},
-    "half-life": {"half_life": 40},
-    "detector": {"replace_on": RatioShift(warm_up=5)},
-    "landmark MDS": {"embedding": "lmds"},
-    "weighted landmark MDS": {"embedding": "weighted-lmds", "align": False},
-    "landmarks only": {"n_anchors": None},
-    "paper": {"rule": "paper"},
-    "manhattan": {"metric": "manhattan", "memory": 160},
-    "cosine": {"metric": "cosine"},
-    "slack": {"slack": 0.1, "memory": 160},
-    "mahalanobis": {"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}},
-    "function": {"metric": taxi},
-}
-
-
-def assert_same(one, other, points):
-    np.testing.assert_array_equal(one.transform(points), other.transform(points))
-    assert one.events_ == other.events_
-    assert one.frame_ == other.frame_
-    assert [change.displacement for change in one.frames_] == [change.displacement for change in other.frames_]
-    for name in ("landmark_indices_", "landmark_mass_", "landmark_embedding_"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    bound = ("coverage_bound_", "radius_lower_bound_") if one.obeys_triangle else ()
-    for name in ("radius_", "resolution_", "n_samples_seen_", "n_replacements_", *bound):
-        assert getattr(one, name) == getattr(other, name)
-
-
-@pytest.mark.parametrize("name", MAPS)
-def test_a_map_goes_on_to_the_bit(name, tmp_path):
-    params = {"n_landmarks": 10, **MAPS[name]}
-    given = {"metric": taxi} if params.get("metric") is taxi else {}
-    times = (lambda a, b: {"times": np.arange(a, b) / 3}) if name == "timed window" else lambda a, b: {}
-    mapper, path = DriftMap(**params), tmp_path / "map.ckpt"
-    for a, b in ((0, 200), (200, 250), (250, 420)):
-        mapper.partial_fit(X[a:b], **times(a, b)).transform(X[:2])
-    mapper.save(path)
-    loaded = DriftMap.load(path, **given)
-    assert str(loaded.get_params()) == str(mapper.get_params())
-    assert_same(mapper, loaded, X[:50])
-    for one in (mapper, loaded):
-        one.partial_fit(X[420:], **times(420, 600))
-    assert_same(mapper, loaded, X)
-    mapper.save(path)
-    loaded.save(tmp_path / "other.ckpt")
-    assert path.read_bytes() == (tmp_path / "other.ckpt").read_bytes()
-
-
-@pytest.mark.parametrize("metric", ["precomputed", mismatches])
-def test_landmarks_of_anything_go_on_to_the_bit(metric, tmp_path):
-    rng = np.random.default_rng(1)
-    path = tmp_path / "landmarks.ckpt"
-    if metric == "precomputed":
-        D = np.abs(X[:200, :1] - X[:200, 0])
-        parts, given = (D[:150, :150], D[150:]), {}
-    else:
-        words = ["".join(rng.choice(list("abc"), rng.integers(1, 8))) for _ in range(200)]
-        parts, given = (words[:150], words[150:]), {"metric": mismatches}
-    landmarks = OnlineLandmarks(6, metric=metric).partial_fit(parts[0])
-    landmarks.save(path)
-    loaded = OnlineLandmarks.load(path, **given)
-    for one in (landmarks, loaded):
-        one.partial_fit(parts[1])
-    assert loaded.events_ == landmarks.events_
-    assert loaded.landmark_mass_.tolist() == landmarks.landmark_mass_.tolist()
-    assert loaded.covering_radius_ == landmarks.covering_radius_
 
 
 class OwnMap(DriftMap):
@@ -154,13 +80,6 @@ def test_what_a_file_cannot_hold_must_be_given_again(tmp_path):
     assert DriftMap.load(path).n_samples_seen_ == 20  # what was there is intact
 
 
-def test_nothing_is_saved_before_anything_is_learnt(tmp_path):
-    for one in (DriftMap(), OnlineLandmarks(3)):
-        with pytest.raises(ValueError, match="has seen no points yet"):
-            one.save(tmp_path / "m")
-    assert not list(tmp_path.iterdir())
-
-
 def stream_of(header):
     return header["landmarks"]["stream"]["dict"]
 
@@ -201,8 +120,8 @@ BROKEN = {
 def test_files_with_valid_checksums_and_nonsense_in_them_are_refused(how, tmp_path):
     mapper = DriftMap(n_landmarks=10, memory=160).fit(X)
     mapper.transform(X[:3])
-    header, arrays = mapper._engine.pack()
-    header, arrays = copy.deepcopy(header), {name: array.copy() for name, array in arrays.items()}
+    mapper.save(tmp_path / "m")
+    header, arrays = checkpoint.read(tmp_path / "m")
     BROKEN[how](header, arrays)
     checkpoint.write(tmp_path / "m", header, arrays)
     with pytest.raises(CheckpointError, match=r"m (does not hold a usable DriftMap|cannot be loaded)"):

@@ -88,6 +88,20 @@ for how in MODES.values():
 """)
 
 
+def test_the_first_points_may_come_from_several_threads():
+    run("""
+for make in (OnlineLandmarks, lambda m: DriftMap(n_landmarks=m)):
+    for _ in range(20):
+        estimator, barrier = make(5), threading.Barrier(4)
+        def learn(part):
+            barrier.wait()
+            estimator.partial_fit(part)
+        in_threads(*(lambda part=part: learn(part) for part in np.split(X[:40], 4)))
+        assert estimator.n_samples_seen_ == 40
+        assert_whole(estimator, 10)
+""")
+
+
 def test_others_see_whole_states_while_one_thread_learns():
     run("""
 for how in (MODES["all"], MODES["bounded"], MODES["detector"], MODES["window"]):
@@ -166,8 +180,10 @@ for make in (OnlineLandmarks, lambda m, **how: DriftMap(n_landmarks=m, **how)):
             asked = []
             try:
                 estimator.partial_fit(X[10:40])
-            except (RuntimeError, ValueError) as error:
-                assert str(error)
+            except RuntimeError as error:
+                assert "cannot use the estimator that is learning with it" in str(error)
+            except ValueError as error:
+                assert "nowhere" in str(error)
             assert asked
             ask = lambda: None
             assert_whole(estimator)
