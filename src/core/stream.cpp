@@ -20,6 +20,7 @@ Stream::Stream(std::unique_ptr<Space> space_, const Parameters& parameters)
 void Stream::learn(std::int64_t rows, const Attributes& attributes, const Gate& gate, const Prior& prior,
                    const Interrupt& interrupt) {
     fallible_ = space->fallible || gate;
+    merging_ = attributes.arrivals != nullptr;
     saved_.reset();
     try {
         for (std::int64_t first = 0; first < rows; first += count_) {
@@ -42,6 +43,7 @@ void Stream::learn(std::int64_t rows, const Attributes& attributes, const Gate& 
                     prior.distances[at] = space->expanded(near.distance);
                 }
                 if (state.parameters.expires()) state.now = arrival.time;
+                if (attributes.arrivals) state.seen = attributes.arrivals[at];
                 arrive(arrival, gate);
                 if (state.parameters.expires()) relax(state, *space);
             }
@@ -56,6 +58,10 @@ void Stream::learn(std::int64_t rows, const Attributes& attributes, const Gate& 
         throw;
     }
     saved_.reset();
+    if (merging_) {
+        state.seen = attributes.arrivals[rows];
+        if (state.live > state.parameters.memory) thin(state, *space);
+    }
 }
 
 // Remember the state before it changes, once per batch, if measuring can fail.
@@ -124,8 +130,8 @@ void Stream::arrive(const Arrival& arrival, const Gate& gate) {
     }
     if (!(near.distance <= state.radius)) save();
     if (covered && near.distance > state.radius) state.radius = near.distance;
-    bool joined = (covered || gated) && join(state, *space, arrival, near);
-    if (!joined && state.parameters.bounded() && state.live >= state.parameters.memory) {
+    bool joined = (covered || gated) && !merging_ && join(state, *space, arrival, near);
+    if (!joined && !merging_ && state.parameters.bounded() && state.live >= state.parameters.memory) {
         save();
         thin(state, *space);
         joined = (covered || gated) && join(state, *space, arrival, near);
@@ -142,7 +148,7 @@ void Stream::arrive(const Arrival& arrival, const Gate& gate) {
         if (newcomer >= 0) exchange(state, *space, newcomer);
     }
     if (newcomer >= 0) patch(arrival.i + 1, newcomer);
-    if (state.parameters.bounded() && is_too_fine(state, *space)) {
+    if (state.parameters.bounded() && !merging_ && is_too_fine(state, *space)) {
         save();
         coarsen(state, *space, 0.0);
     }

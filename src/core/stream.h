@@ -15,6 +15,7 @@ struct Attributes {
     const double* times = nullptr;
     const double* weights = nullptr;
     const double* spreads = nullptr;
+    const std::int64_t* arrivals = nullptr;  // numbers of stored points of another stream, and how many it has seen
 };
 
 // The nearest landmark of each arrival before it was learnt: arrival number (-1: none) and distance.
@@ -55,7 +56,8 @@ class Stream {
     std::vector<Nearest> nearest_;  // of the rows of the block
     std::optional<State> saved_;
     bool fallible_ = false;
-    int count_ = 0;  // rows of the block
+    bool merging_ = false;  // whether arrivals are stored points of another stream, each of which stays one
+    int count_ = 0;         // rows of the block
 };
 
 }  // namespace driftmap

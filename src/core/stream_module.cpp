@@ -177,18 +177,18 @@ class PyStream {
     }
 
     nb::object learn_rows(const Matrix& X, std::optional<Column> times, std::optional<Column> weights,
-                          std::optional<Column> spreads, nb::object gate, bool priors) {
+                          std::optional<Column> spreads, std::optional<Rows> arrivals, nb::object gate, bool priors) {
         require(!metric_.empty(), "the points of this stream are measured by Python");
         if (!stream) open(int(X.shape(1)));
         require(int(X.shape(1)) == rows().width, "the points have another number of features");
         rows().batch = batch_of(X);
-        return learn(std::int64_t(X.shape(0)), times, weights, spreads, gate, priors);
+        return learn(std::int64_t(X.shape(0)), times, weights, spreads, arrivals, gate, priors);
     }
 
     nb::object learn_count(std::int64_t n, std::optional<Column> times, std::optional<Column> weights,
-                           std::optional<Column> spreads, nb::object gate, bool priors) {
+                           std::optional<Column> spreads, std::optional<Rows> arrivals, nb::object gate, bool priors) {
         require(metric_.empty(), "the points of this stream are given as a matrix");
-        return learn(n, times, weights, spreads, gate, priors);
+        return learn(n, times, weights, spreads, arrivals, gate, priors);
     }
 
     nb::object points(const Rows& which) { return rows_of(checked(which)); }
@@ -282,10 +282,13 @@ class PyStream {
         return out;
     }
     nb::object learn(std::int64_t n, const std::optional<Column>& times, const std::optional<Column>& weights,
-                     const std::optional<Column>& spreads, const nb::object& gate, bool priors) {
+                     const std::optional<Column>& spreads, const std::optional<Rows>& arrivals, const nb::object& gate,
+                     bool priors) {
         for (const std::optional<Column>* column : {&times, &weights, &spreads})
             require(!*column || (*column)->shape(0) == std::size_t(n),
                     "times, weights and spreads need one entry per row");
+        require(!arrivals || (arrivals->shape(0) == std::size_t(n) + 1 && parameters_.bounded()),
+                "arrivals need one entry per row, one more, and a memory limit");
         require(times.has_value() == parameters_.expires(), "times go with a window or a half-life");
         require((!weights && !spreads) || parameters_.weighted(), "weighted arrivals need a memory limit or an expiry");
         std::vector<std::int64_t> landmarks(priors ? n : 0);
@@ -301,7 +304,7 @@ class PyStream {
             last = std::chrono::steady_clock::now();
         };
         const Attributes attributes{times ? times->data() : nullptr, weights ? weights->data() : nullptr,
-                                    spreads ? spreads->data() : nullptr};
+                                    spreads ? spreads->data() : nullptr, arrivals ? arrivals->data() : nullptr};
         const Prior prior{priors ? landmarks.data() : nullptr, nearest.data()};
         if (calls_python) {
             stream->learn(n, attributes, ask, prior, interrupt);
@@ -373,9 +376,11 @@ void bind(nb::module_& module) {
                "slack"_a = 0.0, "memory"_a = nb::none(), "window"_a = kInfinity, "half_life"_a = kInfinity,
                "p"_a = 2.0);
     stream.def("learn", &PyStream::learn_count, "batch"_a, nb::kw_only(), "times"_a = nb::none(),
-               "weights"_a = nb::none(), "spreads"_a = nb::none(), "gate"_a = nb::none(), "priors"_a = false);
+               "weights"_a = nb::none(), "spreads"_a = nb::none(), "arrivals"_a = nb::none(), "gate"_a = nb::none(),
+               "priors"_a = false);
     stream.def("learn", &PyStream::learn_rows, "batch"_a, nb::kw_only(), "times"_a = nb::none(),
-               "weights"_a = nb::none(), "spreads"_a = nb::none(), "gate"_a = nb::none(), "priors"_a = false);
+               "weights"_a = nb::none(), "spreads"_a = nb::none(), "arrivals"_a = nb::none(), "gate"_a = nb::none(),
+               "priors"_a = false);
     stream.def("landmark_rows", &PyStream::landmark_rows);
     stream.def("landmark_masses", [](PyStream& s) { return to_numpy(s.fitted().landmark_masses()); });
     stream.def("arrivals", &PyStream::arrivals);

@@ -82,6 +82,7 @@ class Stream:
         times: Array | None = None,
         weights: Array | None = None,
         spreads: Array | None = None,
+        arrivals: Ids | None = None,
         gate: Callable[[float], bool] | None = None,
         priors: bool = False,
     ) -> tuple[Ids, Array] | None:
@@ -89,7 +90,9 @@ class Stream:
 
         ``batch`` is a C-contiguous matrix of float64 or float32, or the number of rows where a DistanceSource measures.
         ``times`` are given if and only if points expire. Weighted arrivals stand for several points within ``spreads``
-        of them; they need a memory limit or expiry. ``gate`` is shown the distance of each arrival to its nearest
+        of them; they need a memory limit or expiry. With ``arrivals`` they are the stored points of a later stream:
+        their numbers, ascending, and at the end how many points have been seen then. Each is stored as it is; if they
+        are then too many, they are thinned once. ``gate`` is shown the distance of each arrival to its nearest
         landmark, divided by the radius, once all landmarks are there; replacements wait until it returns True.
 
         With ``priors``, returns for each arrival the arrival number of its nearest landmark before it was learnt (-1:

@@ -8,10 +8,16 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 from driftmap.io import checkpoint, serialization
 from driftmap.landmarks.events import Event
+from driftmap.landmarks.merging import check_settings
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.utils import Array, Ids, validation
 
 T = TypeVar("T")
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether X is a dask collection, which is not to be loaded as a whole."""
+    return hasattr(X, "__dask_graph__")
 
 
 class Delegated(Generic[T]):
@@ -70,7 +76,14 @@ class EngineEstimator(HasLandmarks):
     _engine_type: type[Any]
 
     def fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
-        """Forget everything, then learn from X."""
+        """Forget everything, then learn from X; a dask collection is learnt where it lies (:mod:`driftmap.dask`)."""
+        if is_lazy(X):
+            from driftmap import dask
+
+            if times is not None:
+                raise ValueError("times cannot be given with a dask collection")
+            self._engine = dask.fit(self, X)._engine
+            return self
         engine = self._engine_type(**self._engine_params())
         self._learn_first(engine, X, times)
         self._engine = engine
@@ -80,8 +93,15 @@ class EngineEstimator(HasLandmarks):
         """Learn from further points, in their order; a batch gives the same result as its rows one by one.
 
         ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
-        duration; else these count arrivals. Bad input raises an error and changes nothing.
+        duration; else these count arrivals. Bad input raises an error and changes nothing. The partitions of a dask
+        collection are computed one at a time; what came before a bad one stays learnt.
         """
+        if is_lazy(X):
+            from driftmap import dask
+
+            for block in dask.blocks(X):
+                self.partial_fit(block)
+            return self
         engine = self.__dict__.get("_engine")
         if engine is not None and engine.fitted:
             engine.partial_fit(X, times)
@@ -96,6 +116,29 @@ class EngineEstimator(HasLandmarks):
                 vars(engine).update(params)
                 self._learn_first(engine, X, times)
         return self
+
+    def merge(self, *later: Self) -> Self:
+        """The estimator of several streams that follow each other, each learnt by its own; the parts stay as they are.
+
+        While all stored points fit into memory, this is the single pass over all streams, to the bit. Beyond, at most
+        ``memory`` points are stored, masses sum to all points, and ``coverage_bound_`` holds for every point of every
+        part. Arrivals are numbered through all streams. ``events_`` and ``n_replacements_`` are those of the first
+        stream, followed by those of taking in the others' stored points. ``n_jobs`` may differ between the parts.
+        """
+        for number, part in enumerate(later, start=1):
+            if type(part) is not type(self):
+                raise TypeError(f"part {number} is a {type(part).__name__}, not a {type(self).__name__}")
+        engines = [part._fitted_engine() for part in (self, *later)]
+        merged = type(self)(**self._engine_params())
+        merged._engine = self._merged(*engines)
+        return merged
+
+    def check_mergeable(self) -> None:
+        """Raise an error that names the parameter with which nothing could be promised of a merge, if there is one."""
+        check_settings(self)
+
+    def _merged(self, *engines: Any) -> Any:
+        raise NotImplementedError
 
     def _learn_first(self, engine: Any, X: Any, times: Any) -> None:
         engine.partial_fit(X, times)

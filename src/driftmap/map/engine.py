@@ -12,6 +12,7 @@ from driftmap.embedding import Embedding
 from driftmap.io.serialization import Arrays, pack_params, unpack_params
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
+from driftmap.landmarks.merging import merge
 from driftmap.landmarks.online import KNOWN, LandmarkEngine
 from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.metrics import Metric, Space
@@ -19,6 +20,7 @@ from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.validation import EMBEDDINGS
 
+MAP_PARAMS = ("n_components", "embedding", "n_anchors", "align", "random_state")
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -85,6 +87,25 @@ class StreamMap(HasLandmarks):
             self.frames = self._new_frames()
             self.landmarks = landmarks
         return self
+
+    def merge(self, *later: StreamMap) -> Self:
+        """The map of several streams that follow each other, as a new one; its parts stay as they are."""
+        parts: list[StreamMap] = [self, *later]
+        for number, part in enumerate(parts):
+            for name in MAP_PARAMS:
+                if getattr(part, name) != getattr(self, name):
+                    other, own = getattr(part, name), getattr(self, name)
+                    raise ValueError(f"part {number} has {name}={other!r}, but the first one has {name}={own!r}")
+            for names in ("feature_names", "dict_names"):
+                if getattr(part, names) != getattr(self, names):
+                    raise ValueError(f"the features of part {number} have other names than those of the first one")
+        merged = type(self)(**self.params())
+        merged._new_landmarks()
+        merged.frames = merged._new_frames()
+        merged.landmarks = merge(*(part._landmark_engine() for part in parts))
+        merged.landmarks.lock = merged.lock
+        merged.feature_names, merged.dict_names = self.feature_names, self.dict_names
+        return merged
 
     def _new_landmarks(self) -> LandmarkEngine:
         validation.integer_at_least(self.n_components, "n_components", 1)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from driftmap.embedding import Embedding
 from driftmap.landmarks import Detector
-from driftmap.landmarks.delegation import Delegated, EngineEstimator
+from driftmap.landmarks.delegation import Delegated, EngineEstimator, is_lazy
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Novelty, StreamMap
 from driftmap.map.frames import FrameChange
@@ -115,7 +115,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
         duration; else these count arrivals.
         """
-        if self.__sklearn_is_fitted__():
+        if self.__sklearn_is_fitted__() and not is_lazy(X):
             self._check_features(X)
         return super().partial_fit(X, times=times)
 
@@ -123,9 +123,13 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         engine.feature_names, engine.dict_names = _names_of_columns(X), ()
         engine.partial_fit(X, times)
 
-    def transform(self, X: Any) -> Array:
-        """Place points in the frame of the present landmarks."""
+    def transform(self, X: Any) -> Any:
+        """Place points in the frame of the present landmarks; a dask collection is placed lazily."""
         engine = self._fitted_engine()
+        if is_lazy(X):
+            from driftmap import dask
+
+            return dask.transform(self, X)
         self._check_features(X)
         return engine.transform(X, self.n_jobs)
 
@@ -134,6 +138,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         engine = self._fitted_engine()
         self._check_features(X)
         return engine.novelty(X)
+
+    def _merged(self, first: StreamMap, *later: StreamMap) -> StreamMap:
+        return first.merge(*later)
 
     def freeze(self) -> FrozenMap:
         """The present frame as an immutable map that only places and scores, to be used anywhere."""

@@ -1,0 +1,153 @@
+"""Maps of dask collections: a function of rows, leaves and fan-in; errors that name the partition."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("dask", reason="dask is not installed")
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from dask.delayed import delayed
+
+from driftmap import DriftMap, OnlineLandmarks
+from driftmap import dask as on_dask
+from streams import facts, make
+
+X = make("walk", 1200, 4, seed=0)
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def collections(folder):
+    """The same rows, in the same partitions, in every form."""
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for i in range(6):
+        frame[200 * i : 200 * (i + 1)].to_parquet(folder / f"part-{i}.parquet")
+    return {
+        "array": da.from_array(X, chunks=(200, 2)),
+        "dataframe": dd.from_pandas(frame, chunksize=200),
+        "blocks": [delayed(X[i : i + 200]) for i in range(0, 1200, 200)],
+        "folder": folder,
+    }
+
+
+@pytest.mark.parametrize("form", ["array", "dataframe", "blocks", "folder"])
+@pytest.mark.parametrize("fan_in", [2, 3])
+def test_every_form_gives_the_same_landmarks(form, fan_in, tmp_path):
+    fitted = on_dask.fit(
+        OnlineLandmarks(5, memory=80), collections(tmp_path)[form], partitions_per_leaf=1, fan_in=fan_in
+    )
+    parts = [OnlineLandmarks(5, memory=80).fit(part) for part in np.split(X, 6)]
+    while len(parts) > 1:
+        parts = [parts[i].merge(*parts[i + 1 : i + fan_in]) for i in range(0, len(parts), fan_in)]
+    assert facts(fitted) == facts(parts[0])
+    assert fitted.distances(X).min(axis=1).max() <= fitted.coverage_bound_
+
+
+@pytest.mark.parametrize("form", ["array", "dataframe", "folder"])
+def test_leaves_have_a_million_rows_so_that_a_small_collection_is_one_pass(form, tmp_path, monkeypatch):
+    collection, single = collections(tmp_path)[form], facts(OnlineLandmarks(5, memory=80).fit(X))
+    assert facts(on_dask.fit(OnlineLandmarks(5, memory=80), collection)) == single
+    monkeypatch.setattr(on_dask, "LEAF_ROWS", 500)
+    assert [len(leaf) for leaf in on_dask.leaves(on_dask.partitions(collection), None)] == [3, 3]
+    assert facts(on_dask.fit(OnlineLandmarks(5, memory=80), collection)) != single
+
+
+def test_places_are_lazy_and_keep_their_form(tmp_path):
+    forms = collections(tmp_path)
+    mapper = DriftMap(n_landmarks=20).fit(X)
+    expected = mapper.transform(X)
+    lazy = on_dask.transform(mapper, forms["array"])
+    assert lazy.chunks == ((200,) * 6, (2,))
+    assert np.array_equal(lazy.compute(), expected)
+    assert np.array_equal(on_dask.transform(mapper.freeze(), forms["array"]).compute(), expected)
+    index = pd.Index(np.arange(1200) * 3, name="when")
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcd"), index=index), npartitions=6)
+    placed = on_dask.transform(mapper, frame).compute()
+    assert placed.index.equals(index)
+    assert list(placed.columns) == ["driftmap0", "driftmap1"]
+    assert np.array_equal(placed.to_numpy(), expected)
+    assert np.array_equal(np.concatenate(dask.compute(*on_dask.transform(mapper, forms["blocks"]))), expected)
+    fitted = on_dask.fit_transform(DriftMap(n_landmarks=20), forms["array"])
+    assert np.array_equal(fitted.compute(), expected)
+
+
+def test_estimators_delegate_instead_of_loading_everything():
+    array = da.from_array(X, chunks=(200, 4))
+    mapper = DriftMap(n_landmarks=20).fit(array)
+    assert facts(mapper) == facts(DriftMap(n_landmarks=20).fit(X))
+    assert isinstance(mapper.transform(array), da.Array)
+    more = DriftMap(n_landmarks=20).partial_fit(X[:100]).partial_fit(array)
+    assert facts(more) == facts(DriftMap(n_landmarks=20).fit(np.concatenate([X[:100], X])))
+
+
+def test_a_second_pass_certifies(tmp_path):
+    mapper = on_dask.fit(DriftMap(n_landmarks=5, memory=80), collections(tmp_path)["array"], partitions_per_leaf=2)
+    frozen = mapper.freeze()
+    certified = on_dask.certify(frozen, da.from_array(X, chunks=(500, 4)))
+    distances = frozen.distances(X)
+    assert (
+        certified.covering_radius_ == certified.coverage_bound_ == distances.min(axis=1).max() <= frozen.coverage_bound_
+    )
+    assert certified.landmark_mass_.tolist() == np.bincount(distances.argmin(axis=1), minlength=5).tolist()
+    assert certified.n_samples_seen_ == 1200
+    assert certified.certified
+    assert not frozen.certified
+    assert pickle.loads(pickle.dumps(certified)).certified
+
+
+def bad(kind):
+    parts = np.split(X.copy(), 6)
+    if kind == "nan":
+        parts[3][17, 2] = np.nan
+    elif kind == "width":
+        parts[3] = parts[3][:, :3]
+    elif kind == "text":
+        parts[3] = np.full((5, 4), "a")
+    return [delayed(part) for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("kind", "match"),
+    [("nan", "partition 3: .*row 17, column 2"), ("width", "partition 3: X has 3 features"), ("text", "partition 3: ")],
+)
+@pytest.mark.parametrize("what", ["fit", "transform", "certify"])
+def test_errors_name_the_partition_and_the_row(kind, match, what):
+    mapper = DriftMap(n_landmarks=5, memory=80)
+    with pytest.raises(on_dask.PartitionError, match=match):
+        if what == "fit":
+            on_dask.fit(mapper, bad(kind), partitions_per_leaf=2)
+        elif what == "transform":
+            dask.compute(*on_dask.transform(mapper.fit(X), bad(kind)))
+        else:
+            on_dask.certify(mapper.fit(X).freeze(), bad(kind))
+
+
+def test_empty_partitions_are_passed_over():
+    blocks = [delayed(part) for part in (X[:0], X[:500], X[:0], X[500:], X[:0])]
+    fitted = on_dask.fit(OnlineLandmarks(5, memory=80), blocks, partitions_per_leaf=1)
+    parts = [OnlineLandmarks(5, memory=80).fit(part) for part in (X[:500], X[500:])]
+    assert facts(fitted) == facts(parts[0].merge(parts[1]))
+    with pytest.raises(ValueError, match="has no rows"):
+        on_dask.fit(OnlineLandmarks(5), [delayed(X[:0])])
+
+
+def test_bad_requests(tmp_path):
+    with pytest.raises(ValueError, match="window=10 cannot be merged"):
+        on_dask.fit(OnlineLandmarks(5, window=10), da.from_array(X))
+    with pytest.raises(ValueError, match="fan_in must be at least 2"):
+        on_dask.fit(OnlineLandmarks(5), da.from_array(X), fan_in=1)
+    with pytest.raises(TypeError, match="X must be a dask array"):
+        on_dask.fit(OnlineLandmarks(5), X)
+    with pytest.raises(ValueError, match=r"no \*\.parquet files"):
+        on_dask.fit(OnlineLandmarks(5), tmp_path)
+    with pytest.raises(TypeError, match="mapper must be"):
+        on_dask.fit(object(), da.from_array(X))
