@@ -1,9 +1,14 @@
 """The atomic writer: two writers never tear a file, planted files are not followed, only own files are removed."""
 
 import errno
+import json
 import multiprocessing
 import os
+import re
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,3 +87,56 @@ def test_a_file_is_known_by_every_name(tmp_path):
     (tmp_path / "future").symlink_to("new")
     assert len({atomic.identity(tmp_path / name) for name in ("new", "folder/new", "future")}) == 1
     assert atomic.identity(tmp_path / "no/new") != atomic.identity(tmp_path / "new")
+
+
+# --- every file that is written for the user ---
+
+WRITES = """
+import json, os, sys
+opened = []
+
+def record(event, args):  # open() with an opener is told twice: by itself, and by os.open
+    if event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR):
+        opened.append((args[0], bool(args[2] & os.O_EXCL)))
+
+import numpy as np
+from driftmap import DriftMap
+from driftmap.cli import main
+from driftmap.paper import experiment
+from driftmap.paper.figures import PaperFigure, new_figure, save
+from driftmap.paper.settings import QUICK
+from driftmap.plot import map_figure, save_figure
+from pathlib import Path
+
+X = np.cumsum(np.random.default_rng(0).standard_normal((60, 3)), axis=0)
+np.save("t.npy", X)
+sys.addaudithook(record)
+map_files = ["-o", "o.csv", "--plot", "p.png", "--landmarks-out", "l.csv"]
+for command in (
+    ["embed", "t.npy", *map_files, "--animate", "a.gif", "--animate-frames", "2"],
+    ["embed", "t.npy", *map_files, "--checkpoint", "c.ckpt"],
+    ["demo", "-o", "demo", "--landmarks", "5", "--points", "50"],
+):
+    assert main([*command, "--landmarks", "5"]) == 0
+DriftMap(n_landmarks=5).fit(X).save("m.ckpt")
+save_figure(map_figure(X[:, :2]), "f.svg")
+save(PaperFigure("f", "t", "c", new_figure(1, 1)), Path("."), QUICK)
+experiment._write(Path("table.md"), "text")
+print(json.dumps(opened))
+"""
+
+
+def test_every_file_is_written_beside_its_name_and_renamed(tmp_path):
+    done = subprocess.run([sys.executable, "-c", WRITES], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *_, last = done.stdout.splitlines()
+    writes = [(Path(name), exclusive) for name, exclusive in json.loads(last)]
+    here = [(path.name, created) for path, created in writes if tmp_path in path.parents or not path.is_absolute()]
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {
+        "t.npy", "o.csv", "p.png", "l.csv", "a.gif", "c.ckpt", "s_curve.png", "s_curve.csv", "m.ckpt", "f.svg", "f.png",
+        "table.md",
+    }  # fmt: skip
+    names = {name for name, _ in here if not name.endswith(".partial")}
+    assert all(re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", name) for name in names)
+    assert names == {name for name, exclusive in here if exclusive}
+    assert len(names) >= 12

@@ -262,6 +262,29 @@ def test_a_left_over_that_is_too_long_is_dropped(server):
     assert server.ranges == [f"bytes={len(CONTENT) + 4}-", None]
 
 
+def test_while_another_process_downloads_its_unfinished_file_is_left_alone(server):
+    pytest.importorskip("pooch")
+    fcntl = pytest.importorskip("fcntl")
+    server.cached.parent.mkdir()
+    server.part.write_bytes(CONTENT[:1000])
+    with server.part.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        load_hospital(url=server.url)
+    assert server.cached.read_bytes() == CONTENT
+    assert server.part.read_bytes() == CONTENT[:1000]
+    assert server.ranges == [None]
+
+
+def test_a_link_in_place_of_the_unfinished_file_is_not_followed(server, tmp_path):
+    pytest.importorskip("pooch")
+    server.cached.parent.mkdir()
+    tmp_path.joinpath("victim").write_text("mine")
+    server.part.symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="part"):
+        load_hospital(url=server.url)
+    assert tmp_path.joinpath("victim").read_text() == "mine"
+
+
 def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(server):
     pytest.importorskip("pooch")
     server.content = CONTENT[:-1] + b"?"

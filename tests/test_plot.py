@@ -4,6 +4,7 @@ import datetime
 import io
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -127,6 +128,17 @@ def test_names_are_not_read_as_mathematics_nor_left_out():
     figure = map_figure(POINTS[:, :2], color=["_under", "a$^b$", "x" * 50] * 20, color_label="$", title="$\\frac$")
     save_figure(figure, io.BytesIO(), "png")
     assert [text.strip() for text in legend_texts(figure)] == ["_under", "a$^b$", "x" * 25 + "..."]
+
+
+def test_names_are_escaped_in_vector_files(tmp_path):
+    """SVG is XML: no element, entity or comment comes from the data, and control characters are shown."""
+    names = ["<script>alert(1)</script>", "a&b;]]>", "--><g/>", "\x00\x1b[2J", "\ufffe"]
+    figure = map_figure(POINTS[:, :2], color=names * 12, color_label="<c>\x07", title="<t>&\x01")
+    save_figure(figure, tmp_path / "map.svg")
+    root = ElementTree.parse(tmp_path / "map.svg").getroot()
+    elements = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert not elements & {"script", "c", "t"}
+    assert [text.strip() for text in legend_texts(figure)] == ["\\x00\\x1b[2J", "--><g/>", *names[:2], "\\ufffe"]
 
 
 def test_panels_have_one_scale_and_one_colouring():

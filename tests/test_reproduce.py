@@ -18,14 +18,17 @@ from driftmap.landmarks import is_dominating, private_points
 from driftmap.paper.curves import stress_against_m, time_against_n
 from driftmap.paper.example_graph import DOMINATING, NOT_DOMINATING, ONLY_BY_3, graph_distances
 from driftmap.paper.experiment import MissingDataError, load_streams
+from driftmap.paper.fidelity import Fidelity
+from driftmap.paper.figures.base import PaperFigure, new_figure, save
 from driftmap.paper.hospital import clock, hourly_means
 from driftmap.paper.literal import literal_landmarks, newcomer
 from driftmap.paper.nested_stress import nested_stress
 from driftmap.paper.printed_values import PRINTED, PrintedCell
+from driftmap.paper.report import to_html
 from driftmap.paper.scenarios import SCENARIOS, aligned_maps, embed, load_stream, run_scenarios, select_landmarks
 from driftmap.paper.settings import FULL, QUICK
 from driftmap.paper.spy import fraction_by_year, landmark_years
-from driftmap.paper.statements import compare, largest_jumps
+from driftmap.paper.statements import Comparison, Statement, compare, largest_jumps
 from driftmap.paper.table1 import CROSS, table_cells
 
 N_RUNS = {"s-curve": 10, "spy": 10, "hospital": 5}
@@ -323,6 +326,16 @@ def test_reproduce_s_curve_quick_end_to_end(command, tmp_path, monkeypatch):
     assert 'name="viewport"' in page
     assert re.findall(r"""(?:src|href)=["'](?!data:|#)""", page) == []  # nothing from elsewhere
     assert "url(" not in page
+
+
+def test_the_report_escapes_all_text(tmp_path):
+    evil, picture = "<script>&\"'", PaperFigure("f", "<script>", "<script>", new_figure(1, 1))
+    settings = QUICK._replace(mode=evil)
+    save(picture, tmp_path, settings)
+    rows = Comparison([Statement("s-curve", evil, evil, evil, True, evil)], [], [], [])
+    page = to_html([], rows, [Fidelity("s-curve", 2, "anchors", 0.1, evil)], [picture], tmp_path, settings, 1.0)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;&amp;&quot;&#x27;") >= 8
 
 
 def test_missing_data_is_one_line_that_says_how_to_get_it(command, tmp_path):

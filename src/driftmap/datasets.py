@@ -16,12 +16,13 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, BinaryIO, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_s_curve
 
+from driftmap.io.atomic import FLAGS, lock, sync
 from driftmap.networks import Contacts, laplacian_spectra, read_contacts
 from driftmap.utils import Array
 
@@ -230,43 +231,56 @@ def _quiet(logger: Any) -> Iterator[None]:
 
 
 class _Resumable:
-    """A pooch downloader that writes to a `.part` file and resumes an interrupted download from it."""
+    """A pooch downloader that receives into a `.part` file and resumes an interrupted download from it.
+
+    One process at a time writes to that file; another one that downloads meanwhile does so on its own.
+    """
 
     def __init__(self, part: Path) -> None:
         self.part = part
 
     def __call__(self, url: str, output_file: PathLike, pooch: Any) -> None:
         del pooch
-        try:
-            self._receive(url)
-        except (OSError, http.client.HTTPException) as error:
-            raise ConnectionError(
-                f"could not download {url}: {error}. Try again later (the download will resume), or get the "
-                "file by other means and name it with path= or its folder with DRIFTMAP_DATA."
-            ) from error
-        # Moved, not copied: if the checksum is wrong, pooch deletes the file and the next attempt starts from zero.
-        shutil.move(self.part, output_file)
+        descriptor = os.open(self.part, FLAGS & ~os.O_EXCL, 0o666)
+        with open(descriptor, "r+b") as part, open(output_file, "w+b") as own:
+            resumes = lock(part)
+            try:
+                _receive(url, part if resumes else own)
+            except (OSError, http.client.HTTPException) as error:
+                raise ConnectionError(
+                    f"could not download {url}: {error}. Try again later (the download will resume), or get the "
+                    "file by other means and name it with path= or its folder with DRIFTMAP_DATA."
+                ) from error
+            if resumes:
+                part.seek(0)
+                shutil.copyfileobj(part, own)
+                part.truncate(0)  # if the checksum is wrong, the next attempt starts from zero
+            sync(own)
+        if resumes:
+            self.part.unlink(missing_ok=True)
 
-    def _receive(self, url: str) -> None:
-        have = self.part.stat().st_size if self.part.exists() else 0
-        # Without this a server may compress what it sends, and byte ranges would count compressed bytes.
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        try:
-            answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
-                    raise
-            # The part is as long as the file: it is complete, or of another file. Start from zero.
-            self.part.unlink()
-            self._receive(url)
-            return
-        with answer:
-            resumed = answer.status == http.HTTPStatus.PARTIAL_CONTENT
-            length = answer.headers.get("Content-Length")
-            with self.part.open("ab" if resumed else "wb") as file:
-                start = file.tell()
-                shutil.copyfileobj(answer, file)
-                received = file.tell() - start
-        if length is not None and received < int(length):
-            raise ConnectionError(f"the connection closed after {received} of {length} bytes")
+
+def _receive(url: str, file: BinaryIO) -> None:
+    """Append to a file what it lacks of a download, or start again where the server cannot resume."""
+    have = file.seek(0, os.SEEK_END)
+    # Without this a server may compress what it sends, and byte ranges would count compressed bytes.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    try:
+        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
+                raise
+        file.truncate(0)  # it is as long as the download: complete, or of another file
+        _receive(url, file)
+        return
+    with answer:
+        if answer.status != http.HTTPStatus.PARTIAL_CONTENT:
+            have = 0
+            file.truncate(0)
+            file.seek(0)
+        length = answer.headers.get("Content-Length")
+        shutil.copyfileobj(answer, file)
+        received = file.tell() - have
+    if length is not None and received < int(length):
+        raise ConnectionError(f"the connection closed after {received} of {length} bytes")

@@ -6,7 +6,9 @@ first figure is made.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from driftmap.io.atomic import replacing
 from driftmap.plot.coloring import Coloring, coloring_of, colormap, normalization
 from driftmap.utils import Array
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURE_FORMATS = (".png", ".svg", ".pdf")
+UNDRAWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Characters of labels and names that no font has and that XML, thus SVG, forbids; they are shown as escapes."""
 ANIMATION_FORMATS = (".gif", ".mp4")
 INK = "#22262B"
 GREY = "#9AA1A9"
@@ -119,16 +124,23 @@ def comparison_figure(
 def save_figure(figure: Figure, file: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
     """Write a figure as PNG, SVG or PDF; equal figures give equal bytes.
 
-    ``format`` is needed for an open file and otherwise taken from the suffix.
+    A file given by its name is written atomically. ``format`` is needed for an open file and otherwise taken from the
+    suffix.
     """
-    import matplotlib
+    import matplotlib.text
 
     kind = format if format is not None else Path(os.fspath(file)).suffix[1:].lower()  # type: ignore[arg-type]
     if f".{kind}" not in FIGURE_FORMATS:
         raise ValueError(f"figures are written as {', '.join(FIGURE_FORMATS)}, not as {kind!r}")
+    for text in figure.findobj(matplotlib.text.Text):
+        shown = text.get_text()
+        if UNDRAWABLE.search(shown):
+            text.set_text(UNDRAWABLE.sub(lambda found: repr(found[0])[1:-1], shown))
     undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with matplotlib.rc_context({"svg.hashsalt": "driftmap", "pdf.fonttype": 42}):
-        figure.savefig(file, format=kind, dpi=200, bbox_inches="tight", pad_inches=0.12, metadata=undated.get(kind))
+    named = isinstance(file, str | os.PathLike)
+    opened: Any = replacing(Path(file)) if named else contextlib.nullcontext(file)  # type: ignore[arg-type]
+    with opened as target, matplotlib.rc_context({"svg.hashsalt": "driftmap", "pdf.fonttype": 42}):
+        figure.savefig(target, format=kind, dpi=200, bbox_inches="tight", pad_inches=0.12, metadata=undated.get(kind))
 
 
 class Panel(NamedTuple):
