@@ -543,7 +543,7 @@ FILES = {
     "index.csv": (b",a\n0,5\n1,6\n", "index.csv: column 1 has no name"),
     "quote.csv": (b'a,b\n1,"2\n3,4\n', "quote.csv, line 2: a quote is opened and not closed"),
     "latin.csv": ("größe\n1\n".encode("latin-1"), "latin.csv, line 1 is not UTF-8 text"),
-    "pickle.npy": (None, "pickle.npy cannot be read as NPY"),
+    "pickle.npy": (None, "pickle.npy holds object, not numbers"),
     "text.npy": (None, "text.npy holds <U1, not numbers"),
     "cube.npy": (None, "cube.npy holds an array of shape (2, 2, 2)"),
     "none.npy": (None, "none.npy has no rows"),

@@ -529,3 +529,33 @@ def test_threads_of_arrow_hold_nothing_of_python():
     file = arrow_memory(data)
     assert sys.getrefcount(data) == references
     assert file.read() == data
+
+
+# --- files that are cut while they are read ---
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_npy_file_that_is_cut_while_it_is_read_is_an_error(folder, order):
+    """A memory map of it would end the process by a signal."""
+    Z = np.asarray(np.random.default_rng(0).random((20_000, 3)), order=order)
+    np.save("t.npy", Z)
+    with open_table("t.npy", Wanted(label="2"), once=False) as table:
+        chunks = table.chunks(5000)
+        first = next(chunks)
+        np.testing.assert_array_equal(first.features, Z[:5000, [0, 2]])
+        np.testing.assert_array_equal(first.labels, Z[:5000, 1])
+        os.truncate("t.npy", 300)
+        with pytest.raises(DataError, match=r"t\.npy was cut while it was read"):
+            list(chunks)
+
+
+def test_an_arrow_file_that_is_cut_while_it_is_read_is_an_error(folder):
+    with pa.OSFile("t.arrow", "wb") as file, pa.ipc.new_file(file, pa.schema([("a", pa.float64())])) as writer:
+        for _ in range(20):
+            writer.write_table(pa.table({"a": np.arange(5000.0)}))
+    with open_table("t.arrow", Wanted(), once=False) as table:
+        chunks = table.chunks(1000)
+        next(chunks)
+        os.truncate("t.arrow", 300)
+        with pytest.raises(DataError, match=r"t\.arrow is damaged"):
+            list(chunks)

@@ -1,9 +1,11 @@
 """The command as a process: closed streams, signals, full disks and foreign bytes cost one line, never a traceback."""
 
+import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -154,10 +156,50 @@ def test_a_read_only_installation(folder):
     assert {"c", "m.png", "o.csv", "ok.csv"} <= {path.name for path in folder.iterdir()}
 
 
-def test_an_ignored_ctrl_c_stays_ignored(folder):
-    script = "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_IGN);"
-    script += "sys.exit(subprocess.run([sys.executable, '-c', sys.argv[1]]).returncode)"
-    inner = "import signal, sys; from driftmap.__main__ import run; sys.argv = ['driftmap', 'embed', 'ok.csv', '-o', "
-    inner += "'o.csv']; code = run(); sys.exit(code or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)"
-    assert subprocess.run([sys.executable, "-c", script, inner], cwd=folder).returncode == 0
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+# --- signals ---
+
+
+@pytest.fixture
+def waiting(folder):
+    """A command that waits for more input, which it copies to a temporary folder since it is needed twice."""
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    started = []
+
+    def start(script, **options):
+        environment = {**os.environ, "TMPDIR": str(temporary)}
+        pipes = {"stdin": subprocess.PIPE, **options}
+        process = subprocess.Popen(["bash", "-c", script], cwd=folder, env=environment, **pipes)
+        started.append(process)
+        process.stdin.write(b"a,b,c\n")
+        process.stdin.flush()
+        while not list(temporary.glob("driftmap-*/input")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("options", ["", "--checkpoint c"])
+def test_ignored_signals_stay_ignored(folder, waiting, options):
+    process = waiting(f"trap '' INT TERM HUP; exec {COMMAND} embed - -o o.csv {options}")
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process.send_signal(signum)
+    process.communicate(ROWS.encode())
+    assert process.returncode == 0
+    assert folder.joinpath("o.csv").read_bytes().count(b"\n") == 41
+
+
+@pytest.mark.parametrize(
+    ("signum", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")]
+)
+def test_a_request_to_end_leaves_nothing_behind(folder, waiting, signum, word):
+    process = waiting(f"exec {COMMAND} embed - -o o.csv", stderr=subprocess.PIPE)
+    process.send_signal(signum)
+    assert process.communicate()[1] == f"driftmap: {word}\n".encode()
+    assert process.returncode == 128 + signum
+    assert {path.name for path in folder.rglob("*")} == {"ok.csv", "temporary"}

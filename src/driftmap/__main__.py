@@ -1,43 +1,64 @@
 """The command ``driftmap``, also ``python -m driftmap``, as a process that does nothing else."""
 
+import contextlib
 import gc
 import os
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
 
 YOUNG = 100_000
 """Objects made before garbage is looked for: modules make many, all of which stay."""
 TURN = 0.0005
 """Seconds after which a thread lets others go on: those that read and those that map wait for each other often."""
+SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
+"""The signals that end the command, and what it says then."""
 
 
-def quit_at_once(signum: int, frame: FrameType | None) -> None:
-    """Handle Ctrl-C during imports, some of which cannot be broken off by an exception."""
-    os.write(2, b"driftmap: interrupted\n")
-    os._exit(128 + signum)
+def quit_at_once(signum: int, frame: FrameType | None) -> NoReturn:
+    """Handle a signal by ending the process, without an exception.
+
+    An exception might come while a module is imported, a lock is taken or a file is removed: then it would be lost, or
+    its cleanup would.
+    """
+    remove_unfinished = getattr(sys.modules.get("driftmap.io.atomic"), "remove_unfinished", None)
+    if remove_unfinished is not None:
+        remove_unfinished()
+    line = "\r\x1b[2K" if os.isatty(2) else ""  # there may be a progress bar
+    line += f"driftmap: {SIGNALS[signal.Signals(signum).name]}\n"
+    with contextlib.suppress(OSError):
+        os.write(2, line.encode())
+    leave(128 + signum)
 
 
-def run() -> int:
+def leave(code: int) -> NoReturn:
+    """End the process without a shutdown of the interpreter, in which threads of libraries may crash."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, RuntimeError, ValueError):  # it may be closed, or in use
+            stream.flush()
+    os._exit(code)
+
+
+def run() -> NoReturn:
     """Set up the process, and carry out the command in it."""
     for descriptor in (0, 1, 2):  # one that is closed would be given to the next file that is opened
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    default = signal.getsignal(signal.SIGINT)
-    if default is signal.default_int_handler:  # else the process was started to ignore it
-        signal.signal(signal.SIGINT, quit_at_once)
+    for name in SIGNALS:
+        signum = getattr(signal, name, None)
+        if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:  # as nohup asks for
+            signal.signal(signum, quit_at_once)
     gc.set_threshold(YOUNG)
     sys.setswitchinterval(TURN)
     if sys.argv[1:2] == ["embed"]:  # which uses threads of its own; those of BLAS take their time to start
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from driftmap.cli import main
 
-    code = main(ready=lambda: signal.signal(signal.SIGINT, default))
-    gc.freeze()  # nothing is looked for at the end: the system takes everything back at once
-    return code
+    leave(main())
 
 
 if __name__ == "__main__":
-    raise SystemExit(run())
+    run()

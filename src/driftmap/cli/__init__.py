@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -27,24 +27,13 @@ DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few 
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
 
-def main(argv: Sequence[str] | None = None, ready: Callable[[], object] = lambda: None) -> int:
-    """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C.
-
-    ``ready`` is called once everything is imported that the command needs to begin.
-    """
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            words = list(sys.argv[1:] if argv is None else argv)
-            arguments = _parser(words).parse_args(words)
-            arguments.argv = words
-            ready()
-            code: int = arguments.run(arguments)
+        code = _carry_out(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
-    except SystemExit as end:  # --help and --version
-        return end.code if isinstance(end.code, int) else 0
     except BrokenPipeError:
         abandon_stdout()
         return 0
@@ -54,6 +43,18 @@ def main(argv: Sequence[str] | None = None, ready: Callable[[], object] = lambda
         return _report(f"not enough memory: {one_line(error)}", 2)
     except (UserError, DataError, CheckpointError, OSError) as error:
         return _report(one_line(error), 2)
+
+
+def _carry_out(words: list[str]) -> int:
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            arguments = _parser(words).parse_args(words)
+            arguments.argv = words
+            code: int = arguments.run(arguments)
+            return code
+        except SystemExit as end:  # --help and --version
+            return end.code if isinstance(end.code, int) else 0
 
 
 def _parser(words: Sequence[str]) -> Parser:

@@ -28,7 +28,8 @@ class Stop:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        self._before = {signum: signal.signal(signum, self._handle) for signum in SIGNALS}
+        heeded = [signum for signum in SIGNALS if signal.getsignal(signum) is not signal.SIG_IGN]
+        self._before = {signum: signal.signal(signum, self._handle) for signum in heeded}
         return self
 
     def __exit__(
@@ -38,9 +39,9 @@ class Stop:
             signal.signal(signum, handler)
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        if self._waiting or self._asked is not None:
+        now, self._asked = self._waiting or self._asked is not None, signum
+        if now:  # where exceptions are ignored, in a finalizer, the request is not lost
             raise Stopped(signum, clean=self._waiting)
-        self._asked = signum
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:

@@ -52,7 +52,7 @@ class ArrowTable:
 
     def _open(self) -> Any:
         """Open the file and return its schema."""
-        self._file = pa.memory_map(str(self._source.path))
+        self._file = pa.OSFile(str(self._source.path))  # a memory map of a file that is cut meanwhile crashes
         self._reader: Any = None
         with contextlib.suppress(pa.ArrowInvalid):
             self._reader = pa.ipc.open_file(self._file)

@@ -11,6 +11,8 @@ import errno
 import os
 import re
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +27,31 @@ def temporary_name(path: Path) -> str:
     return f".{path.resolve().name}.{secrets.token_hex(TOKEN // 2)}.tmp"
 
 
+_unfinished: set[Path] = set()
+"""Temporary files and folders of this process."""
+
+
+def remove_unfinished() -> None:
+    """Remove all temporary files and folders of this process, which is about to end at once."""
+    for place in list(_unfinished):
+        with contextlib.suppress(OSError):
+            if place.is_dir():
+                shutil.rmtree(place)
+            else:
+                place.unlink()
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A temporary folder that is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="driftmap-") as name:
+        _unfinished.add(Path(name))
+        try:
+            yield Path(name)
+        finally:
+            _unfinished.discard(Path(name))
+
+
 @contextlib.contextmanager
 def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
     """A new file that replaces ``path`` if the block ends well and is removed otherwise.
@@ -36,6 +63,7 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     place = target.with_name(temporary or temporary_name(path))
     with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
+        _unfinished.add(place)
         lock(file)
         try:
             yield file
@@ -48,6 +76,8 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
             with contextlib.suppress(OSError):  # what is still buffered may not fit on the disk
                 file.close()
             raise
+        finally:
+            _unfinished.discard(place)
     sync_folder(target.parent)
 
 

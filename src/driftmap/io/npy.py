@@ -1,9 +1,10 @@
-"""Tables that are arrays: NPY files, read through a memory map, and matrices in memory."""
+"""Tables that are arrays: NPY files, and matrices in memory."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,19 @@ from driftmap.io.sources import Source
 from driftmap.io.tables import Chunk, Position, Wanted, check_usable, numbered, select
 
 
+class Matrix(Protocol):
+    """A matrix of which some rows are asked for at a time."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
+
+
 class ArrayTable:
-    """A matrix, perhaps on disk, with names for its columns."""
+    """A matrix, perhaps on disk, with names for its columns; labels are an array, or the number of a column."""
 
     def __init__(
-        self, name: str, matrix: NDArray[Any], columns: Sequence[str], labels: NDArray[Any] | None, label: str | None
+        self, name: str, matrix: Matrix, columns: Sequence[str], labels: NDArray[Any] | int | None, label: str | None
     ) -> None:
         self.name, self.columns, self.label = name, tuple(columns), label
         self._matrix, self._labels = matrix, labels
@@ -28,12 +37,13 @@ class ArrayTable:
         """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
         n = len(self._matrix)
         for first in range(0 if start is None else start.rows, n, rows):
-            block = self._matrix[first : first + rows][:, self._places]
-            features = np.array(block, dtype=np.float64, order="C")
+            block, labels = self._matrix[first : first + rows], self._labels
+            features = np.array(block[:, self._places], dtype=np.float64, order="C")
             check_usable(features, self.columns, self.name, first)
-            labels = None if self._labels is None else self._labels[first : first + rows].astype(np.float64)
+            if labels is not None:
+                labels = block[:, labels] if isinstance(labels, int) else labels[first : first + rows]
             self._given = first + len(features)
-            yield Chunk(features, labels, self._given / n)
+            yield Chunk(features, None if labels is None else labels.astype(np.float64), self._given / n)
 
     def position(self) -> Position:
         """The place after the last chunk that was given out."""
@@ -47,26 +57,72 @@ class NumpyTable(ArrayTable):
     """An NPY file with a matrix, or a vector as one column; columns are named by their numbers from 1."""
 
     def __init__(self, source: Source, wanted: Wanted) -> None:
-        matrix = _load(source)
-        names = numbered(matrix.shape[1])
-        places, label = select(names, wanted, source.name)
-        labels = None if label is None else matrix[:, label]
-        super().__init__(source.name, matrix, [names[i] for i in places], labels, wanted.label)
+        with contextlib.ExitStack() as stack:  # nobody closes a table that could not be opened
+            self._file = stack.enter_context(contextlib.closing(NumpyFile(source)))
+            names = numbered(self._file.width)
+            places, label = select(names, wanted, source.name)
+            stack.pop_all()
+        super().__init__(source.name, self._file, [names[i] for i in places], label, wanted.label)
         if places != list(range(len(names))):
             self._places = places
 
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
-def _load(source: Source) -> NDArray[Any]:
-    assert source.path is not None
+
+class NumpyFile:
+    """The matrix in an NPY file. Its rows are read, not mapped: a file that is cut meanwhile is an error, no crash."""
+
+    def __init__(self, source: Source) -> None:
+        assert source.path is not None
+        self._name = source.name
+        with contextlib.ExitStack() as stack:
+            self._file = stack.enter_context(source.path.open("rb"))
+            self._shape, self._fortran, self._dtype = _read_header(self._file, source)
+            stack.pop_all()
+        self._start, self.width = self._file.tell(), self._shape[1]
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def __getitem__(self, rows: slice, /) -> NDArray[Any]:
+        n, width = self._shape
+        first, last, _ = rows.indices(n)
+        if not self._fortran:
+            return self._read(first * width, (last - first) * width).reshape(last - first, width)
+        return np.stack([self._read(column * n + first, last - first) for column in range(width)], axis=1)
+
+    def _read(self, first: int, count: int) -> NDArray[Any]:
+        """Some numbers, which lie side by side in the file."""
+        numbers = np.empty(count, self._dtype)
+        self._file.seek(self._start + first * self._dtype.itemsize)
+        if self._file.readinto(numbers.view(np.uint8).data) != numbers.nbytes:
+            raise DataError(self._name, "was cut while it was read")
+        return numbers
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
+    """Shape, order and type of the numbers, which follow."""
+    if file.peek(2)[:2] == b"PK":  # type: ignore[attr-defined]
+        raise DataError(source.name, "holds several arrays (NPZ); save one array as NPY")
+    formats = np.lib.format
     try:
-        loaded = np.load(source.path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        version = formats.read_magic(file)
+        read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+        present = (source.size or 0) - file.tell()
+        if dtype.kind in "biuf" and not 0 <= np.prod(shape, dtype=float) * dtype.itemsize <= present:
+            raise ValueError(f"it has {present} bytes of numbers, too few for its shape {shape}")
+    except (ValueError, EOFError, OSError) as error:
         reason = "it is empty" if source.size == 0 else error
         raise DataError(source.name, f"cannot be read as NPY: {reason}") from error
-    if not isinstance(loaded, np.ndarray):
-        raise DataError(source.name, "holds several arrays (NPZ); save one array as NPY")
-    if loaded.dtype.kind not in "biuf":
-        raise DataError(source.name, f"holds {loaded.dtype}, not numbers")
-    if loaded.ndim not in (1, 2):
-        raise DataError(source.name, f"holds an array of shape {loaded.shape}; rows and columns are expected")
-    return loaded.reshape(len(loaded), -1) if loaded.ndim == 1 else loaded
+    if dtype.kind not in "biuf":
+        raise DataError(source.name, f"holds {dtype}, not numbers")
+    if len(shape) not in (1, 2):
+        raise DataError(source.name, f"holds an array of shape {shape}; rows and columns are expected")
+    return (shape[0], shape[1] if len(shape) == 2 else 1), fortran, dtype

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from driftmap.io.atomic import scratch_folder
 from driftmap.io.errors import DataError
 from driftmap.io.follow import Restart, follow
 
@@ -100,7 +100,7 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
         if once:
             yield Source(name, path if following and file != "-" else None, stream, following=following)
             return
-        copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="driftmap-"))) / "input"
+        copy = stack.enter_context(scratch_folder()) / "input"
         with copy.open("wb") as target:
             shutil.copyfileobj(stream, target)
         yield Source(name, copy)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.embedding import move, procrustes
+from driftmap.io.atomic import scratch_folder
 from driftmap.map import StreamMap
 from driftmap.map.frames import Frame, Frames
 from driftmap.map.observer import Observer, Update
@@ -195,8 +195,8 @@ def save_animation(
     if format == "gif":
         _write_gif(screen, file)
     else:
-        with tempfile.TemporaryDirectory() as folder:  # ffmpeg wants a name, and an open file may have none
-            path = Path(folder, "film.mp4")
+        with scratch_folder() as folder:  # ffmpeg wants a name, and an open file may have none
+            path = folder / "film.mp4"
             _write_mp4(screen, path, program)
             file.write(path.read_bytes())
 
