@@ -1,12 +1,19 @@
-"""The command ``driftmap``, also ``python -m driftmap``, as a process that does nothing else."""
+"""The command ``driftmap``, also ``python -m driftmap``, as a process that does nothing else.
 
-import contextlib
+It imports next to nothing before it handles signals.
+"""
+
+from __future__ import annotations
+
 import gc
 import os
 import signal
 import sys
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
 
 YOUNG = 100_000
 """Objects made before garbage is looked for: modules make many, all of which stay."""
@@ -27,16 +34,19 @@ def quit_at_once(signum: int, frame: FrameType | None) -> NoReturn:
         remove_unfinished()
     line = "\r\x1b[2K" if os.isatty(2) else ""  # there may be a progress bar
     line += f"driftmap: {SIGNALS[signal.Signals(signum).name]}\n"
-    with contextlib.suppress(OSError):
+    try:
         os.write(2, line.encode())
-    leave(128 + signum)
+    finally:
+        leave(128 + signum)
 
 
 def leave(code: int) -> NoReturn:
     """End the process without a shutdown of the interpreter, in which threads of libraries may crash."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError, RuntimeError, ValueError):  # it may be closed, or in use
+        try:
             stream.flush()
+        except (AttributeError, OSError, RuntimeError, ValueError):
+            continue  # it is closed, or in use
     os._exit(code)
 
 
