@@ -79,7 +79,11 @@ class Rows:
         self.source = None
         if not native:
             self.source = Source(naive.distances(X, X, metric, **P.get(metric, {})), triangle=metric in TRIANGLE)
-        self.stream = Stream(metric if native else self.source, **self.params)
+        self.stream = self.empty()
+
+    def empty(self):
+        """A stream that has seen nothing."""
+        return Stream(self.metric if self.source is None else self.source, self.X.shape[1], **self.params)
 
     def learn(self, first, last, **how):
         if self.source is None:
@@ -94,7 +98,7 @@ class Rows:
         if self.source is not None:
             other.source = copy.deepcopy(self.source)
             state = state | {"n_points": len(other.source.points)}
-        other.stream = Stream(self.metric if self.source is None else other.source, **self.params)
+        other.stream = other.empty()
         other.stream.restore(state)
         return other
 
@@ -186,7 +190,7 @@ def test_distances_are_summed_in_the_one_order(metric, dtype):
 def test_whole_exponents_of_minkowski_are_products(p):
     X = make("stationary", 30, 19, 0)
     np.testing.assert_array_equal(_core.distances(X, X, "minkowski", p=p), naive.distances(X, X, "minkowski", p=p))
-    rows = Stream("minkowski", n_landmarks=4, p=p)
+    rows = Stream("minkowski", 19, n_landmarks=4, p=p)
     rows.learn(X)
     oracle = naive.Tight(4, lambda x, y: naive.minkowski(x, y, p), 1e-20)
     for x in X:
@@ -207,21 +211,20 @@ def test_the_native_metrics_are_those_of_the_oracle():
 
 
 @pytest.mark.parametrize("metric", naive.METRICS)
-def test_stored_points_are_measured_and_given_back(metric):
+def test_stored_points_are_given_back(metric):
     X = suited(make("walk", 40, 17, 0), metric)
     rows = Rows(X, metric, n_landmarks=5)
-    assert (rows.stream.seen, rows.stream.n_features) == (0, 0)
+    assert rows.stream.seen == 0
     rows.learn(0, 30)
     some_rows, others = np.array([3, 0, 29]), np.array([5, 6])
     np.testing.assert_array_equal(rows.stream.points(some_rows), X[some_rows], strict=True)
-    D = naive.distances(X, X, metric, **P.get(metric, {}))
-    np.testing.assert_array_equal(rows.stream.stored_distances(some_rows, others), D[np.ix_(some_rows, others)])
-    np.testing.assert_array_equal(rows.stream.distances(X[30:], others), D[30:, others])
+    found = _core.distances(X[30:].astype(np.float32), rows.stream.points(others), metric, **P.get(metric, {}))
     np.testing.assert_array_equal(
-        rows.stream.distances(X[30:].astype(np.float32), others),
-        naive.distances(X[30:].astype(np.float32), X[others], metric, **P.get(metric, {})),
+        found, naive.distances(X[30:].astype(np.float32), X[others], metric, **P.get(metric, {}))
     )
-    assert rows.stream.n_features == X.shape[1]
+    for wrong in (np.array([30]), np.array([-1])):
+        with pytest.raises(ValueError, match="there is no such stored point"):
+            rows.stream.points(wrong)
 
 
 # --- everything stored: the oracle decides ----------------------------------------------------------------------------
@@ -351,7 +354,7 @@ def test_nothing_is_assumed_of_a_source_without_the_triangle_inequality(rule, st
         ours.learn(1)
         assert_same(ours, oracle, "crooked")
     assert_same_events(ours, oracle, "crooked")
-    assert (ours.n_features, len(source.points)) == (0, len(X))
+    assert len(source.points) == len(X)
 
 
 def long_stream(kind, n, d):
@@ -837,7 +840,7 @@ def test_a_state_is_plain_and_a_copy(mode):
     state = rows.stream.state()
     before = copy.deepcopy(state)
     assert is_plain(state)
-    restored = Stream("euclidean", **rows.params)
+    restored = rows.empty()
     restored.restore(state)
     for stream in (rows.stream, restored):
         stream.learn(rows.X[300:], **how_to_learn(mode, 300, 400, copy.deepcopy(gate)))

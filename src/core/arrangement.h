@@ -26,9 +26,9 @@ double sweep_space(int n, int k, const double* distances, const double* weights,
         std::copy(y.begin(), y.end(), position.begin());
         const auto point = [&](int c, int j) { return fixed[size_t(c) * width + j]; };
         const auto lanes = derivatives<K>(position, point, targets.data(), width);
-        Derivatives<double, K> sums{lanes.stress.sum(), zeros<double, K>(k), zeros<double, K * K>(k * k)};
-        for (int c = 0; c < k; ++c) sums.gradient[c] = lanes.gradient[c].sum();
-        for (int i = 0; i < k * k; ++i) sums.hessian[i] = lanes.hessian[i].sum();
+        Derivatives<double, K> sums{lanes.stress.fold(std::plus<>()), zeros<double, K>(k), zeros<double, K * K>(k * k)};
+        for (int c = 0; c < k; ++c) sums.gradient[c] = lanes.gradient[c].fold(std::plus<>());
+        for (int i = 0; i < k * k; ++i) sums.hessian[i] = lanes.hessian[i].fold(std::plus<>());
         return sums;
     };
     for (int i = 0; i < n; ++i) {

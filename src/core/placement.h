@@ -93,7 +93,7 @@ struct Placement {
         if (n_rows < 8) {
             place_in_lanes<4>(X, n_rows, out);
         } else {
-            place_in_lanes<REGISTER_BYTES / sizeof(float)>(X, n_rows, out);
+            place_in_lanes<kVectorBytes / sizeof(float)>(X, n_rows, out);
         }
         for (int64_t i = 0; i < n_rows * k; ++i) out[i] = origin[i % k] + size * out[i];
     }

@@ -5,12 +5,136 @@
 
 namespace driftmap {
 
-// Let a stored point that is uncovered change the landmarks, by the tight rule or by the paper's; notes the event and
-// returns the row that became a landmark.
-std::int32_t admit(State& state, Space& space, std::int32_t row);
+// --- the tight rule ---
 
-// The tight rule: the point enters, the landmark that is cheapest to lose leaves, and the radius becomes the covering
-// radius, so it can shrink as well as grow. Notes the event.
-void exchange(State& state, Space& space, std::int32_t row);
+// The slot of the landmark that is cheapest to lose, the earliest of equals. Lower bounds of all costs are at hand;
+// they are made exact from the lowest on, until the lowest is exact.
+inline std::int32_t cheapest(State& state, Space& space) {
+    for (;;) {
+        std::int32_t best = -1;
+        double least = kInfinity, runner_up = kInfinity;
+        for (const std::int32_t slot : state.landmarks.order) {
+            const double cost = state.cells[slot].cost;
+            if (best < 0 || cost < least)
+                runner_up = least, least = cost, best = slot;
+            else
+                runner_up = std::min(runner_up, cost);
+        }
+        if (state.cells[best].exact_at == state.departures) return best;
+        refine_cost(state, space, best, runner_up);
+    }
+}
+
+// The point enters, the landmark that is cheapest to lose leaves, and the radius becomes the covering radius, so it can
+// shrink as well as grow. Notes the event.
+inline void exchange(State& state, Space& space, std::int32_t row) {
+    const double before = state.radius;
+    enter(state, space, row);
+    const std::int32_t left = leave(state, cheapest(state, space));
+    state.radius = state.covering_radius();
+    if (state.parameters.expires()) state.radius = std::max(state.radius, state.parameters.least_radius);
+    state.base = state.radius;
+    state.note(state.seen - 1, row, left, before);
+}
+
+// --- Algorithms 2 and 3 of the paper, without edges ---
+
+// Distances of all stored points to one of them.
+inline std::vector<double> distances_to(const State& state, Space& space, std::int32_t y) {
+    std::vector<std::int32_t> rows(state.n);
+    std::iota(rows.begin(), rows.end(), 0);
+    std::vector<double> distances(rows.size());
+    space.distances(rows.data(), state.n, y, distances.data());
+    return distances;
+}
+
+// N(y): the stored points within the radius of one of them, ascending.
+inline std::vector<std::int32_t> neighbours(const State& state, Space& space, std::int32_t y) {
+    const std::vector<double> distances = distances_to(state, space, y);
+    std::vector<std::int32_t> rows;
+    for (std::int32_t row = 0; row < state.n; ++row)
+        if (row != y && distances[row] <= state.radius) rows.push_back(row);
+    return rows;
+}
+
+// A lower bound on the number of edges among the points before the newest: every point that is no landmark has an edge
+// to one, and points within half the radius of one landmark are pairwise neighbours where the triangle inequality
+// holds.
+inline std::int64_t edges_at_least(const State& state, const Space& space) {
+    std::int64_t pairs = 0;
+    const double half = space.triangle ? space.reduced(space.expanded(state.radius) / 2 * (1 - 1e-9)) : -1.0;
+    for (const Cell& cell : state.cells) {
+        const auto close = [&](const Record& record) { return record.distance <= half; };
+        const std::int64_t count = std::count_if(cell.records.begin(), cell.records.end(), close);
+        pairs += count * (count - 1) / 2;
+    }
+    return std::max<std::int64_t>(state.n - 1 - state.n_landmarks(), pairs);
+}
+
+// Lines 1-6 of Algorithm 2: the arrival, or, if its degree is too high, a neighbour of low degree.
+inline std::int32_t newcomer(const State& state, Space& space, std::int32_t arrival) {
+    const auto degree_of = [&](std::int32_t y) { return std::int64_t(neighbours(state, space, y).size()); };
+    const std::vector<std::int32_t> near = neighbours(state, space, arrival);
+    const std::int64_t degree = std::int64_t(near.size());
+    if (degree * degree <= 4 * (edges_at_least(state, space) + degree)) return arrival;
+    std::int64_t edges = 0;
+    for (std::int32_t row = 0; row < state.n; ++row) edges += degree_of(row);
+    edges /= 2;
+    if (degree * degree <= 4 * edges) return arrival;
+    for (const std::int32_t y : near)
+        if (const std::int64_t other = degree_of(y); other * other <= edges) return y;
+    return arrival;
+}
+
+// Lines 7-18: the closest pair of a landmark and a stored point beyond the radius, lexicographically first of equals;
+// and REMOVE, which the second loop keeps asking about that one pair: an end of it that is a landmark is redundant
+// exactly from its cost on, because raising the radius can only shrink OnlyBy of it.
+inline void replace_as_printed(State& state, Space& space, std::int32_t came) {
+    const double before = state.radius;
+    enter(state, space, came);
+    double closest = kInfinity;
+    std::pair<std::int32_t, std::int32_t> pair;
+    for (const std::int32_t slot : state.landmarks.order) {
+        const std::int32_t landmark = state.landmarks.row[slot];
+        const std::vector<double> distances = distances_to(state, space, landmark);
+        for (std::int32_t row = 0; row < state.n; ++row) {
+            const double t = distances[row];
+            if (!(t > state.radius && t <= closest)) continue;
+            const std::pair<std::int32_t, std::int32_t> ends = std::minmax(row, landmark);
+            if (t < closest || ends < pair) closest = t, pair = ends;
+        }
+    }
+    std::int32_t best = -1;
+    double least = kInfinity;
+    for (const std::int32_t end : {pair.first, pair.second}) {  // x_r first, so it wins a tie
+        for (const std::int32_t slot : state.landmarks.order) {
+            if (state.landmarks.row[slot] != end) continue;
+            refine_cost(state, space, slot, kInfinity);
+            const double needed = std::max(closest, state.cells[slot].cost);
+            if (needed < least) best = slot, least = needed;
+        }
+    }
+    const std::int32_t left = leave(state, best);
+    state.radius = state.base = least;
+    state.note(state.seen - 1, came, left, before);
+}
+
+// --- either ---
+
+// Let a stored point that is uncovered change the landmarks; notes the event and returns the row that became one.
+inline std::int32_t admit(State& state, Space& space, std::int32_t row) {
+    if (state.n_landmarks() < state.parameters.n_landmarks) {
+        const bool first = state.n_landmarks() == 0;
+        enter(state, space, row);
+        if (first) state.add(state.landmarks.order[0], {0.0, kInfinity, 0, row});  // there was no cell to take it from
+        state.note(state.seen - 1, row, -1, state.radius);
+    } else if (state.parameters.paper) {
+        row = newcomer(state, space, row);
+        replace_as_printed(state, space, row);
+    } else {
+        exchange(state, space, row);
+    }
+    return row;
+}
 
 }  // namespace driftmap

@@ -13,174 +13,142 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
  public:
     EuclideanSpace(int width_, int slots)
         : NativeSpace(width_, SquaredEuclidean{}),
-          exact_(std::size_t(slots) * width_),
+          coarse_id_(slots),
           coarse_(std::size_t(slots) * width_),
           norms_(slots),
           centre_(width_) {
         squared = true;
     }
 
-    // The largest square whose root is at most the distance.
-    double reduced(double distance) const override {
-        double square = distance * distance;
-        if (!(square < kInfinity)) return square;
-        while (std::sqrt(square) > distance) square = std::nextafter(square, 0.0);
-        for (double above; std::sqrt(above = std::nextafter(square, kInfinity)) <= distance;) square = above;
-        return square;
-    }
-    double expanded(double square) const override { return std::sqrt(square); }
-    double scaled(double square, double times) const override {
-        return larger(square * times * times * (1 + 1e-9), kTiny);
-    }
-
-    void on_landmark(int slot, std::int32_t row) override {
-        std::copy(points[row], points[row] + width, exact_.data() + std::size_t(slot) * width);
-        if (width >= kLanes) set_coarse(slot);
-        ++changes_;
-    }
-
- protected:
-    void nearest(const double* const* rows, int count, const Landmarks& landmarks, Nearest* out) override {
-        if (count < kFew || landmarks.order.size() < 2) return NativeSpace::nearest(rows, count, landmarks, out);
+    void nearest(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) override {
+        if (n < kFew || landmarks.order.size() < 2) return NativeSpace::nearest(rows, n, landmarks, out);
         if (width < kLanes) {
-            for (int i = 0; i < count; i += 2 * kDoubles)
-                exact_lanes(rows + i, std::min(2 * kDoubles, count - i), landmarks, out + i);
+            for (int i = 0; i < n; i += 2 * kDoubles)
+                nearest_exactly(rows + i, std::min(2 * kDoubles, n - i), landmarks, out + i);
             return;
         }
-        if (changes_ > landmarks.order.size()) recentre(landmarks);
-        double largest = 0.0;
-        for (const int slot : landmarks.order) largest = larger(largest, norms_[slot]);
-        if (!(largest > 1e-20 && largest < 1e30)) return NativeSpace::nearest(rows, count, landmarks, out);
-        for (int i = 0; i < count; i += kFloats)
-            filtered(rows + i, std::min(kFloats, count - i), landmarks, largest, out + i);
+        update_coarse(landmarks);
+        if (!(largest_ > 1e-20 && largest_ < 1e30)) return NativeSpace::nearest(rows, n, landmarks, out);
+        for (int i = 0; i < n; i += kFloats) nearest_filtered(rows + i, std::min(kFloats, n - i), landmarks, out + i);
+    }
+    void restore() override {
+        NativeSpace::restore();
+        std::fill(coarse_id_.begin(), coarse_id_.end(), 0);
     }
 
  private:
-    static constexpr double kTiny = 1e-280;  // below, squares have lost digits to underflow
-    static constexpr int kFew = 4;           // rows for which the lanes do not pay off
+    static constexpr int kFew = 4;  // rows for which the lanes do not pay off
 
-    // Two vectors of points, whose latencies overlap.
-    void exact_lanes(const double* const* rows, int count, const Landmarks& landmarks, Nearest* out) {
-        constexpr int kPoints = 2 * kDoubles;
-        double columns[kLanes * kPoints];
-        for (int i = 0; i < kPoints; ++i)
-            for (int k = 0; k < width; ++k) columns[k * kPoints + i] = rows[std::min(i, count - 1)][k];
-        Doubles first[2], second[2];
-        Longs first_at[2] = {}, second_at[2] = {};
-        for (int v = 0; v < 2; ++v) first[v] = second[v] = Doubles{} + kInfinity;
-        for (const int slot : landmarks.order) {
-            const double* landmark = exact_.data() + std::size_t(slot) * width;
-            Doubles sum[2] = {};
-            for (int k = 0; k < width; ++k)
-                for (int v = 0; v < 2; ++v) {
-                    const Doubles gap = load<Doubles>(columns + k * kPoints + v * kDoubles) - landmark[k];
-                    sum[v] += gap * gap;
-                }
-            for (int v = 0; v < 2; ++v) {
-                const Longs nearer = sum[v] < first[v], next = sum[v] < second[v], at = Longs{} + slot;
-                second[v] = nearer ? first[v] : next ? sum[v] : second[v];
-                second_at[v] = nearer ? first_at[v] : next ? at : second_at[v];
-                first[v] = nearer ? sum[v] : first[v];
-                first_at[v] = nearer ? at : first_at[v];
+    void nearest_exactly(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) const {
+        using V = Lanes<double, 2 * kDoubles>;  // two vectors, whose latencies overlap
+        double columns[kLanes][2 * kDoubles];
+        for (int i = 0; i < 2 * kDoubles; ++i)
+            for (int k = 0; k < width; ++k) columns[k][i] = at(rows[std::min(i, n - 1)])[k];
+        V first = kInfinity, second = kInfinity;
+        V::Mask first_at = 0, second_at = 0;
+        for (const std::int32_t slot : landmarks.order) {
+            const double* landmark = points[landmarks.row[slot]];
+            V sum = 0;
+            for (int k = 0; k < width; ++k) {
+                const V gap = V::load(columns[k]) - landmark[k];
+                sum += gap * gap;
             }
+            const auto nearer = first > sum, next = second > sum;
+            second = select(nearer, first, select(next, sum, second));
+            second_at = select(nearer, first_at, select(next, V::Mask(slot), second_at));
+            first = select(nearer, sum, first);
+            first_at = select(nearer, V::Mask(slot), first_at);
         }
-        for (int i = 0; i < count; ++i) {
-            const int v = i / kDoubles, lane = i % kDoubles;
-            out[i] = {first[v][lane], second[v][lane], landmarks.id[first_at[v][lane]],
-                      landmarks.id[second_at[v][lane]]};
-        }
+        for (int i = 0; i < n; ++i)
+            out[i] = {first.get(i), second.get(i), landmarks.id[first_at.get(i)], landmarks.id[second_at.get(i)]};
     }
 
-    void filtered(const double* const* rows, int count, const Landmarks& landmarks, double largest, Nearest* out) {
+    void nearest_filtered(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) {
+        using V = Lanes<float, kFloats>;
         const int m = int(landmarks.order.size());
-        columns_.resize(std::size_t(width) * kFloats);
-        approximate_.resize(std::size_t(m + 3) * kFloats);
-        Floats norm = {};
-        for (int k = 0; k < width; ++k) {
-            Floats x;
-            for (int i = 0; i < kFloats; ++i) x[i] = float(rows[std::min(i, count - 1)][k] - centre_[k]);
-            store(columns_.data() + std::size_t(k) * kFloats, x);
-            norm += x * x;
+        columns_.resize(width);
+        approximate_.resize(m);
+        V norm = 0;
+        for (int i = 0; i < kFloats; ++i) {
+            const double* x = at(rows[std::min(i, n - 1)]);
+            for (int k = 0; k < width; ++k) columns_[k].set(i, float(x[k] - centre_[k]));
         }
+        for (const V& x : columns_) norm += x * x;
         for (int j = 0; j < m; j += 4) {  // four landmarks at a time: a coordinate is loaded once for them
             const float* l[4];
             for (int b = 0; b < 4; ++b)
                 l[b] = coarse_.data() + std::size_t(landmarks.order[std::min(j + b, m - 1)]) * width;
-            Floats products[4] = {};
-            for (int k = 0; k < width; ++k) {
-                const Floats x = load<Floats>(columns_.data() + std::size_t(k) * kFloats);
-                for (int b = 0; b < 4; ++b) products[b] += x * l[b][k];
-            }
+            V products[4] = {};
+            for (int k = 0; k < width; ++k)
+                for (int b = 0; b < 4; ++b) products[b] += columns_[k] * l[b][k];
             for (int b = 0; b < 4 && j + b < m; ++b)
-                store(approximate_.data() + std::size_t(j + b) * kFloats,
-                      float(norms_[landmarks.order[j + b]]) - 2.0f * products[b]);
+                approximate_[j + b] = float(norms_[landmarks.order[j + b]]) - 2 * products[b];
         }
-        Floats a[3];
-        Ints at[2] = {};
-        for (Floats& value : a) value = Floats{} + std::numeric_limits<float>::infinity();
+        const V infinite = std::numeric_limits<float>::infinity();
+        V first = infinite, second = infinite, third = infinite;
+        V::Mask first_at = 0, second_at = 0;
         for (int j = 0; j < m; ++j) {
-            const Floats t = load<Floats>(approximate_.data() + std::size_t(j) * kFloats);
-            const Ints nearer = t < a[0], next = t < a[1], place = Ints{} + j;
-            a[2] = next ? a[1] : t < a[2] ? t : a[2];
-            a[1] = nearer ? a[0] : next ? t : a[1];
-            at[1] = nearer ? at[0] : next ? place : at[1];
-            a[0] = nearer ? t : a[0];
-            at[0] = nearer ? place : at[0];
+            const V t = approximate_[j];
+            const auto nearer = first > t, next = second > t;
+            third = select(next, second, select(third > t, t, third));
+            second = select(nearer, first, select(next, t, second));
+            second_at = select(nearer, first_at, select(next, V::Mask(j), second_at));
+            first = select(nearer, t, first);
+            first_at = select(nearer, V::Mask(j), first_at);
         }
         // Twice the usual bound on the error of a sum of products, for the rounding of what goes into it.
         const double error = (width + 16) * 0x1p-22;
-        for (int i = 0; i < count; ++i) {
-            const bool usable = norm[i] < 1e30f;
-            const double limit = double(a[1][i]) + error * (1.01 * double(norm[i]) + largest);
-            Nearest found;
-            if (usable && !(a[2][i] <= limit)) {
-                consider(rows[i], std::min(at[0][i], at[1][i]), landmarks, found);
-                consider(rows[i], std::max(at[0][i], at[1][i]), landmarks, found);
+        for (int i = 0; i < n; ++i) {
+            const bool usable = norm.get(i) < 1e30f;
+            const double limit = double(second.get(i)) + error * (1.01 * double(norm.get(i)) + largest_);
+            const auto compare = [&](int j) {
+                const std::int32_t slot = landmarks.order[j];
+                out[i].compare(measured(at(rows[i]), points[landmarks.row[slot]]), landmarks.id[slot]);
+            };
+            out[i] = {};
+            if (usable && !(third.get(i) <= limit)) {
+                compare(std::min(first_at.get(i), second_at.get(i)));
+                compare(std::max(first_at.get(i), second_at.get(i)));
             } else {
                 for (int j = 0; j < m; ++j)
-                    if (!usable || !(approximate_[std::size_t(j) * kFloats + i] > limit))
-                        consider(rows[i], j, landmarks, found);
+                    if (!usable || !(approximate_[j].get(i) > limit)) compare(j);
             }
-            out[i] = found;
         }
     }
 
-    // Compare with landmark j in order of arrival; called in ascending order.
-    void consider(const double* row, int j, const Landmarks& landmarks, Nearest& found) {
-        const int slot = landmarks.order[j];
-        const double t = measured(row, points[landmarks.row[slot]]);
-        if (t < found.distance) {
-            found = {t, found.distance, landmarks.id[slot], found.landmark};
-        } else if (t < found.second_distance) {
-            found.second_distance = t, found.second = landmarks.id[slot];
+    // Copy landmarks that are new in single precision; all of them, centred anew, when as many have changed.
+    void update_coarse(const Landmarks& landmarks) {
+        const std::size_t m = landmarks.order.size();
+        for (const std::int32_t slot : landmarks.order) changes_ += coarse_id_[slot] != landmarks.id[slot];
+        const bool all = changes_ >= m;
+        if (all) {
+            changes_ = 0;
+            std::fill(centre_.begin(), centre_.end(), 0.0);
+            for (const std::int32_t slot : landmarks.order)
+                for (int k = 0; k < width; ++k) centre_[k] += points[landmarks.row[slot]][k] / double(m);
+        }
+        largest_ = 0.0;
+        for (const std::int32_t slot : landmarks.order) {
+            if (all || coarse_id_[slot] != landmarks.id[slot]) {
+                coarse_id_[slot] = landmarks.id[slot];
+                norms_[slot] = 0.0;
+                for (int k = 0; k < width; ++k) {
+                    const double x = points[landmarks.row[slot]][k] - centre_[k];
+                    coarse_[std::size_t(slot) * width + k] = float(x);
+                    norms_[slot] += x * x;
+                }
+            }
+            largest_ = larger(largest_, norms_[slot]);
         }
     }
 
-    void set_coarse(int slot) {
-        double norm = 0.0;
-        for (int k = 0; k < width; ++k) {
-            const double x = exact_[std::size_t(slot) * width + k] - centre_[k];
-            coarse_[std::size_t(slot) * width + k] = float(x);
-            norm += x * x;
-        }
-        norms_[slot] = norm;
-    }
-
-    void recentre(const Landmarks& landmarks) {
-        std::fill(centre_.begin(), centre_.end(), 0.0);
-        for (const int slot : landmarks.order)
-            for (int k = 0; k < width; ++k)
-                centre_[k] += exact_[std::size_t(slot) * width + k] / double(landmarks.order.size());
-        for (const int slot : landmarks.order) set_coarse(slot);
-        changes_ = 0;
-    }
-
-    std::vector<double> exact_;  // landmarks by slot
-    std::vector<float> coarse_;  // centred
-    std::vector<double> norms_;  // squared, of the centred landmarks
+    std::vector<std::uint64_t> coarse_id_;  // by slot: of the landmark that is there in single precision
+    std::vector<float> coarse_;             // by slot, centred
+    std::vector<double> norms_;             // squared, of the centred landmarks
+    double largest_ = 0.0;                  // of these
     std::vector<double> centre_;
-    std::vector<float> columns_, approximate_;
-    std::size_t changes_ = 1u << 30;  // of landmarks since the last centring
+    std::size_t changes_ = 0;  // of landmarks since they were centred
+    std::vector<Lanes<float, kFloats>> columns_, approximate_;
 };
 
 }  // namespace driftmap

@@ -7,43 +7,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <type_traits>
 
 namespace driftmap {
 
 #if defined(__AVX512F__)
-inline constexpr int REGISTER_BYTES = 64;
+constexpr int kVectorBytes = 64;
 #elif defined(__AVX2__)
-inline constexpr int REGISTER_BYTES = 32;
+constexpr int kVectorBytes = 32;
 #else
-inline constexpr int REGISTER_BYTES = 16;
+constexpr int kVectorBytes = 16;
 #endif
+constexpr int kDoubles = kVectorBytes / sizeof(double), kFloats = kVectorBytes / sizeof(float);
 
 template <class T, int N>
 struct Lanes {
-    static constexpr int WIDTH = std::min<int>(N, REGISTER_BYTES / sizeof(T)), PARTS = N / WIDTH;
-    typedef T Register __attribute__((vector_size(WIDTH * sizeof(T))));
+    static constexpr int kWidth = std::min<int>(N, kVectorBytes / sizeof(T)), kParts = N / kWidth;
+    typedef T Register __attribute__((vector_size(kWidth * sizeof(T))));
+    using Mask = Lanes<std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>, N>;
 
-    struct Mask {
-        decltype(Register{} < Register{}) part[PARTS];
-        friend Mask operator&(Mask a, Mask b) { return each<Mask>(a, b, std::bit_and<>()); }
-        friend Mask operator|(Mask a, Mask b) { return each<Mask>(a, b, std::bit_or<>()); }
-    };
-
-    Register part[PARTS];
+    Register part[kParts];
 
     Lanes() = default;
     Lanes(T x) {  // in all lanes
         for (Register& p : part) p = x - Register{};
     }
-    T get(int lane) const { return part[lane / WIDTH][lane % WIDTH]; }
-    void set(int lane, T x) { part[lane / WIDTH][lane % WIDTH] = x; }
+    static Lanes load(const T* from) {
+        Lanes out;
+        for (int p = 0; p < kParts; ++p) std::memcpy(&out.part[p], from + p * kWidth, sizeof(Register));
+        return out;
+    }
+    T get(int lane) const { return part[lane / kWidth][lane % kWidth]; }
+    void set(int lane, T x) { part[lane / kWidth][lane % kWidth] = x; }
 
     friend Lanes operator+(Lanes a, Lanes b) { return each<Lanes>(a, b, std::plus<>()); }
     friend Lanes operator-(Lanes a, Lanes b) { return each<Lanes>(a, b, std::minus<>()); }
     friend Lanes operator*(Lanes a, Lanes b) { return each<Lanes>(a, b, std::multiplies<>()); }
     friend Lanes operator/(Lanes a, Lanes b) { return each<Lanes>(a, b, std::divides<>()); }
+    friend Lanes operator&(Lanes a, Lanes b) { return each<Lanes>(a, b, std::bit_and<>()); }
+    friend Lanes operator|(Lanes a, Lanes b) { return each<Lanes>(a, b, std::bit_or<>()); }
     friend Mask operator>(Lanes a, Lanes b) { return each<Mask>(a, b, std::greater<>()); }
     friend Mask operator<=(Lanes a, Lanes b) { return each<Mask>(a, b, std::less_equal<>()); }
     Lanes& operator+=(Lanes b) { return *this = *this + b; }
@@ -51,12 +56,12 @@ struct Lanes {
     Lanes& operator*=(Lanes b) { return *this = *this * b; }
 
     friend Lanes select(Mask m, Lanes a, Lanes b) {
-        for (int p = 0; p < PARTS; ++p) a.part[p] = m.part[p] ? a.part[p] : b.part[p];
+        for (int p = 0; p < kParts; ++p) a.part[p] = m.part[p] ? a.part[p] : b.part[p];
         return a;
     }
     friend Lanes sqrt(Lanes a) {  // compilers make one instruction of each register's loop
         for (Register& p : a.part)
-            for (int i = 0; i < WIDTH; ++i) p[i] = std::sqrt(p[i]);
+            for (int i = 0; i < kWidth; ++i) p[i] = std::sqrt(p[i]);
         return a;
     }
     template <class U>
@@ -70,18 +75,26 @@ struct Lanes {
         std::memcpy(out.part, &to, sizeof(to));
         return out;
     }
-    T sum() const {  // neighbours first
+    // The lanes in one number: lane i with lane i + N / 2, then these by halves again.
+    template <class F>
+    T fold(F f) const {
+        if constexpr (kParts > 1) {
+            Lanes<T, N / 2> low, high;
+            std::copy_n(part, kParts / 2, low.part);
+            std::copy_n(part + kParts / 2, kParts / 2, high.part);
+            return f(low, high).fold(f);
+        }
         T x[N];
         std::memcpy(x, part, sizeof(x));
-        for (int step = 1; step < N; step *= 2)
-            for (int i = 0; i < N; i += 2 * step) x[i] += x[i + step];
+        for (int n = N / 2; n > 0; n /= 2)
+            for (int i = 0; i < n; ++i) x[i] = f(x[i], x[i + n]);
         return x[0];
     }
 
-    template <class To, class From, class F>
-    static To each(const From& a, const From& b, F f) {
+    template <class To, class F>
+    static To each(const Lanes& a, const Lanes& b, F f) {
         To out;
-        for (int p = 0; p < PARTS; ++p) out.part[p] = f(a.part[p], b.part[p]);
+        for (int p = 0; p < kParts; ++p) out.part[p] = (typename To::Register)f(a.part[p], b.part[p]);
         return out;
     }
 };
@@ -89,9 +102,15 @@ struct Lanes {
 inline double select(bool m, double a, double b) { return m ? a : b; }
 using std::sqrt;
 
+// Inlined, since vectors that are passed on would live in memory.
 template <class V>
-V larger(V a, V b) {  // b where a is NaN
+[[gnu::always_inline]] inline V larger(V a, V b) {  // b where a is NaN
     return select(a > b, a, b);
+}
+
+template <class V>
+[[gnu::always_inline]] inline V absolute(V x) {
+    return select(x > 0, x, 0 - x);
 }
 
 }  // namespace driftmap

@@ -14,36 +14,28 @@ namespace driftmap {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The landmarks: they live in numbered slots. An id names a landmark for good; it is never reused while a record holds
-// it.
+// The landmarks: they live in numbered slots. An id names a landmark for good.
 struct Landmarks {
     std::vector<std::int32_t> order;  // slots that are taken, in the order of arrival of their landmarks
     std::vector<std::int32_t> row;    // by slot: the stored point that is the landmark; -1: the slot is free
-    std::vector<std::uint32_t> id;    // by slot
+    std::vector<std::uint64_t> id;    // by slot
 };
 
 // The two nearest landmarks of a point, by id; infinity and 0 where there is none. Of equally near landmarks the one
 // that arrived first is nearer.
 struct Nearest {
     double distance = kInfinity, second_distance = kInfinity;
-    std::uint32_t landmark = 0, second = 0;
+    std::uint64_t landmark = 0, second = 0;
+
+    void compare(double t, std::uint64_t id) {  // with landmarks in the order of their arrival
+        if (t < distance)
+            *this = {t, distance, id, landmark};
+        else if (t < second_distance)
+            second_distance = t, second = id;
+    }
 };
 
-inline Nearest two_nearest(const double* distances, const Landmarks& landmarks) {  // distances in order of arrival
-    Nearest found;
-    for (std::size_t j = 0; j < landmarks.order.size(); ++j) {
-        const double t = distances[j];
-        const std::uint32_t id = landmarks.id[landmarks.order[j]];
-        if (t < found.distance) {
-            found.second_distance = found.distance, found.second = found.landmark;
-            found.distance = t, found.landmark = id;
-        } else if (t < found.second_distance) {
-            found.second_distance = t, found.second = id;
-        }
-    }
-    return found;
-}
-
+// Points are named by numbers: stored ones by their rows, from 0 on, and row i of the present block by ~i.
 class Space {
  public:
     virtual ~Space() = default;
@@ -52,30 +44,33 @@ class Space {
     bool triangle = true;   // whether the triangle inequality is known to hold
     bool fallible = false;  // whether measuring can fail, so that a batch may have to be undone
 
-    virtual double reduced(double distance) const { return distance; }
-    virtual double expanded(double reduced_distance) const { return reduced_distance; }
-    // A reduced distance no smaller than that of `times` the distance, rounding included.
-    virtual double scaled(double reduced_distance, double times) const { return reduced_distance * times * (1 + 1e-9); }
+    double expanded(double reduced) const { return squared ? std::sqrt(reduced) : reduced; }
+    // The largest reduced distance that is expanded to at most this distance.
+    double reduced(double distance) const {
+        double square = distance * distance;
+        if (!squared || !(square < kInfinity)) return squared ? square : distance;
+        while (std::sqrt(square) > distance) square = std::nextafter(square, 0.0);
+        for (double above; std::sqrt(above = std::nextafter(square, kInfinity)) <= distance;) square = above;
+        return square;
+    }
+    // A reduced distance no smaller than that of `times` the distance: rounding included, also of tiny squares.
+    double scaled(double reduced, double times) const {
+        const double bound = reduced * (squared ? times * times : times) * (1 + 1e-9);
+        return bound > 1e-280 ? bound : 1e-280;
+    }
 
-    // Rows `first` to `first + count` of the batch become the present block, numbered from 0.
+    // Rows `first` to `first + count` of the batch become the present block.
     virtual void open(std::int64_t first, int count) = 0;
-    // Distances of rows of the block to a stored point.
-    virtual void block_to(int first, int count, std::int32_t point, double* out) = 0;
-    // The first of some stored points within a true distance of row i of the block, and how far it is; -1: there is
-    // none.
-    virtual int first_within(int i, const std::int32_t* rows, int n, double within, double* distance) = 0;
-    // Distances of stored points to one of them; that to itself is 0.
-    virtual void between(const std::int32_t* rows, int n, std::int32_t point, double* out) = 0;
-    // The two nearest landmarks of rows of the block.
-    virtual void nearest_of_block(int first, int count, const Landmarks& landmarks, Nearest* out) = 0;
-    // The two nearest landmarks of stored points.
-    virtual void nearest_of_stored(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) = 0;
-    // Store row i of the block as the next point.
-    virtual void keep(int i) = 0;
+    // Distances of points, all stored or all of the block, to a stored one; that to itself is 0.
+    virtual void distances(const std::int32_t* rows, int n, std::int32_t point, double* out) = 0;
+    // The first of some stored points within a true distance of a point of the block, and how far it is; -1: none is.
+    virtual int first_within(std::int32_t row, const std::int32_t* points, int n, double within, double* distance) = 0;
+    // The two nearest landmarks of points, all stored or all of the block.
+    virtual void nearest(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) = 0;
+    // Store a row of the block as the next point.
+    virtual void keep(std::int32_t row) = 0;
     // Keep only these points, ascending; they are renumbered.
     virtual void retain(const std::vector<std::int32_t>& rows) = 0;
-    // A stored point has become the landmark of a slot.
-    virtual void on_landmark(int, std::int32_t) {}
     // Remember the stored points, and go back to them.
     virtual void save() = 0;
     virtual void restore() = 0;

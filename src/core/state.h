@@ -3,6 +3,7 @@
 // It is a plain value: a copy of it undoes a batch. The points themselves are in the space.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <deque>
 #include <numeric>
@@ -19,7 +20,7 @@ inline double sum_above(double x, double y) { return y == 0.0 ? x : (x + y) * (1
 struct Record {
     double distance;         // to the landmark of its cell
     double second_distance;  // to the second-nearest landmark, or a lower bound
-    std::uint32_t second;    // id of that landmark; 0: unknown
+    std::uint64_t second;    // id of that landmark; 0: unknown
     std::int32_t row;
 };
 
@@ -30,13 +31,9 @@ struct Cell {
     std::uint64_t exact_at = 0;   // the number of departures up to which the cost is exact, not a lower bound
     std::vector<Record> records;  // those that arrivals joined last come first
 
-    void add(const Record& record) {
-        records.push_back(record);
-        measure(record);
-    }
     void measure(const Record& record) {
-        if (record.distance > reach) reach = record.distance;
-        if (record.second_distance > cost) cost = record.second_distance;
+        reach = std::max(reach, record.distance);
+        cost = std::max(cost, record.second_distance);
     }
     void measure_all() {
         reach = cost = 0.0;
@@ -77,11 +74,12 @@ struct State {
         : parameters(parameters_), radius(parameters_.least_radius), base(radius), cells(parameters_.n_landmarks + 1) {
         landmarks.row.assign(cells.size(), -1);
         landmarks.id.resize(cells.size());
-        std::iota(landmarks.id.begin(), landmarks.id.end(), 0u);
-        id_step = std::bit_ceil(std::uint32_t(cells.size()));
+        std::iota(landmarks.id.begin(), landmarks.id.end(), 0);
+        id_step = std::bit_ceil(cells.size());
     }
 
     static constexpr std::size_t kMostEvents = 10000;
+    static constexpr double kLeastWeight = 0x1p-1022;  // of a point that is remembered: 0 is what is forgotten
 
     Parameters parameters;
     std::int64_t seen = 0;
@@ -91,6 +89,7 @@ struct State {
     double radius;          // reduced
     double base;            // the covering radius after the last replacement, reduced
     Landmarks landmarks;
+    std::uint64_t id_step;                        // ids of a slot differ by multiples of this power of two
     std::vector<Cell> cells;                      // by slot; one more than landmarks, while none has left yet
     std::vector<Representative> representatives;  // by row; empty where every point is stored and stands for itself
     double resolution = -1.0;                     // points within this distance may merge; negative: none has yet
@@ -102,33 +101,39 @@ struct State {
     std::int64_t n_replacements = 0;
     std::deque<Event> events;
 
-    std::int32_t n_slots() const { return std::int32_t(cells.size()); }
     std::int32_t n_landmarks() const { return std::int32_t(landmarks.order.size()); }
-    std::int32_t slot_of(std::uint32_t id) const { return std::int32_t(id & (id_step - 1)); }
-    bool is_landmark(std::uint32_t id) const {
+    std::int32_t slot_of(std::uint64_t id) const { return std::int32_t(id & (id_step - 1)); }
+    bool is_landmark(std::uint64_t id) const {
         const std::int32_t slot = slot_of(id);
         return (landmarks.id[slot] == id) & (landmarks.row[slot] >= 0);
+    }
+    // Whether a landmark at distance t is nearer than another: ties go to the earlier one.
+    bool is_nearer(double t, std::int32_t row, double distance, std::uint64_t id) const {
+        return t < distance || (t == distance && is_landmark(id) && row < landmarks.row[slot_of(id)]);
     }
     std::int64_t arrival(std::int32_t row) const {
         return representatives.empty() ? row : representatives[row].arrival;
     }
-    double spread(std::int32_t row) const { return representatives.empty() ? 0.0 : representatives[row].spread; }
-    double limit() const {  // up to here an arrival is covered
-        const double factor = 1.0 + parameters.slack;
-        return parameters.slack > 0.0 && !parameters.paper ? base * (squared ? factor * factor : factor) : radius;
+    double weight_at(double time, const Representative& one) const {
+        if (!(parameters.half_life < kInfinity) || one.weight == 0.0) return one.weight;
+        return std::max(one.weight * std::exp2((one.time - time) / parameters.half_life), kLeastWeight);
     }
-    bool squared = false;   // whether reduced distances are squares
-    std::uint32_t id_step;  // ids of a slot differ by multiples of this power of two
-
-    void add(std::int32_t slot, const Record& record) {
-        cells[slot].add(record);
-        if (!representatives.empty()) representatives[record.row].slot = slot;
+    double mass(std::int32_t row) const { return representatives.empty() ? 1.0 : weight_at(now, representatives[row]); }
+    double spread(std::int32_t row) const { return representatives.empty() ? 0.0 : representatives[row].spread; }
+    double largest_spread() const {
+        double spread = 0.0;
+        for (const Representative& one : representatives) spread = std::max(spread, one.spread);
+        return spread;
     }
     double covering_radius() const {
         double reach = 0.0;
-        for (const Cell& cell : cells)
-            if (cell.reach > reach) reach = cell.reach;
+        for (const Cell& cell : cells) reach = std::max(reach, cell.reach);
         return reach;
+    }
+    void add(std::int32_t slot, const Record& record) {
+        cells[slot].records.push_back(record);
+        cells[slot].measure(record);
+        if (!representatives.empty()) representatives[record.row].slot = slot;
     }
     void note(std::int64_t arrival, std::int32_t came, std::int32_t left, double before) {
         const std::int64_t in = came < 0 ? -1 : this->arrival(came), out = left < 0 ? -1 : this->arrival(left);

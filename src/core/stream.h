@@ -4,56 +4,189 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 
 #include "expiry.h"
 #include "replacement.h"
 
 namespace driftmap {
 
-// What a batch brings besides its points; null: every point has weight 1, no spread and no time.
-struct Attributes {
-    const double* times = nullptr;
-    const double* weights = nullptr;
-    const double* spreads = nullptr;
-    const std::int64_t* arrivals = nullptr;  // numbers of stored points of another stream, and how many it has seen
-};
+constexpr int kBlock = 128;           // arrivals whose nearest landmarks are found at once
+constexpr int kMostHeld = 32;         // uncovered arrivals that wait for a signal of the gate
+constexpr double kLargestRatio = 10;  // shown to the gate: before the first replacement there is no radius to speak of
 
-// The nearest landmark of each arrival before it was learnt: arrival number (-1: none) and distance.
-struct Prior {
+// What comes with the rows of a batch. Null: every point has weight 1, no spread and no time.
+struct Columns {
+    const double *times = nullptr, *weights = nullptr, *spreads = nullptr;
+    // Numbers of the rows, which are stored points of another stream, and how many points it has seen.
+    const std::int64_t* arrivals = nullptr;
+    // Filled, if given: the nearest landmark before a row was learnt, its arrival number (-1: none) and distance.
     std::int64_t* landmarks = nullptr;
     double* distances = nullptr;
 };
 
 class Stream {
  public:
-    Stream(std::unique_ptr<Space> space, const Parameters& parameters);
-
     // Returns whether replacements may happen now, given the distance of an arrival divided by the radius.
     using Gate = std::function<bool(double)>;
     // Called between blocks of arrivals; an exception ends learning there.
     using Interrupt = std::function<void()>;
 
-    // Take in the rows of the batch that the space has been given. After an exception of the space or the gate the
-    // whole batch is undone; after an interrupt the arrivals before it stay, unless the space or the gate can fail.
-    void learn(std::int64_t rows, const Attributes& attributes, const Gate& gate, const Prior& prior,
-               const Interrupt& interrupt);
-
-    double coverage_bound() const;
-    double resolution() const;
-    std::vector<double> masses() const;
-    std::vector<double> landmark_masses() const;
+    Stream(std::unique_ptr<Space> space_, const Parameters& parameters)
+        : state(parameters), space(std::move(space_)), block_(kBlock), nearest_(kBlock) {
+        for (std::int32_t i = 0; i < kBlock; ++i) block_[i] = ~i;
+    }
 
     State state;
     std::unique_ptr<Space> space;
 
- private:
-    void arrive(const Arrival& arrival, const Gate& gate);
-    void scan(int first, int count);
-    void patch(int first, std::int32_t newcomer_row);
-    std::int32_t store(const Arrival& arrival, const Nearest& near);
-    void save();
+    // Take in the rows of the batch that the space has been given. After an exception of the space or the gate the
+    // whole batch is undone; after an interrupt the arrivals before it stay, unless the space or the gate can fail.
+    void learn(std::int64_t rows, const Columns& columns, const Gate& gate, const Interrupt& interrupt) {
+        const bool expires = state.parameters.expires();
+        fallible_ = space->fallible || gate;
+        merging_ = columns.arrivals != nullptr;
+        saved_.reset();
+        try {
+            for (std::int64_t first = 0; first < rows; first += count_) {
+                interrupt();
+                count_ = int(std::min<std::int64_t>(kBlock, rows - first));
+                space->open(first, count_);
+                scan(0, count_);
+                for (int i = 0; i < count_; ++i) {
+                    const std::int64_t at = first + i;
+                    const Arrival arrival{~i, columns.times ? columns.times[at] : 0.0,
+                                          columns.weights ? columns.weights[at] : 1.0,
+                                          columns.spreads ? columns.spreads[at] : 0.0};
+                    if (at + 1 < rows || gate || expires) save();
+                    if (expires && expire(state, *space, arrival.time)) scan(i, count_ - i);
+                    if (columns.landmarks != nullptr) {
+                        const std::int32_t row = state.landmarks.row[state.slot_of(nearest_[i].landmark)];
+                        columns.landmarks[at] = nearest_[i].distance < kInfinity ? state.arrival(row) : -1;
+                        columns.distances[at] = space->expanded(nearest_[i].distance);
+                    }
+                    if (expires) state.now = arrival.time;
+                    if (merging_) state.seen = columns.arrivals[at];
+                    arrive(arrival, nearest_[i], gate);
+                    if (expires) relax(state, *space);
+                }
+            }
+        } catch (...) {
+            if (saved_) {
+                state = std::move(*saved_);
+                space->restore();
+            }
+            throw;
+        }
+        saved_.reset();
+        if (merging_) {
+            state.seen = columns.arrivals[rows];
+            if (state.live > state.parameters.memory) thin(state, *space);
+        }
+    }
 
-    std::vector<Nearest> nearest_;  // of the rows of the block
+    // Every point lies within this distance of its nearest landmark.
+    double coverage_bound() const {
+        double bound = 0.0;
+        for (const Cell& cell : state.cells)
+            for (const Record& record : cell.records)
+                bound = std::max(bound, sum_above(space->expanded(record.distance), state.spread(record.row)));
+        return bound;
+    }
+
+ private:
+    // Remember the state before it changes, once per batch, if measuring can fail.
+    void save() {
+        if (!fallible_ || saved_) return;
+        space->save();
+        saved_ = state;
+    }
+
+    void scan(int first, int count) {
+        std::fill_n(nearest_.begin() + first, count, Nearest{});
+        if (state.n_landmarks() > 0) space->nearest(&block_[first], count, state.landmarks, &nearest_[first]);
+    }
+
+    // Bring the nearest landmarks of the rows from `first` on up to date, after one landmark came and one may have
+    // left.
+    void patch(int first, std::int32_t newcomer) {
+        const Landmarks& landmarks = state.landmarks;
+        const auto slot = std::find_if(landmarks.order.begin(), landmarks.order.end(),
+                                       [&](std::int32_t s) { return landmarks.row[s] == newcomer; });
+        const bool stays = slot != landmarks.order.end();
+        double distances[kBlock] = {};
+        if (stays) space->distances(&block_[first], count_ - first, newcomer, &distances[first]);
+        const auto is_lost = [&](double t, std::uint64_t id) { return t < kInfinity && !state.is_landmark(id); };
+        for (int i = first; i < count_; ++i) {
+            Nearest& near = nearest_[i];
+            const double t = distances[i];
+            if (is_lost(near.distance, near.landmark) || is_lost(near.second_distance, near.second)) {
+                scan(i, 1);
+            } else if (stays && state.is_nearer(t, newcomer, near.distance, near.landmark)) {
+                near = {t, near.distance, landmarks.id[*slot], near.landmark};
+            } else if (stays && state.is_nearer(t, newcomer, near.second_distance, near.second)) {
+                near.second_distance = t, near.second = landmarks.id[*slot];
+            }
+        }
+    }
+
+    std::int32_t store(const Arrival& arrival, const Nearest& near) {
+        const std::int32_t row = state.n;
+        if (row == std::numeric_limits<std::int32_t>::max()) throw std::length_error("more than 2^31 stored points");
+        space->keep(arrival.row);
+        if (state.parameters.weighted())
+            state.representatives.push_back({state.seen, arrival.weight, arrival.spread, arrival.time, 0});
+        ++state.n, ++state.live;
+        if (near.distance < kInfinity)
+            state.add(state.slot_of(near.landmark), {near.distance, near.second_distance, near.second, row});
+        return row;
+    }
+
+    // Up to this distance an arrival is covered.
+    double limit() const {
+        const Parameters& parameters = state.parameters;
+        const double factor = 1.0 + parameters.slack;
+        if (!(parameters.slack > 0.0) || parameters.paper) return state.radius;
+        return state.base * (space->squared ? factor * factor : factor);
+    }
+
+    void arrive(const Arrival& arrival, const Nearest near, const Gate& gate) {
+        const bool gated = gate && state.n_landmarks() == state.parameters.n_landmarks;
+        const bool covered = near.distance <= limit();
+        bool open = false;
+        if (gated) {
+            const double radius = std::max(space->expanded(state.radius), std::numeric_limits<double>::min());
+            open = gate(std::min(space->expanded(near.distance) / radius, kLargestRatio));
+            state.held += !covered;
+        }
+        if (!(near.distance <= state.radius)) save();
+        if (covered && near.distance > state.radius) state.radius = near.distance;
+        bool joined = (covered || gated) && !merging_ && join(state, *space, arrival, near);
+        if (!joined && !merging_ && state.parameters.bounded() && state.live >= state.parameters.memory) {
+            save();
+            thin(state, *space);
+            joined = (covered || gated) && join(state, *space, arrival, near);
+        }
+        const std::int32_t row = joined ? -1 : store(arrival, near);
+        ++state.seen;
+        state.total += arrival.weight;
+        std::int32_t newcomer = -1;
+        if (!covered && !gated) {
+            newcomer = admit(state, *space, row);
+        } else if (gated && state.held > 0 && (open || state.held >= kMostHeld)) {
+            newcomer = farthest(state, state.radius);
+            state.held = 0;
+            if (newcomer >= 0) exchange(state, *space, newcomer);
+        }
+        if (newcomer >= 0) patch(~arrival.row + 1, newcomer);
+        if (state.parameters.bounded() && !merging_ && is_too_fine(state, *space)) {
+            save();
+            coarsen(state, *space, 0.0);
+        }
+    }
+
+    std::vector<std::int32_t> block_;  // names of the rows of a block
+    std::vector<Nearest> nearest_;     // landmarks of these rows
     std::optional<State> saved_;
     bool fallible_ = false;
     bool merging_ = false;  // whether arrivals are stored points of another stream, each of which stays one

@@ -239,9 +239,9 @@ class Search {
         const V end = within * within, next = before * before * (end * T(0.04));
         const auto ends = (length <= end) | ((length <= SHORT * SHORT) & (length * length * length <= next));
         const auto goes_on = (better | (went > within)) & (max_tries > tried);
-        const V now = select(ends & better & curved.convex, CONVERGED, select(goes_on, SEARCHING, STOPPED));
-        status = select(searching, now, status);
-        return int(select(status <= 0, 1, 0).sum());
+        const V unfinished = select(goes_on, V(SEARCHING), V(STOPPED));
+        status = select(searching, select(ends & better & curved.convex, V(CONVERGED), unfinished), status);
+        return int(select(status <= 0, V(1), V(0)).fold(std::plus<>()));
     }
 
     // The minima after a last Newton step, by the gradient in double precision; returns its squared length.

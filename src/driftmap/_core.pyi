@@ -60,6 +60,7 @@ class Stream:
     def __init__(
         self,
         metric: str | DistanceSource,
+        n_features: int = 0,
         *,
         n_landmarks: int,
         rule: str = "tight",
@@ -70,9 +71,10 @@ class Stream:
         half_life: float = ...,
         p: float = 2.0,
     ) -> None:
-        """``memory``: the most points stored, None for all; ``window`` and ``half_life`` are infinite by default.
+        """``n_features`` is the width of the points of a native metric; ``p`` is the exponent of "minkowski".
 
-        ``p`` is the exponent of "minkowski". Parameters have been validated.
+        ``memory``: the most points stored, None for all; ``window`` and ``half_life`` are infinite by default.
+        Parameters have been validated.
         """
 
     def learn(
@@ -104,8 +106,6 @@ class Stream:
 
     seen: int
     """Number of arrivals."""
-    n_features: int
-    """Width of the points; 0 before the first one, and where a DistanceSource measures."""
     n_stored: int
     """Number of rows, forgotten ones among them."""
     radius: float
@@ -130,7 +130,7 @@ class Stream:
         """Per row, its arrival number."""
 
     def masses(self) -> Array:
-        """Per row, how many points it represents now; 0: it is forgotten."""
+        """Per row, how many points it represents now, more than 0; 0: it is forgotten."""
 
     def spreads(self) -> Array:
         """Per row, within which distance of it the points lie that it represents."""
@@ -140,12 +140,6 @@ class Stream:
 
     def points(self, rows: Ids) -> Array:
         """Stored points of a native metric."""
-
-    def distances(self, X: NDArray[Any], rows: Ids) -> Array:
-        """Distances of the rows of X to stored points of a native metric."""
-
-    def stored_distances(self, rows: Ids, columns: Ids) -> Array:
-        """Distances between stored points."""
 
     def events(self) -> list[tuple[int, str, int | None, int | None, float, float]]:
         """The last 10,000 changes of landmarks: arrival, kind, came, left, radius before and after.
@@ -159,7 +153,8 @@ class Stream:
     def restore(self, state: dict[str, Any]) -> None:
         """Bring a stream that has seen nothing to a state that :meth:`state` gave.
 
-        Every fact the core relies on is checked; ValueError says what is wrong.
+        :func:`driftmap.landmarks.snapshot.check_state` has checked it. TypeError and ValueError say which part is of
+        another type, or that distances are not those of the points.
         """
 
 def distances(X: NDArray[Any], Y: NDArray[Any], metric: str = "euclidean", p: float = 2.0) -> Array:

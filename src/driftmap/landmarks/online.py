@@ -19,6 +19,7 @@ from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import farthest_first
 from driftmap.landmarks.memory import TIME_KINDS, Memory, memory_of, times_of
+from driftmap.landmarks.snapshot import check_state
 from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
@@ -82,7 +83,7 @@ class LandmarkEngine:
             self._is_learning = True
             try:
                 if self.stream is not None:
-                    self._learn(self.stream, X, times)
+                    self._learn(self.stream, self.space.check(X), times)
                 else:
                     self._learn_first(X, times)
             finally:
@@ -91,10 +92,11 @@ class LandmarkEngine:
 
     def _learn_first(self, X: Any, times: Any) -> None:
         self.space = make_space(self.metric, self.metric_params, X)
+        batch = self.space.check(X)
         stream = self._new_stream()
         self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
         self._time_kind, self._now = None, -np.inf
-        self._learn(stream, X, times)
+        self._learn(stream, batch, times)
         self.stream = stream
 
     def _new_stream(self) -> Stream:
@@ -114,6 +116,7 @@ class LandmarkEngine:
         self._memory = memory_of(self, self.space)
         return Stream(
             source,
+            self.space.n_features or 0,
             n_landmarks=int(self.n_landmarks),
             rule=self.rule,
             initial_radius=radius,
@@ -124,9 +127,8 @@ class LandmarkEngine:
             p=p,
         )
 
-    def _learn(self, stream: Stream, X: Any, times: Any) -> None:
+    def _learn(self, stream: Stream, batch: Any, times: Any) -> None:
         space = self.space
-        batch = space.check(X)
         native = isinstance(space, NativeSpace)
         expires = self._memory.expires
         if times is not None and not expires:
@@ -208,7 +210,7 @@ class LandmarkEngine:
         stream = self._stream()
         self._check_triangle("radius_lower_bound_")
         rows = np.flatnonzero(stream.masses() > 0)
-        return farthest_first(stream.stored_distances, rows, self.n_landmarks)[1] / 2
+        return farthest_first(self._between, rows, self.n_landmarks)[1] / 2
 
     @property
     def n_samples_seen_(self) -> int:
@@ -259,11 +261,11 @@ class LandmarkEngine:
     def landmark_distances(self) -> Array:
         """True distances between the landmarks, (m, m)."""
         rows = self._stream().landmark_rows()
-        return self._stream().stored_distances(rows, rows)
+        return self._between(rows, rows)
 
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
         """True distances between stored points."""
-        return self._stream().stored_distances(self._rows(rows), self._rows(columns))
+        return self._between(self._rows(rows), self._rows(columns))
 
     def stored_points(self, arrivals: Ids) -> Any:
         """Stored points themselves: rows of an array, or a list of objects."""
@@ -272,11 +274,16 @@ class LandmarkEngine:
     def distances(self, X: Any) -> Array:
         """True distances of the rows of X to the landmarks, (n, m)."""
         with self.lock:
-            stream, queries = self._stream(), self.space.check_queries(X)
-            rows = stream.landmark_rows()
+            rows, queries = self._stream().landmark_rows(), self.space.check_queries(X)
             if isinstance(self.space, NativeSpace):
-                return stream.distances(queries, rows)
+                return self.space.measure(queries, self._points(rows))
             return self.space.to_stored(queries, rows)
+
+    def _between(self, rows: Ids, columns: Ids) -> Array:
+        """Distances between stored points; those to themselves are 0 to the bit."""
+        if not isinstance(self.space, NativeSpace):
+            return self.space.pairs(rows, columns)
+        return np.where(rows[:, None] == columns, 0.0, self.space.measure(self._points(rows), self._points(columns)))
 
     def _points(self, rows: Ids) -> Any:
         return self._stream().points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
@@ -349,7 +356,6 @@ class LandmarkEngine:
         if points is not None:
             self.space.load(points, state["arrivals"].tolist())
         stream = self._restored(state)
-        self.space.n_features = stream.n_features or self.space.n_features
         if not isinstance(self.replace_on, str):
             stored = packed["detector"] is not None
             self.detector = rebuild(packed["detector"], arrays, KNOWN) if stored else copy.deepcopy(self.replace_on)
@@ -363,9 +369,12 @@ class LandmarkEngine:
         self.stream = stream
 
     def _restored(self, state: dict[str, Any]) -> Stream:
-        stream = self._new_stream()
-        if not isinstance(self.space, NativeSpace) and state["n_points"] != len(self.space):
+        if isinstance(self.space, NativeSpace):
+            self.space.n_features = np.shape(state["points"])[-1]
+        elif state["n_points"] != len(self.space):
             raise ValueError(f"it holds {len(self.space)} points, not {state['n_points']}")
+        stream = self._new_stream()
+        check_state(state, self.n_landmarks, self._memory)
         stream.restore(state)
         return stream
 

@@ -1,6 +1,6 @@
 """Algorithms 2 to 4 line by line, with explicit edges and a sorted list of pairs: the baseline of computation time.
 
-This is not what the package runs: ``OnlineLandmarks(rule="paper")`` (``src/core/replacement.cpp``) finds the same
+This is not what the package runs: ``OnlineLandmarks(rule="paper")`` (``src/core/replacement.h``) finds the same
 landmarks without edges, pairs or sorting. This file takes time in proportion to n^3, as the paper's corollary states;
 use it on short streams only.
 """
