@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from driftmap.cli import main
 from driftmap.io import read_ahead, readers, sources, tables, writers
 from driftmap.io.csv import arrow_memory
-from driftmap.io.errors import DataError
 from driftmap.io.readers import open_table
 from driftmap.io.tables import Position, RejectedLines, Wanted
 from driftmap.map import frames
+from driftmap.utils.errors import InputError
 
 X = np.cumsum(np.random.default_rng(7).standard_normal((90, 3)), axis=0)
 
@@ -45,7 +45,7 @@ def read(name, monkeypatch, *, rows=10, size=150, start=None, **wanted):
                 for chunk in table.chunks(rows, start):
                     chunks.append(chunk)
                     places.append(table.position())
-        except DataError as mistake:
+        except InputError as mistake:
             error = str(mistake)
     features = np.concatenate([chunk.features for chunk in chunks]) if chunks else np.empty((0, 0))
     labels = [label for chunk in chunks for label in (() if chunk.labels is None else chunk.labels)]
@@ -121,9 +121,9 @@ REFUSED_CSV = {
     "blank cell": ", column 'b' is empty; fill or drop such rows first",
     "nan": ", column 'b' is NaN; fill or drop such rows first",
     "odd nan": ", column 'b' is NaN; fill or drop such rows first",
-    "infinite": ", column 'b' is infinite; drop such rows first",
-    "overflow": ", column 'b' is infinite; drop such rows first",
-    "too large": ", column 'b' is 1e+200, so large that its square overflows; rescale the data first",
+    "infinite": ", column 'b' is -inf; drop such rows first",
+    "overflow": ", column 'b' is inf; drop such rows first",
+    "too large": ", column 'b' is 1e+200: its square overflows; rescale the data",
     "missing": ", column 'b' is 'NA'; fill or drop such rows first",
     "null": ", column 'b' is 'null'; fill or drop such rows first",
     "underscore": ", column 'b' " + NO_NUMBER.format("'1_0'"),
@@ -211,7 +211,7 @@ REFUSED_JSON = {
     "nan": " is not JSON",
     "infinite": " is not JSON",
     "overflow": " is not JSON: number is infinity",
-    "too large": ", column 'b' is 1e+200, so large that its square overflows; rescale the data first",
+    "too large": ", column 'b' is 1e+200: its square overflows; rescale the data",
     "huge integer": " is not JSON: number is infinity",
     "array": ": objects and arrays are mixed",
     "number": " is neither an object nor an array",
@@ -465,7 +465,7 @@ def test_rows_that_are_read_ahead_come_before_the_mistake_behind_them(folder, mo
     monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
     with open_table("t.csv", Wanted(), once=False, spool=folder) as table:
         rows = []
-        with pytest.raises(DataError, match="'x', not a number"):
+        with pytest.raises(InputError, match="'x', not a number"):
             rows.extend(chunk.features for chunk in table.chunks(10))
         np.testing.assert_array_equal(np.concatenate(rows), X)
 
@@ -545,7 +545,7 @@ def test_an_npy_file_that_is_cut_while_it_is_read_is_an_error(folder, order):
         np.testing.assert_array_equal(first.features, Z[:5000, [0, 2]])
         np.testing.assert_array_equal(first.labels, Z[:5000, 1])
         os.truncate("t.npy", 300)
-        with pytest.raises(DataError, match=r"t\.npy was cut while it was read"):
+        with pytest.raises(InputError, match=r"t\.npy was cut while it was read"):
             list(chunks)
 
 
@@ -557,5 +557,5 @@ def test_an_arrow_file_that_is_cut_while_it_is_read_is_an_error(folder):
         chunks = table.chunks(1000)
         next(chunks)
         os.truncate("t.arrow", 300)
-        with pytest.raises(DataError, match=r"t\.arrow is damaged"):
+        with pytest.raises(InputError, match=r"t\.arrow is damaged"):
             list(chunks)

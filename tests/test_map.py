@@ -184,7 +184,7 @@ def test_precomputed_distances_are_mapped():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_components": 3, "n_landmarks": 3}, ValueError, "n_landmarks=3 is too few for n_components=3: at least 4"),
+        ({"n_components": 3, "n_landmarks": 3}, ValueError, "n_landmarks must be at least 4 for 3 dimensions, got 3"),
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
         ({"n_components": 1.5}, TypeError, "n_components must be an integer"),
         ({"embedding": "tsne"}, ValueError, "embedding must be one of"),

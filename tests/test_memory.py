@@ -226,8 +226,8 @@ def test_parameters_that_do_not_fit_are_named(params, message):
         ([2.0, 6.0], r"times\[0\] = 2 is before 5"),
         ([5.0, np.nan], r"times\[1\] is nan"),
         (["a", "b"], "times must be numbers or dates"),
-        (None, "earlier arrivals came with times of kind numbers, these of kind none"),
-        (np.array(["2026-01-01", "2026-01-02"], "M8[D]"), "of kind numbers, these of kind dates"),
+        (None, "times are of kind none, but earlier ones were of kind numbers"),
+        (np.array(["2026-01-01", "2026-01-02"], "M8[D]"), "of kind dates, but earlier ones were of kind numbers"),
         ([1j, 2j], "times must be numbers or dates"),
     ],
 )

@@ -365,17 +365,17 @@ def test_contacts_in_a_file_are_sorted_by_time(tmp_path):
 
 
 BAD_FILES = {
-    "empty": ("", None, "the file is empty"),
-    "blank": ("\n\n", None, "the file is empty"),
-    "only a header": ("t,i,j\n", None, "line 1: no contacts"),
-    "ragged": ("20 7 12\n\n20 12\n", None, "line 3: 2 fields, where the first line has 3"),
+    "empty": ("", None, "broken is empty"),
+    "blank": ("\n\n", None, "broken is empty"),
+    "only a header": ("t,i,j\n", None, "line 1 is followed by no contacts"),
+    "ragged": ("20 7 12\n\n20 12\n", None, "line 3 has 2 fields, where the first line has 3"),
     "time is no number": ("20 7 12\nnoon 12 9\n", None, "line 2: .*noon"),
     "time is NaN": ("20 7 12\nnan 12 9\n", None, "line 2: .*no finite time"),
     "self contact": ("20 7 12\n20 9 9\n", None, "line 2: .*itself"),
-    "node missing": ("t,i,j\n20,,12\n", None, "line 2: .*missing"),
-    "column missing": ("t,a,b\n20,7,12\n", None, "line 1: .*columns i, j"),
-    "given column missing": ("t,i,j\n20,7,12\n", ("t", "i", "who"), "line 1: .*columns who"),
-    "four columns": ("20 7 12 MED\n", None, "line 1: "),
+    "node missing": ("t,i,j\n20,,12\n", None, "line 2 lacks the label of a node"),
+    "column missing": ("t,a,b\n20,7,12\n", None, "line 1 is neither .*columns i, j"),
+    "given column missing": ("t,i,j\n20,7,12\n", ("t", "i", "who"), "line 1 is neither .*columns who"),
+    "four columns": ("20 7 12 MED\n", None, "line 1 is neither"),
     "two statuses": ("20 7 12 MED NUR\n40 7 12 PAT NUR\n", None, "line 2: '7' is 'PAT', but was 'MED'"),
     "not text": ("20 7 12\n\udcff\n", None, "not a text file"),
 }
@@ -397,7 +397,7 @@ def test_a_cut_off_or_damaged_gzip_file_is_named(tmp_path):
     damaged[-8] ^= 255  # the checksum
     for content in (whole[: len(whole) // 2], bytes(damaged), whole[:5]):
         file.write_bytes(content)
-        with pytest.raises(ValueError, match=r"contacts\.gz, after line \d+: .*cut off or damaged"):
+        with pytest.raises(ValueError, match=r"contacts\.gz is cut off or damaged after line \d+"):
             read_contacts(file)
 
 

@@ -7,13 +7,15 @@ if TYPE_CHECKING:
     from driftmap.landmarks import OnlineLandmarks
     from driftmap.map.estimator import DriftMap
     from driftmap.map.frozen import FrozenMap
+    from driftmap.utils.errors import InputError
 
-__all__ = ["DriftMap", "FrozenMap", "OnlineLandmarks"]
+__all__ = ["DriftMap", "FrozenMap", "InputError", "OnlineLandmarks"]
 __version__ = "0.1.0"
 
 _MODULES = {
     "DriftMap": "driftmap.map.estimator",
     "FrozenMap": "driftmap.map.frozen",
+    "InputError": "driftmap.utils.errors",
     "OnlineLandmarks": "driftmap.landmarks",
 }
 

@@ -25,6 +25,7 @@ from sklearn.datasets import make_s_curve
 from driftmap.io.atomic import FLAGS, lock, sync
 from driftmap.networks import Contacts, laplacian_spectra, read_contacts
 from driftmap.utils import Array
+from driftmap.utils.errors import InputError, MissingDependencyError
 
 __all__ = ["Hospital", "Stocks", "load_hospital", "load_stocks", "s_curve_stream"]
 
@@ -180,7 +181,7 @@ def _read_stocks(path: Path) -> Stocks:
             if not dates:
                 raise ValueError("no prices after the header")
         except (ValueError, csv.Error) as error:
-            raise ValueError(f"{path}, line {reader.line_num}: {error}") from None
+            raise InputError(f": {error}", source=str(path), line=reader.line_num) from None
     return Stocks(np.array(dates), tuple(header[1:]), np.array(prices))
 
 
@@ -188,9 +189,7 @@ def _download_stocks() -> Stocks:
     try:
         import yfinance
     except ImportError as error:
-        raise ImportError(
-            'downloading prices needs yfinance: pip install "driftmap[stocks]", or name a file with path='
-        ) from error
+        raise MissingDependencyError("downloading prices needs yfinance", extra="stocks") from error
     frame = yfinance.download(
         list(STOCKS_TICKERS), start="2013-01-01", end="2022-12-31", auto_adjust=False, progress=False
     )
@@ -210,9 +209,7 @@ def _fetch(url: str, name: str, sha256: str) -> Path:
     try:
         import pooch
     except ImportError as error:
-        raise ImportError(
-            f'downloading {name} needs pooch: pip install "driftmap[data]", or name a file with path='
-        ) from error
+        raise MissingDependencyError(f"downloading {name} needs pooch", extra="data") from error
     cache = Path(os.environ.get("DRIFTMAP_CACHE") or pooch.os_cache("driftmap")).expanduser()
     downloader = _Resumable(cache / f"{name}.part")
     with _quiet(pooch.get_logger()):

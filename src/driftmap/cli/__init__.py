@@ -13,7 +13,7 @@ from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError, one_line, report, warn
 from driftmap.cli.files import abandon_stdout
 from driftmap.io.checkpoint import CheckpointError
-from driftmap.io.errors import DataError
+from driftmap.utils.errors import InputError, MissingDependencyError
 
 COMMANDS = {
     "demo": "driftmap.cli.demo",
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report("interrupted", INTERRUPTED)
     except MemoryError as error:
         return _report(f"not enough memory: {one_line(error)}", 2)
-    except (UserError, DataError, CheckpointError, OSError) as error:
+    except (UserError, InputError, MissingDependencyError, CheckpointError, OSError) as error:
         return _report(one_line(error), 2)
 
 

@@ -21,6 +21,7 @@ from driftmap.io.writers import Column
 from driftmap.plot import comparison_figure, require_matplotlib, save_figure
 from driftmap.quality import stress
 from driftmap.utils import Array
+from driftmap.utils.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from driftmap.landmarks import LandmarkSelector
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
         missing = None
         try:
             require_matplotlib()
-        except ImportError as error:
+        except MissingDependencyError as error:
             missing = str(error)
         else:
             file = stack.enter_context(new_file(picture))

@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         window=args.window,
         half_life=args.half_life,
     )
+    mapper.validate()  # before anything is read
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
     with one_thread():
         if args.checkpoint is None and not args.follow:

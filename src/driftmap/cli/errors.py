@@ -6,18 +6,19 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
+from driftmap.utils.errors import InputError
+
+OPTIONS = {
+    "n_landmarks": "--landmarks",
+    "n_components": "--components",
+    "half_life": "--half-life",
+    **{name: f"--{name}" for name in ("rule", "slack", "embedding", "metric", "memory", "window", "columns", "decay")},
+}
+"""The options that set parameters of the library."""
+
 
 class UserError(Exception):
     """A mistake in the command line or in the data; ``main`` prints it as one line and exits with code 2."""
-
-
-@contextlib.contextmanager
-def refused_by_library() -> Iterator[None]:
-    """Around calls that check what the user gave: the library's complaints are the user's mistakes."""
-    try:
-        yield
-    except (ValueError, TypeError, OverflowError, ImportError) as error:
-        raise UserError(str(error)) from error
 
 
 @contextlib.contextmanager
@@ -32,8 +33,10 @@ def writing() -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error on one line; a system error names its file."""
-    if isinstance(error, OSError) and error.strerror:
+    """The message of an error on one line; a system error names its file, and a parameter is called by its option."""
+    if isinstance(error, InputError):
+        text = error.in_words(OPTIONS.get(error.parameter or "", error.parameter))
+    elif isinstance(error, OSError) and error.strerror:
         text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     else:
         text = str(error) or type(error).__name__

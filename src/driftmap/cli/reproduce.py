@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with Progress(log=True) as progress:
             result = reproduce(names, folder, settings=settings, data=arguments.data, progress=progress.update)
-    except (MissingDataError, ImportError) as error:
+    except MissingDataError as error:
         raise UserError(str(error)) from error
     print("\n".join(summary(result)))
     print(f"\n{len(result.files)} files in {folder}, {result.seconds:.0f} s. Open {folder / 'report.html'}")

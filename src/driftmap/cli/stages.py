@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from driftmap.cli.checkpointing import Job
-from driftmap.cli.errors import UserError, refused_by_library
+from driftmap.cli.errors import UserError
 from driftmap.io.tables import Chunk, Table, chunk_rows
 from driftmap.map import Novelty
 from driftmap.map.observer import Update, pieces
 from driftmap.utils import Array
 from driftmap.utils.concurrency import in_parallel, n_cores
+from driftmap.utils.errors import InputError
 
 MOST_THREADS = 4
 """Threads that map: with more, writing takes longer than mapping."""
@@ -74,7 +75,7 @@ def learn(table: Table, scaling: Scaling | None, job: Job) -> None:
         rows = chunk if scaling is None else chunk._replace(features=scaling(chunk.features))
         seen = first
         for piece in pieces(rows, first, job.observers):
-            with refused_by_library():
+            with _located(table, seen):
                 job.mapper.partial_fit(piece.features)
             job.notify(Update("learning", seen, piece, is_learnt=True))
             seen += len(piece.features)
@@ -88,10 +89,11 @@ def place(table: Table, scaling: Scaling | None, job: Job, *, with_novelty: bool
     def work(numbered: tuple[int, Chunk]) -> Update:
         first, chunk = numbered
         features = chunk.features if scaling is None else scaling(chunk.features)
-        novelty = mapper.novelty(features) if with_novelty else None
-        return Update("mapping", first, chunk, coordinates=mapper.transform(features), novelty=novelty)
+        with _located(table, first):
+            novelty = mapper.novelty(features) if with_novelty else None
+            return Update("mapping", first, chunk, coordinates=mapper.transform(features), novelty=novelty)
 
-    with refused_by_library(), _without_dimension_warning():
+    with _without_dimension_warning():
         _ = mapper.frame_  # made here, and not by several threads that need it
         chunks = job.chunks("mapping", table, chunk_rows(table))
         # A run that can be interrupted counts a piece as done when it asks for the next, so it has one at a time.
@@ -115,7 +117,7 @@ def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool) -> No
             n = len(piece.features)
             coordinates, frames = np.empty((n, mapper.n_components)), np.empty(n, dtype=np.int64)
             novelty = Novelty(np.empty(n), np.empty(n)) if with_novelty else None
-            with refused_by_library(), _without_dimension_warning():
+            with _located(table, first), _without_dimension_warning():
                 for i in range(n):
                     row = piece.features[i : i + 1]
                     mapper.partial_fit(row)
@@ -125,6 +127,18 @@ def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool) -> No
                         (novelty.reach[i],), (novelty.residual[i],) = mapper.novelty(row)
             job.notify(Update("mapping", first, piece, True, coordinates, frames, novelty))
             first += n
+
+
+@contextlib.contextmanager
+def _located(table: Table, first: int) -> Iterator[None]:
+    """An error in one of some rows names its place in the table; ``first`` rows are before them."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is not None:
+            error.source, error.row = table.name, first + error.row + 1
+            error.column = table.columns[error.column] if isinstance(error.column, int) else error.column
+        raise
 
 
 @contextlib.contextmanager

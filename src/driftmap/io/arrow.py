@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftmap.io.errors import NOT_A_NUMBER, DataError
 from driftmap.io.sources import Source
-from driftmap.io.tables import Chunk, Labels, Position, Wanted, check_usable, select
+from driftmap.io.tables import NOT_A_NUMBER, Chunk, Labels, Position, Wanted, check_usable, select
 from driftmap.utils import Array
 from driftmap.utils.concurrency import n_cores
+from driftmap.utils.errors import InputError
 
 AT_ONCE = 4
 """Chunks that are decoded at a time."""
@@ -36,18 +36,18 @@ class ArrowTable:
             schema = self._open()
         except (pa.ArrowException, OSError) as error:
             reason = "it is empty" if source.size == 0 else error
-            raise DataError(self.name, f"cannot be read as {self.format}: {reason}") from error
+            raise InputError(f"cannot be read as {self.format}: {reason}", source=self.name) from error
         names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
         places, _ = select(names, wanted, self.name)
         self.columns = tuple(names[i] for i in places)
         for name in self.columns:
             if names.count(name) > 1:
-                raise DataError(self.name, f"has {names.count(name)} columns named {name!r}")
+                raise InputError(f"has {names.count(name)} columns named {name!r}", source=self.name)
             kind, types = schema.field(name).type, pa.types
             if not (
                 types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
             ):
-                raise DataError(self.name, f"holds {kind}, not numbers; {NOT_A_NUMBER}", column=name)
+                raise InputError(f"holds {kind}, not numbers; {NOT_A_NUMBER}", source=self.name, column=name)
         self._asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
 
     def _open(self) -> Any:
@@ -81,7 +81,7 @@ class ArrowTable:
             try:
                 first, total, batch = next(batches, (0, 0, None))
             except (pa.ArrowException, OSError) as error:
-                raise DataError(self.name, f"is damaged: {error}") from error
+                raise InputError(f"is damaged: {error}", source=self.name) from error
             if batch is None:
                 return
             for a in range(max(0, begin - first), batch.num_rows, AT_ONCE * rows):
@@ -102,7 +102,7 @@ class ArrowTable:
     def _numbers(self, column: Any, name: str, first: int) -> Array:
         if column.null_count:
             row = first + column.is_null().index(True).as_py() + 1
-            raise DataError(self.name, "is empty; fill or drop such rows first", row=row, column=name)
+            raise InputError("is empty; fill or drop such rows first", source=self.name, row=row, column=name)
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.uint8())
         return _doubles(column)
@@ -118,7 +118,7 @@ class ArrowTable:
         try:
             return ["" if value is None else str(value) for value in column.to_pylist()]
         except UnicodeDecodeError as error:
-            raise DataError(self.name, "is not UTF-8 text", column=self.label) from error
+            raise InputError("is not UTF-8 text", source=self.name, column=self.label) from error
 
     def close(self) -> None:
         """Close the file."""

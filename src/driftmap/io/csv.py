@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.errors import MISSING, DataError, no_number, unusable
-from driftmap.io.tables import LARGEST_NUMBER, numbered
-from driftmap.io.text import BOM, Block
+from driftmap.io.tables import numbered
+from driftmap.io.text import BOM, MISSING, Block, no_number
 from driftmap.utils import Array
+from driftmap.utils.errors import InputError
+from driftmap.utils.validation import LARGEST_NUMBER, problem_of
 
 LONGEST_QUOTED = 2**17
 """Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
@@ -81,7 +82,7 @@ class CSV:
                     "has text and numbers in the same columns as the next line, so it may be names or data: "
                     "say --header yes or --header no"
                 )
-                raise DataError(self._source, problem, line=first.line())
+                raise InputError(problem, source=self._source, line=first.line())
         if self._header == "no" or (self._header == "auto" and all(numeric)):
             self.names = numbered(len(cells))
             return 0
@@ -166,7 +167,7 @@ class CSV:
             value = array([cell.strip()]).cast(self._number)[0].as_py()
         except self._refused:
             return no_number(cell)
-        return None if abs(value) <= LARGEST_NUMBER else unusable(value)
+        return None if abs(value) <= LARGEST_NUMBER else problem_of(value)
 
 
 def arrow_memory(data: bytes) -> Any:

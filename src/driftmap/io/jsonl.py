@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.errors import no_number, unusable
-from driftmap.io.tables import LARGEST_NUMBER, numbered
-from driftmap.io.text import Block
+from driftmap.io.tables import numbered
+from driftmap.io.text import Block, no_number
 from driftmap.utils import Array
+from driftmap.utils.validation import LARGEST_NUMBER, problem_of
 
 EMPTY = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 
@@ -120,7 +120,7 @@ class JSONLines:
             if type(cell) not in (int, float):
                 return no_number(self._as_label(cell, row)), self._name(key)
             if not abs(cell) <= LARGEST_NUMBER:
-                return unusable(cell), self._name(key)
+                return problem_of(cell), self._name(key)
         return "cannot be read", None
 
     def _name(self, key: Any) -> str:

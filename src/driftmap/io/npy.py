@@ -9,9 +9,9 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.errors import DataError
 from driftmap.io.sources import Source
 from driftmap.io.tables import Chunk, Position, Wanted, check_usable, numbered, select
+from driftmap.utils.errors import InputError
 
 
 class Matrix(Protocol):
@@ -98,7 +98,7 @@ class NumpyFile:
         numbers = np.empty(count, self._dtype)
         self._file.seek(self._start + first * self._dtype.itemsize)
         if self._file.readinto(numbers.view(np.uint8).data) != numbers.nbytes:
-            raise DataError(self._name, "was cut while it was read")
+            raise InputError("was cut while it was read", source=self._name)
         return numbers
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class NumpyFile:
 def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
     """Shape, order and type of the numbers, which follow."""
     if file.peek(2)[:2] == b"PK":  # type: ignore[attr-defined]
-        raise DataError(source.name, "holds several arrays (NPZ); save one array as NPY")
+        raise InputError("holds several arrays (NPZ); save one array as NPY", source=source.name)
     formats = np.lib.format
     try:
         version = formats.read_magic(file)
@@ -120,9 +120,9 @@ def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool,
             raise ValueError(f"it has {present} bytes of numbers, too few for its shape {shape}")
     except (ValueError, EOFError, OSError) as error:
         reason = "it is empty" if source.size == 0 else error
-        raise DataError(source.name, f"cannot be read as NPY: {reason}") from error
+        raise InputError(f"cannot be read as NPY: {reason}", source=source.name) from error
     if dtype.kind not in "biuf":
-        raise DataError(source.name, f"holds {dtype}, not numbers")
+        raise InputError(f"holds {dtype}, not numbers", source=source.name)
     if len(shape) not in (1, 2):
-        raise DataError(source.name, f"holds an array of shape {shape}; rows and columns are expected")
+        raise InputError(f"holds an array of shape {shape}; rows and columns are expected", source=source.name)
     return (shape[0], shape[1] if len(shape) == 2 else 1), fortran, dtype

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from driftmap.io.errors import DataError
 from driftmap.io.sources import Source, open_source
 from driftmap.io.tables import Table, Wanted, chunk_rows
 from driftmap.io.text import Parser, TextTable
+from driftmap.utils.errors import InputError
 
 TABS = (".tsv", ".tab")
 SEPARATED = (".csv", ".txt", *TABS)
@@ -53,10 +53,10 @@ def _table(source: Source, wanted: Wanted) -> Table:
 
         return (ParquetTable if kind in PARQUET else ArrowTable)(source, wanted)
     if kind not in (*SEPARATED, *JSON) and source.is_regular and source.path == Path(source.name):
-        raise DataError(
-            source.name,
+        raise InputError(
             "has no known suffix: .csv, .tsv or .jsonl (each also with .gz or .zst), .parquet, .arrow, .feather or "
             ".npy; other text can come through standard input, as -",
+            source=source.name,
         )
 
     def parser(head: bytes) -> Parser:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from driftmap.io.atomic import scratch_folder
-from driftmap.io.errors import DataError
 from driftmap.io.follow import Restart, follow
+from driftmap.utils.errors import InputError
 
 READ_BYTES = 2**22
 """Bytes read at a time."""
@@ -56,7 +56,7 @@ class Source:
             try:
                 yield from self._read(file, offset)
             except OSError as error:
-                raise DataError(self.name, f"is damaged: {error}") from error
+                raise InputError(f"is damaged: {error}", source=self.name) from error
 
     def _read(self, file: BinaryIO, offset: int) -> Iterator[bytes]:
         head = file.peek(4)[:4]  # type: ignore[attr-defined]
@@ -87,7 +87,7 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
     path = Path(file)
     if file != "-" and not path.is_fifo():
         if path.is_dir():
-            raise DataError(file, "is a folder, not a file")
+            raise InputError("is a folder, not a file", source=file)
         with path.open("rb"):  # a missing or unreadable file is reported before anything else is done
             pass
         yield Source(file, path, following=following)
@@ -95,7 +95,7 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
     with contextlib.ExitStack() as stack:
         name = STANDARD_INPUT if file == "-" else file
         if file == "-" and sys.stdin is None:
-            raise DataError(name, "is closed")
+            raise InputError("is closed", source=name)
         stream = sys.stdin.buffer if file == "-" else stack.enter_context(path.open("rb"))
         if once:
             yield Source(name, path if following and file != "-" else None, stream, following=following)

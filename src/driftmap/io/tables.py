@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
-from driftmap.io.errors import DataError, unusable
 from driftmap.utils import Array
+from driftmap.utils.errors import InputError
+from driftmap.utils.validation import first_unusable, usable
 
 Labels = list[str] | Array | None
 
 CHUNK_ROWS = 2**14
 CHUNK_CELLS = 2**19
 """Rows and cells of a chunk, at most."""
-LARGEST_NUMBER = 1e150
-"""Beyond this, squared distances overflow."""
+NOT_A_NUMBER = "choose the columns with --columns or colour by it with --label"
 
 
 class Chunk(NamedTuple):
@@ -60,7 +58,7 @@ class RejectedLines:
         """All of them so far."""
         return self.settled + len(self._recent)
 
-    def reject(self, error: DataError) -> None:
+    def reject(self, error: InputError) -> None:
         """Count and report a line, or raise the error."""
         if not self.skip:
             raise error
@@ -122,14 +120,14 @@ def select(names: Sequence[str], wanted: Wanted, source: str) -> tuple[list[int]
         unnamed = next((i for i in chosen if not names[i]), None)
         if unnamed is not None:
             problem = f"column {unnamed + 1} has no name and may hold row numbers; choose the columns with --columns"
-            raise DataError(source, f": {problem}")
+            raise InputError(f": {problem}", source=source)
     else:
         chosen = [_position(name, names, source) for name in wanted.columns]
         twice = next((names[i] for i in chosen if chosen.count(i) > 1), None)
         if twice is not None:
-            raise DataError("--columns", f"lists {twice!r} twice")
+            raise InputError(f"lists {twice!r} twice", parameter="columns")
     if not chosen:
-        raise DataError(source, ": no column is left for the features")
+        raise InputError(": no column is left for the features", source=source)
     return chosen, label
 
 
@@ -138,13 +136,13 @@ def _position(name: str, names: Sequence[str], source: str) -> int:
     if len(found) == 1:
         return found[0]
     if found:
-        raise DataError(source, f"has {len(found)} columns named {name!r}")
+        raise InputError(f"has {len(found)} columns named {name!r}", source=source)
     import difflib  # for those who made a mistake
 
     close = difflib.get_close_matches(name, names, n=1)
     listed = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
     hint = f"did you mean {close[0]!r}?" if close else f"it has: {listed}"
-    raise DataError(source, f"has no column {name!r}; {hint}")
+    raise InputError(f"has no column {name!r}; {hint}", source=source)
 
 
 def numbered(n: int) -> list[str]:
@@ -152,14 +150,8 @@ def numbered(n: int) -> list[str]:
     return [str(i) for i in range(1, n + 1)]
 
 
-def usable(features: Array) -> bool:
-    """Whether all numbers can be used; in this form NaN fails too."""
-    return features.size == 0 or bool(features.min() >= -LARGEST_NUMBER and features.max() <= LARGEST_NUMBER)
-
-
 def check_usable(features: Array, columns: Sequence[str], source: str, first: int) -> None:
     """Raise an error that names the first cell that is no usable number; ``first`` rows are before these."""
     if not usable(features):
-        row, column = (int(i) for i in np.argwhere(~(np.abs(features) <= LARGEST_NUMBER))[0])
-        problem = unusable(float(features[row, column]))
-        raise DataError(source, problem, row=first + row + 1, column=columns[column])
+        row, column, problem = first_unusable(features)
+        raise InputError(problem, source=source, row=first + row + 1, column=columns[column])

@@ -14,13 +14,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.errors import DataError
 from driftmap.io.follow import Restart, Tail
 from driftmap.io.sources import Source
-from driftmap.io.tables import Chunk, Position, Wanted, select, usable
+from driftmap.io.tables import NOT_A_NUMBER, Chunk, Position, Wanted, select
 from driftmap.utils import Array
+from driftmap.utils.errors import InputError
+from driftmap.utils.validation import usable
 
 BOM = b"\xef\xbb\xbf"
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+"""What stands for a missing number, in lower case."""
 LONGEST_ROW = 2**24
 """Bytes of a row, at most."""
 
@@ -123,13 +126,13 @@ class TextTable:
                 rows = block.part(skipped, len(block))
                 try:
                     return read, skipped + self._parser.read_header(rows, more)
-                except DataError:
+                except InputError:
                     raise
                 except ValueError:
                     problem, _ = self._parser.problem(rows.part(0, 1).data)
-                    self._rejected.reject(DataError(self.name, problem, line=rows.line()))
+                    self._rejected.reject(InputError(problem, source=self.name, line=rows.line()))
                     skipped += 1
-        raise DataError(self.name, "is empty")
+        raise InputError("is empty", source=self.name)
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""
@@ -189,7 +192,9 @@ class TextTable:
             stop = int(ends[-1]) if len(ends) else 0
             rest = data[stop:]
             if len(rest) > LONGEST_ROW:
-                raise DataError(self.name, f"is longer than {LONGEST_ROW:,} bytes", line=lines + data.count(b"\n") + 1)
+                raise InputError(
+                    f"is longer than {LONGEST_ROW:,} bytes", source=self.name, line=lines + data.count(b"\n") + 1
+                )
             if stop:
                 block = Block(data[:stop], ends, lines, offset)
                 lines, offset = block.after(len(ends))
@@ -206,7 +211,7 @@ class TextTable:
     def _restart(self, restart: Restart, lines: int, rest: bytes) -> None:
         self._rejected.report(f"{restart.reason} after line {lines}: it is read from its start")
         if rest:
-            self._rejected.reject(DataError(self.name, "had no end when the file was replaced", line=lines + 1))
+            self._rejected.reject(InputError("had no end when the file was replaced", source=self.name, line=lines + 1))
         self._rejected.restart()
 
     def _skip(self, blocks: Iterator[Block], start: Position) -> Iterator[Block]:
@@ -223,7 +228,7 @@ class TextTable:
                 yield from [block.part(rows, len(block))] if rows else [block]
         if seen < start.offset:
             problem = f"ended after {seen} bytes, but {start.offset} were read before: give the same input again"
-            raise DataError(self.name, problem)
+            raise InputError(problem, source=self.name)
 
     def _parsed(self, block: Block) -> Iterator[tuple[Block, Array, list[Any] | None]]:
         """The rows that can be used, in stretches, with their features and labels; the others are rejected."""
@@ -239,6 +244,15 @@ class TextTable:
                 yield from self._parsed(block.part(half, len(block)))
             else:
                 problem, column = self._parser.problem(block.data)
-                self._rejected.reject(DataError(self.name, problem, line=block.line(), column=column))
+                self._rejected.reject(InputError(problem, source=self.name, line=block.line(), column=column))
             return
         yield block, features, labels
+
+
+def no_number(text: str) -> str:
+    """What is wrong with a cell that is no number."""
+    text = text.strip()
+    if text.lower() in MISSING:
+        return f"is {repr(text) if text else 'empty'}; fill or drop such rows first"
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    return f"is {shown!r}, not a number; {NOT_A_NUMBER}"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from driftmap.metrics import Metric, Space, make_space
 from driftmap.utils import Ids, validation
+from driftmap.utils.errors import InputError
 
 BAND_ROWS = 1024
 """Rows of the distance matrix that are measured at a time."""
@@ -130,7 +131,7 @@ def _stored(X: Any, metric: Metric, metric_params: dict[str, Any] | None) -> Spa
 def _within(space: Space, rows: Ids, columns: Ids, radius: float) -> NDArray[np.bool_]:
     """Which stored points are within the radius of each other."""
     if not radius >= 0:
-        raise ValueError(f"radius must be a number and not negative, got {radius}")
+        raise InputError(f"must be a number and not negative, got {radius}", parameter="radius")
     return space.pairs(rows, columns) <= radius
 
 
@@ -149,5 +150,6 @@ def _covered_by(
     space = _stored(X, metric, metric_params)
     ids = np.array(list(landmarks), dtype=np.int64)
     if len(ids) and not (ids.min() >= 0 and ids.max() < len(space)):
-        raise ValueError(f"landmarks must be numbers of points, 0 to {len(space) - 1}; got {ids.tolist()}")
+        problem = f"must be numbers of points, 0 to {len(space) - 1}; got {ids.tolist()}"
+        raise InputError(problem, parameter="landmarks")
     return _within(space, np.arange(len(space)), ids, radius)

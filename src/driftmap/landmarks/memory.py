@@ -10,6 +10,7 @@ import numpy as np
 from driftmap.io.serialization import seconds
 from driftmap.metrics import PrecomputedSpace, Space
 from driftmap.utils import Array, validation
+from driftmap.utils.errors import InputError
 
 DEFAULT_MEMORY = 10_000
 """The most points stored by default."""
@@ -52,23 +53,27 @@ def memory_of(params: Params, space: Space) -> Memory:
     """What the parameters ask for, or an error that says what does not fit."""
     limit, detects = _limit(params, space), _detects(params.replace_on)
     if detects and params.rule == "paper":
-        raise ValueError('replace_on does not go with rule="paper", which is literal: choose rule="tight"')
+        problem = 'does not go with rule="paper", which is literal: choose rule="tight"'
+        raise InputError(problem, parameter="replace_on")
     if detects and isinstance(space, PrecomputedSpace):
-        raise ValueError('replace_on does not go with metric="precomputed"')
+        raise InputError('does not go with metric="precomputed"', parameter="replace_on")
     window, half_life = _duration(params.window, "window"), _duration(params.half_life, "half_life")
     given = "window" if window < np.inf else "half_life" if half_life < np.inf else None
     if given is None:
         return Memory(limit, window, half_life)
     if detects:
-        raise ValueError(f"replace_on does not go with {given}: a landmark that is forgotten is replaced at once")
+        problem = f"does not go with {given}: a landmark that is forgotten is replaced at once"
+        raise InputError(problem, parameter="replace_on")
     if max(window, half_life) < np.inf:
-        raise ValueError("window and half_life are two ways to forget: give one of them")
+        raise InputError("does not go with half_life: both are ways to forget, give one of them", parameter="window")
     if params.rule == "paper":
-        raise ValueError(f'{given} does not go with rule="paper", which is literal and forgets nothing')
+        problem = 'does not go with rule="paper", which is literal and forgets nothing'
+        raise InputError(problem, parameter=given)
     if isinstance(space, PrecomputedSpace):
-        raise ValueError(
-            f'{given} does not go with metric="precomputed": each arrival brings its distances to all earlier ones, '
-            "which are stored as a whole"
+        raise InputError(
+            'does not go with metric="precomputed": each arrival brings its distances to all earlier ones, which are '
+            "stored as a whole",
+            parameter=given,
         )
     return Memory(limit, window, half_life)
 
@@ -79,9 +84,10 @@ def _detects(replace_on: Any) -> bool:
             return False
     elif hasattr(replace_on, "update") and hasattr(replace_on, "drift_detected"):
         return True
-    raise ValueError(
-        'replace_on must be "uncovered" or a detector, an object with update(x) and drift_detected such as '
-        f"driftmap.landmarks.RatioShift() or one of river's; got {replace_on!r}"
+    raise InputError(
+        'must be "uncovered" or a detector, an object with update(x) and drift_detected such as '
+        f"driftmap.landmarks.RatioShift() or one of river's; got {replace_on!r}",
+        parameter="replace_on",
     )
 
 
@@ -92,23 +98,27 @@ def _limit(params: Params, space: Space) -> int | None:
     if isinstance(memory, str) and memory == "auto":
         return max(DEFAULT_MEMORY, least) if params.rule == "tight" and space.triangle else None
     if isinstance(memory, str):
-        raise ValueError(f'memory={memory!r} is not known: give a number of points, "auto" or None')
+        problem = f'={memory!r} is not known: give a number of points, "auto" or None'
+        raise InputError(problem, parameter="memory")
     limit = validation.integer_at_least(memory, "memory", 1)
     if params.rule == "paper":
-        raise ValueError(
-            f'memory={limit} does not go with rule="paper", which is literal and keeps every point: '
-            'leave memory out, or choose rule="tight"'
+        raise InputError(
+            f'={limit} does not go with rule="paper", which is literal and stores every point: leave it out, or choose '
+            'rule="tight"',
+            parameter="memory",
         )
     if not space.triangle:
-        raise ValueError(
-            f"memory={limit} needs a metric that obeys the triangle inequality, else nothing would be known about "
-            f"points that are merged; metric={params.metric!r} is not known to obey it. Choose memory=None; or, if "
-            "your function does obey it, set its attribute obeys_triangle = True"
+        raise InputError(
+            f"={limit} needs a metric that obeys the triangle inequality, else nothing would be known about points "
+            f"that are merged; metric={params.metric!r} is not known to obey it. Choose memory=None; or, if your "
+            "function does obey it, set its attribute obeys_triangle = True",
+            parameter="memory",
         )
     if limit < least:
-        raise ValueError(
-            f"memory={limit} is too small for n_landmarks={params.n_landmarks}: at least {PER_LANDMARK} points per "
-            f"landmark are needed, here {least}"
+        raise InputError(
+            f"={limit} is too small for n_landmarks={params.n_landmarks}: at least {PER_LANDMARK} points per landmark "
+            f"are needed, here {least}",
+            parameter="memory",
         )
     return min(limit, LARGEST_MEMORY)
 
@@ -128,16 +138,19 @@ def times_of(times: Any, n: int, seen: int, last: float, before: str | None) -> 
     else:
         array, kind = _numbers(times)
     if before is not None and before != kind:
-        raise ValueError(f"earlier arrivals came with times of kind {before}, these of kind {kind}: give all the same")
+        problem = f"are of kind {kind}, but earlier ones were of kind {before}: give all the same"
+        raise InputError(problem, parameter="times")
     if array.shape != (n,):
-        raise ValueError(f"times must hold one time for each of the {n} rows: shape ({n},), got {array.shape}")
+        problem = f"must hold one time for each of the {n} rows: shape ({n},), got {array.shape}"
+        raise InputError(problem, parameter="times")
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
-        raise ValueError(f"times[{bad[0]}] is {array[bad[0]]}: times must be finite")
+        raise InputError(f"[{bad[0]}] is {array[bad[0]]}: times must be finite", parameter="times")
     back = np.flatnonzero(np.diff(array, prepend=last) < 0)
     if len(back):
         earlier = last if back[0] == 0 else array[back[0] - 1]
-        raise ValueError(f"times[{back[0]}] = {array[back[0]]:g} is before {earlier:g}: times must not go back")
+        problem = f"[{back[0]}] = {array[back[0]]:g} is before {earlier:g}: times must not go back"
+        raise InputError(problem, parameter="times")
     return array, kind
 
 
@@ -160,5 +173,5 @@ def _numbers(times: Any) -> tuple[Array, str]:
         whole = unit.astype(np.int64) + rest
         return np.where(np.isnat(array), np.nan, whole), "dates" if array.dtype.kind == "M" else "spans"
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"times must be numbers or dates, got {array.dtype}")
+        raise InputError(f"must be numbers or dates, got {array.dtype}", parameter="times")
     return array.astype(np.float64), "numbers"

@@ -23,6 +23,7 @@ from driftmap.landmarks.snapshot import check_state
 from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
+from driftmap.utils.errors import InputError
 from driftmap.utils.validation import RULES
 
 KNOWN = (RatioShift,)
@@ -65,6 +66,13 @@ class LandmarkEngine:
         self._time_kind: str | None = None
         self._now = -np.inf  # when the last point arrived, where points expire
         self._is_learning = False
+        self.fewest_landmarks = 1, ""
+        """The least ``n_landmarks``, and what needs so many."""
+
+    def validate(self) -> None:
+        """Raise an error that names the first parameter that cannot be used; of an engine that has seen nothing."""
+        self.space = make_space(self.metric, self.metric_params, None)
+        self._new_stream()
 
     @property
     def fitted(self) -> bool:
@@ -101,8 +109,8 @@ class LandmarkEngine:
 
     def _new_stream(self) -> Stream:
         """An empty stream, once all parameters have been checked."""
-        if validation.integer_at_least(self.n_landmarks, "n_landmarks", 1) > MOST_LANDMARKS:
-            raise ValueError(f"n_landmarks={self.n_landmarks} is too large: at most {MOST_LANDMARKS} are possible")
+        if validation.integer_at_least(self.n_landmarks, "n_landmarks", *self.fewest_landmarks) > MOST_LANDMARKS:
+            raise InputError(f"must be at most {MOST_LANDMARKS}, got {self.n_landmarks}", parameter="n_landmarks")
         validation.one_of(self.rule, "rule", RULES)
         radius = validation.positive_number(self.initial_radius, "initial_radius")
         slack = validation.number_at_least_zero(self.slack, "slack")
@@ -112,7 +120,7 @@ class LandmarkEngine:
             source, p = self.space.name, self.space.p
         if source == "euclidean" and not SMALLEST <= radius * radius < np.inf:
             size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
-            raise ValueError(f"initial_radius={radius:g} is too {size}: its square {what}")
+            raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
         self._memory = memory_of(self, self.space)
         return Stream(
             source,
@@ -132,7 +140,8 @@ class LandmarkEngine:
         native = isinstance(space, NativeSpace)
         expires = self._memory.expires
         if times is not None and not expires:
-            raise ValueError("times are used to forget points: give a window or a half_life, or leave them out")
+            problem = "are used to forget points: give a window or a half_life, or leave them out"
+            raise InputError(problem, parameter="times")
         if native and not expires and self.detector is None:
             stream.learn(batch)
             return
@@ -310,9 +319,10 @@ class LandmarkEngine:
 
     def _check_triangle(self, name: str) -> None:
         if not self.space.triangle:
-            raise ValueError(
-                f"{name} needs a metric that obeys the triangle inequality, and metric={self.metric!r} is not known to "
-                "obey it. For directions, normalise the rows and use the Euclidean distance"
+            raise InputError(
+                f"={self.metric!r} is not known to obey the triangle inequality, which {name} needs. For directions, "
+                "normalise the rows and use the Euclidean distance",
+                parameter="metric",
             )
 
     # --- serialisation ---
@@ -350,7 +360,7 @@ class LandmarkEngine:
         """Bring an engine that has seen nothing to what was packed."""
         state, points = rebuild(packed["stream"], arrays), rebuild(packed["points"], arrays)
         n_points = len(state["points"] if points is None else points)
-        if validation.integer_at_least(self.n_landmarks, "n_landmarks", 1) > max(MANY, n_points):
+        if isinstance(self.n_landmarks, int) and self.n_landmarks > max(MANY, n_points):
             raise ValueError(f"n_landmarks={self.n_landmarks} is out of proportion to its {n_points} points")
         self.space = make_space(self.metric, self.metric_params, points)
         if points is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.utils.validation import Array, Ids
+from driftmap.utils import Array, Ids
 
 NONE: Ids = np.empty(0, np.int64)
 

@@ -18,6 +18,7 @@ from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.metrics import Metric, Space
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
+from driftmap.utils.errors import InputError
 from driftmap.utils.validation import EMBEDDINGS
 
 MAP_PARAMS = ("n_components", "embedding", "n_anchors", "align", "random_state")
@@ -74,6 +75,10 @@ class StreamMap(HasLandmarks):
         """Whether any point has been seen."""
         return self.landmarks is not None
 
+    def validate(self) -> None:
+        """Raise an error that names the first parameter that cannot be used."""
+        self._new_landmarks().validate()
+
     # --- learning ---
 
     def partial_fit(self, X: Any, times: Any = None) -> Self:
@@ -108,26 +113,22 @@ class StreamMap(HasLandmarks):
         return merged
 
     def _new_landmarks(self) -> LandmarkEngine:
-        validation.integer_at_least(self.n_components, "n_components", 1)
-        validation.integer_at_least(self.n_landmarks, "n_landmarks", 1)
-        if self.n_landmarks < self.n_components + 1:
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks} is too few for n_components={self.n_components}: "
-                f"at least {self.n_components + 1} are needed"
-            )
+        fewest = validation.integer_at_least(self.n_components, "n_components", 1) + 1
         if self.n_anchors is not None:
             validation.integer_at_least(self.n_anchors, "n_anchors", 1)
         n_threads(self.n_jobs)
         if isinstance(self.embedding, str):
             validation.one_of(self.embedding, "embedding", EMBEDDINGS)
         elif isinstance(self.embedding, type) or not all(hasattr(self.embedding, name) for name in ("fit", "place")):
-            raise TypeError(f"embedding must be a name or an object with fit and place, got {self.embedding!r}")
+            problem = f"must be a name or an object with fit and place, got {self.embedding!r}"
+            raise InputError(problem, parameter="embedding")
         elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
-            raise ValueError(f"embedding has n_components={own}, but the map has {self.n_components}")
+            problem = f"has n_components={own}, but the map has {self.n_components}"
+            raise InputError(problem, parameter="embedding")
         params = self.params()
         shared = {field.name: params[field.name] for field in fields(LandmarkEngine) if field.name in params}
         landmarks = LandmarkEngine(**shared)
-        landmarks.lock = self.lock
+        landmarks.lock, landmarks.fewest_landmarks = self.lock, (fewest, f" for {self.n_components} dimensions")
         return landmarks
 
     def _new_frames(self) -> Frames:

@@ -19,6 +19,7 @@ from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.metrics import Metric
 from driftmap.utils import Array, validation
+from driftmap.utils.errors import InputError
 
 
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
@@ -189,13 +190,14 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     def _names_of(self, x: Mapping[str, float]) -> tuple[str, ...]:
         """The features in the order in which they were learnt; the first dict names them if nothing else has."""
         if not isinstance(x, Mapping):
-            raise TypeError(f"x must be a dict of features, got {type(x).__name__}")
+            raise InputError(f"must be a dict of features, got {type(x).__name__}", parameter="x")
         if not self.__sklearn_is_fitted__():
             return tuple(x)
         names = self._engine.feature_names or self._engine.dict_names or tuple(x)
         if set(names) != set(x):
             missing, new = sorted(set(names) - set(x)), sorted(set(x) - set(names))
-            raise ValueError(f"x must have the features seen first; missing: {missing}, new: {new}")
+            problem = f"must have the features seen first; missing: {missing}, new: {new}"
+            raise InputError(problem, parameter="x")
         return names
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.errors import InputError
 
 
 class Space(ABC):
@@ -77,7 +78,8 @@ class Space(ABC):
         if self.n_features is None:
             self.n_features = rows.shape[1]
         elif rows.shape[1] != self.n_features:
-            raise ValueError(f"X has {rows.shape[1]} features, but the points seen so far have {self.n_features}")
+            problem = f"has {rows.shape[1]} features, but the points seen so far have {self.n_features}"
+            raise InputError(problem, parameter="X")
         return rows
 
 
@@ -204,7 +206,7 @@ def usable(distances: Array, row: Callable[[int], str], column: Callable[[int], 
     if distances.size == 0 or (distances.min() >= 0 and distances.max() < np.inf):  # false for NaN
         return distances
     i, j = (int(k) for k in np.argwhere(~((distances >= 0) & (distances < np.inf)))[0])
-    raise ValueError(
+    raise InputError(
         f"the distance between {row(i)} and arrival {column(j)} is {distances[i, j]}: "
         "a distance must be a finite number and not negative"
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from driftmap.metrics.base import RowSource, Source
 from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
 
 
 class Function(Source):
@@ -51,8 +52,9 @@ class ObjectFunction(Function):
     def check(self, X: Any) -> list[Any]:
         """A list of the objects; a bare string is refused, since it would be taken letter by letter."""
         if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
-            raise ValueError(f"X must be a sequence of objects, got a {type(X).__name__}; put single objects in a list")
+            problem = f"must be a sequence of objects, got a {type(X).__name__}; put single objects in a list"
+            raise InputError(problem, parameter="X")
         objects = list(X)
         if not objects:
-            raise ValueError("X is empty: at least one object is needed")
+            raise InputError("is empty: at least one object is needed", parameter="X")
         return objects

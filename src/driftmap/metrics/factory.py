@@ -13,6 +13,7 @@ from driftmap.metrics.callables import ObjectFunction, RowFunction
 from driftmap.metrics.native import NativeSpace
 from driftmap.metrics.precomputed import PrecomputedSpace
 from driftmap.metrics.scipy_metrics import ScipySpace
+from driftmap.utils.errors import InputError
 
 Metric = str | Callable[[Any, Any], float]
 
@@ -27,7 +28,7 @@ def make_space(metric: Metric, metric_params: dict[str, Any] | None, X: Any) -> 
     if callable(metric):
         return RowFunction(metric, params) if _is_matrix(X) else ObjectFunction(metric, params)
     if not isinstance(metric, str):
-        raise TypeError(f"metric must be a name or a callable, got {metric!r}")
+        raise InputError(f"must be a name or a callable, got {metric!r}", parameter="metric")
     if metric == "precomputed":
         return PrecomputedSpace()
     name = ALIASES.get(metric, metric)

@@ -9,6 +9,7 @@ import numpy as np
 from driftmap import _core
 from driftmap.metrics.base import Space, usable
 from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
 
 OBEY_TRIANGLE = frozenset({"euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming"})
 
@@ -71,7 +72,7 @@ def _check_defined(rows: Array, name: str) -> None:
     bad = np.flatnonzero(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) == 0)
     if len(bad):
         reason = "is constant" if name == "correlation" else "has norm 0"
-        raise ValueError(f"row {bad[0]} {reason}: metric={name!r} is not defined for it")
+        raise InputError(f"{reason}: metric={name!r} is not defined for it", row=int(bad[0]))
 
 
 def euclidean(X: Array, Y: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from driftmap.metrics.base import Space, usable
 from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
 
 
 class PrecomputedSpace(Space):
@@ -26,12 +27,12 @@ class PrecomputedSpace(Space):
         """The distances of each new row to all earlier arrivals; the others are 0."""
         array = _distances_given(X)
         if array.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival")
+            raise InputError(f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival")
         new = len(array)
         if new == 0:
-            raise ValueError("Found array with 0 sample(s): at least one row of distances is needed")
+            raise InputError("Found array with 0 sample(s): at least one row of distances is needed")
         if array.shape[1] not in (self.n + new, self.n + new - 1):
-            raise ValueError(
+            raise InputError(
                 f"{new} new rows after {self.n} arrivals need {self.n + new} columns (distances to all arrivals "
                 f"up to the last new one), got {array.shape[1]}"
             )
@@ -42,9 +43,9 @@ class PrecomputedSpace(Space):
         """Rows of distances to all arrivals."""
         array = _distances_given(X)
         if len(array) == 0:
-            raise ValueError("Found array with 0 sample(s): at least one row of distances is needed")
+            raise InputError("Found array with 0 sample(s): at least one row of distances is needed")
         if array.ndim != 2 or array.shape[1] != self.n:
-            raise ValueError(
+            raise InputError(
                 f"X must hold the distances to all {self.n} arrivals: shape (n, {self.n}), got {array.shape}"
             )
         return array
@@ -127,8 +128,8 @@ class PrecomputedSpace(Space):
 def _distances_given(X: Any) -> Array:
     """Distances as real numbers, a copy, or an error that says what they are instead."""
     if hasattr(X, "toarray"):
-        raise TypeError("Sparse data was passed for X, but dense distances are needed: use X.toarray()")
+        raise InputError("Sparse data was passed for X, but dense distances are needed: use X.toarray()")
     array = np.asarray(X)
     if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: distances are real numbers")
+        raise InputError("Complex data not supported: distances are real numbers")
     return array.astype(np.float64)

@@ -9,6 +9,7 @@ import numpy as np
 from driftmap.metrics.base import RowSource
 from driftmap.metrics.native import OBEY_TRIANGLE
 from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
 
 NEED_DATA = {
     "seuclidean": "V (the variance of each column)",
@@ -23,17 +24,17 @@ class ScipySpace(RowSource):
         super().__init__()
         need = NEED_DATA.get(name)
         if need is not None and need.split()[0] not in params:
-            raise ValueError(
-                f"metric {name!r} needs metric_params={{{need.split()[0]!r}: ...}}: {need}; "
-                "taken from each batch it would change with the batch size"
+            raise InputError(
+                f"={name!r} needs metric_params={{{need.split()[0]!r}: ...}}: {need}; "
+                "taken from each batch it would change with the batch size",
+                parameter="metric",
             )
         try:
             _cdist(np.zeros((1, 2)), np.ones((1, 2)), name)
         except ValueError as error:
             if "metric" in str(error).lower():
-                raise ValueError(
-                    f"unknown metric {name!r}: give a name that scipy's cdist knows or a callable"
-                ) from None
+                problem = f"={name!r} is not known: give a name that scipy's cdist knows or a callable"
+                raise InputError(problem, parameter="metric") from None
         self.name, self.params = name, params
         # scipy's jensenshannon is the root of the divergence, which is a metric
         self.triangle = name in {*OBEY_TRIANGLE, "jensenshannon"} and not params.get("p", 2) < 1
@@ -45,7 +46,8 @@ class ScipySpace(RowSource):
         for name, shape in (("VI", (d, d)), ("V", (d,)), ("w", (d,))):
             given = np.shape(self.params.get(name, np.empty(shape)))
             if given != shape:
-                raise ValueError(f"metric_params[{name!r}] must have shape {shape} for {d} features, got {given}")
+                problem = f"[{name!r}] must have shape {shape} for {d} features, got {given}"
+                raise InputError(problem, parameter="metric_params")
         return rows
 
     def pairs(self, rows: Ids, columns: Ids) -> Array:
@@ -67,7 +69,8 @@ class ScipySpace(RowSource):
             try:
                 distances = _cdist(X, Y, self.name, **self.params)
             except TypeError as error:
-                raise ValueError(f"metric {self.name!r} does not take metric_params={self.params}") from error
+                problem = f"={self.params} is not what metric={self.name!r} takes"
+                raise InputError(problem, parameter="metric_params") from error
         if distances.size == 0 or distances.min() >= 0:
             return distances
         # Rounding may leave a tiny negative value, or the root of one.

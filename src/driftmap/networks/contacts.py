@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
 
 Node: TypeAlias = Hashable
 Contact: TypeAlias = tuple[Node, Node, float]
@@ -87,24 +88,25 @@ def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = 
     with contextlib.closing(_rows(Path(path))) as rows:
         head = next(rows, None)
         if head is None:
-            raise ValueError(f"{path}: the file is empty")
-        where, is_header = _layout(head[1], columns, f"{path}, line {head[0]}")
+            raise InputError("is empty", source=str(path))
+        where, is_header = _layout(head[1], columns, str(path), head[0])
         for number, fields in rows if is_header else itertools.chain([head], rows):
             try:
                 if len(fields) != len(head[1]):
-                    raise ValueError(f"{len(fields)} fields, where the first line has {len(head[1])}")
+                    raise InputError(f"has {len(fields)} fields, where the first line has {len(head[1])}")
                 i, j, t = check_contact((fields[where[1]], fields[where[2]], fields[where[0]]))
                 if not (i and j):
-                    raise ValueError("the label of a node is missing")
+                    raise InputError("lacks the label of a node")
                 for node, position in zip((i, j), where[3:], strict=False):
                     if statuses.setdefault(node, fields[position]) != fields[position]:
-                        raise ValueError(f"{node!r} is {fields[position]!r}, but was {statuses[node]!r} before")
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
+                        raise InputError(f": {node!r} is {fields[position]!r}, but was {statuses[node]!r} before")
+            except InputError as error:
+                error.source, error.line = str(path), number
+                raise
             times.append(t)
             ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
     if not times:
-        raise ValueError(f"{path}, line {head[0]}: no contacts after the header")
+        raise InputError("is followed by no contacts", source=str(path), line=head[0])
     order = np.argsort(np.array(times), kind="stable")
     pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)[order]
     status = tuple(statuses[node] for node in index) if statuses else None
@@ -118,11 +120,11 @@ def check_contact(contact: Any) -> Any:
         hash((i, j))
         t = float(t)
     except (TypeError, ValueError):
-        raise ValueError(f"contact {contact!r} is not (node, node, time)") from None
+        raise InputError(f": contact {contact!r} is not (node, node, time)") from None
     if not math.isfinite(t):
-        raise ValueError(f"contact {contact!r} has no finite time")
+        raise InputError(f": contact {contact!r} has no finite time")
     if i == j:
-        raise ValueError(f"contact {contact!r} joins a node to itself")
+        raise InputError(f": contact {contact!r} joins a node to itself")
     return i, j, t
 
 
@@ -141,16 +143,17 @@ def _rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
                     if fields:
                         yield number, fields
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path}, after line {number}: the compressed file is cut off or damaged") from error
+        raise InputError(f"is cut off or damaged after line {number}", source=str(path)) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}, after line {number}: not a text file of contacts ({error})") from error
+        problem = f"is not a text file of contacts after line {number} ({error})"
+        raise InputError(problem, source=str(path)) from error
 
 
-def _layout(first: list[str], columns: Sequence[str] | None, place: str) -> tuple[list[int], bool]:
+def _layout(first: list[str], columns: Sequence[str] | None, source: str, line: int) -> tuple[list[int], bool]:
     """Positions of t, i, j (and the two statuses), and whether the first line is a header."""
     named = tuple(columns or ("t", "i", "j"))
     if len(named) not in (3, 5):
-        raise ValueError(f"columns must name t, i, j or t, i, j and two statuses, got {named}")
+        raise InputError(f"must name t, i, j or t, i, j and two statuses, got {named}", parameter="columns")
     if set(named) <= set(first):
         statuses = ("Si", "Sj") if not columns and {"Si", "Sj"} <= set(first) else ()
         return [first.index(name) for name in (*named, *statuses)], True
@@ -158,4 +161,5 @@ def _layout(first: list[str], columns: Sequence[str] | None, place: str) -> tupl
         if not columns and len(first) in (3, 5) and not math.isnan(float(first[0])):
             return list(range(len(first))), False
     missing = ", ".join(name for name in named if name not in first)
-    raise ValueError(f"{place}: neither `t i j` or `t i j Si Sj` nor a header with the columns {missing}")
+    problem = f"is neither `t i j` or `t i j Si Sj` nor a header with the columns {missing}"
+    raise InputError(problem, source=source, line=line)

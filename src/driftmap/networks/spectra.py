@@ -22,6 +22,7 @@ from driftmap.networks.contacts import Contact, Contacts, Node
 from driftmap.networks.tie_decay import TieDecayNetwork
 from driftmap.utils import Array
 from driftmap.utils.concurrency import in_parallel, n_threads
+from driftmap.utils.errors import InputError
 
 DENSE_LIMIT = 300
 """Nodes up to which all eigenvalues of a dense matrix cost no more than a few of a sparse one."""
@@ -124,9 +125,9 @@ def spectrum_at(spectra: ArrayLike, times: ArrayLike, t: ArrayLike, decay: float
     """
     rows, known, asked = (np.asarray(values, dtype=np.float64) for values in (spectra, times, t))
     if rows.ndim != 2 or known.shape != rows.shape[:1] or not known.size or not np.all(np.diff(known) > 0):
-        raise ValueError(f"need one spectrum for each ascending time, got {rows.shape} and {known.shape}")
+        raise InputError(f"need one spectrum for each ascending time, got {rows.shape} and {known.shape}")
     if not np.all(np.isfinite(asked)):
-        raise ValueError("t must be finite")
+        raise InputError("must be finite", parameter="t")
     last = np.searchsorted(known, asked, side="right") - 1
     scale = np.where(last < 0, 0.0, np.exp(-decay * np.maximum(asked - known[last], 0.0)))
     return np.asarray(scale[..., np.newaxis] * rows[last], dtype=np.float64)
@@ -134,7 +135,8 @@ def spectrum_at(spectra: ArrayLike, times: ArrayLike, t: ArrayLike, decay: float
 
 def _check_count(n_eigenvalues: int | None, n: int) -> int:
     if n_eigenvalues is not None and not 1 <= n_eigenvalues <= n:
-        raise ValueError(f"n_eigenvalues must be between 1 and the {n} nodes, got {n_eigenvalues}")
+        problem = f"must be between 1 and the {n} nodes, got {n_eigenvalues}"
+        raise InputError(problem, parameter="n_eigenvalues")
     return n if n_eigenvalues is None else n_eigenvalues
 
 
@@ -148,12 +150,12 @@ def _as_adjacency(network: Any) -> Any:
     is_sparse = scipy.sparse.issparse(network)
     matrix = network.astype(np.float64) if is_sparse else np.asarray(network, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"an adjacency matrix is square, got shape {matrix.shape}")
+        raise InputError(f"an adjacency matrix is square, got shape {matrix.shape}")
     if not np.all(np.isfinite(matrix.data if is_sparse else matrix)):
-        raise ValueError("the adjacency matrix holds NaN or infinity")
+        raise InputError("the adjacency matrix holds NaN or infinity")
     # Rounding errors may differ on the two sides of the diagonal.
     if matrix.shape[0] and abs(matrix - matrix.T).max() > 1e-9 * abs(matrix).max():
-        raise ValueError("the adjacency matrix is not symmetric; the distance is for undirected networks")
+        raise InputError("the adjacency matrix is not symmetric; the distance is for undirected networks")
     return matrix
 
 

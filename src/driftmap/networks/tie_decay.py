@@ -16,6 +16,7 @@ import scipy.sparse
 
 from driftmap.networks.contacts import Contact, Node, check_contact
 from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
 
 
 class TieDecayNetwork:
@@ -38,7 +39,7 @@ class TieDecayNetwork:
 
     def __init__(self, decay: float, nodes: Iterable[Node] | None = None) -> None:
         if not (math.isfinite(decay) and decay >= 0):
-            raise ValueError(f"decay must be a finite rate >= 0, got {decay}")
+            raise InputError(f"must be a finite rate >= 0, got {decay}", parameter="decay")
         self.decay = float(decay)
         self._fixed = nodes is not None
         self._index: dict[Node, int] = {}
@@ -123,10 +124,10 @@ class TieDecayNetwork:
     def _admissible(self, contact: Contact, latest: float | None) -> Contact:
         i, j, t = check_contact(contact)
         if latest is not None and t < latest:
-            raise ValueError(f"contact {contact!r} is older than the latest contact, at t={latest}")
+            raise InputError(f"contact {contact!r} is older than the latest contact, at t={latest}")
         if self._fixed and not (i in self._index and j in self._index):
             unknown = j if i in self._index else i
-            raise ValueError(f"contact {contact!r}: {unknown!r} is not one of the nodes given")
+            raise InputError(f"contact {contact!r}: {unknown!r} is not one of the nodes given")
         return i, j, t
 
     def _apply(self, i: Node, j: Node, t: float) -> None:
@@ -148,7 +149,7 @@ class TieDecayNetwork:
         latest = -math.inf if self._time is None else self._time
         now = latest if t is None else float(t)
         if t is not None and not latest <= now < math.inf:  # in this form NaN fails too
-            raise ValueError(f"t={t} is not a finite time from the latest contact's, {self._time}, on")
+            raise InputError(f"t={t} is not a finite time from the latest contact's, {self._time}, on")
         ends = np.array(self._ends, dtype=np.int64).reshape(-1, 2)
         weights = np.array(self._weights) * np.exp(-self.decay * (now - np.array(self._last)))
         return ends[:, 0], ends[:, 1], weights

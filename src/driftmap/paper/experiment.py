@@ -15,6 +15,7 @@ from driftmap.paper.curves import SweepPoint, Timing, stress_against_m, time_aga
 from driftmap.paper.figures import PaperFigure, all_figures, new_figure, save
 from driftmap.paper.scenarios import DATA_SETS, DataSetResults, Stream, load_stream, run_scenarios
 from driftmap.paper.settings import FULL, Settings
+from driftmap.utils.errors import MissingDependencyError
 
 StepProgress = Callable[[str, float], None]
 """Called with the name of the present step and the fraction of it that is done."""
@@ -53,8 +54,7 @@ def load_streams(names: Sequence[str], data: PathLike | None = None) -> list[Str
         try:
             streams.append(load_stream(name, data))
         except (OSError, ImportError, ValueError) as error:
-            # The library's advice is dropped: HOW_TO_GET gives that of the command line.
-            reason = " ".join(str(error).split()).split(": pip install")[0].split(". ")[0]
+            reason = error.problem if isinstance(error, MissingDependencyError) else " ".join(str(error).split())
             raise MissingDataError(
                 f"no usable {DATA_SETS[name]} data ({reason}); {HOW_TO_GET[name]}. "
                 "`driftmap reproduce s-curve` needs no data"

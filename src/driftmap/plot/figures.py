@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from driftmap.io.atomic import replacing
 from driftmap.plot.coloring import Coloring, coloring_of, colormap, normalization
 from driftmap.utils import Array
+from driftmap.utils.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +42,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "driftmap[plot]"') from error
+        raise MissingDependencyError("figures need matplotlib", extra="plot") from error
 
 
 def map_figure(

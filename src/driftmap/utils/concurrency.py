@@ -13,6 +13,8 @@ from numbers import Integral
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from driftmap.utils.errors import InputError
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Lock = Any  # threading.RLock is a function, not a type
@@ -35,7 +37,7 @@ def n_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+        raise InputError(f"must be None or an integer other than 0, got {n_jobs!r}", parameter="n_jobs")
     return int(n_jobs if n_jobs > 0 else max(1, n_cores() + 1 + n_jobs))
 
 

@@ -1,6 +1,6 @@
 """Validation of input: one error that names the row, the column or the parameter, before any state changes.
 
-Also the array types and the words that parameters choose from, which all modules share.
+Also the words that parameters choose from.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
-"""Arrival numbers or rows."""
+from driftmap.utils import Array
+from driftmap.utils.errors import InputError
 
 RULES = ("tight", "paper")
 EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
@@ -22,26 +20,28 @@ EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
 
 NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 """What the core takes as it is."""
+LARGEST_NUMBER = np.float64(1e150)  # with a Python number, single precision would be compared in single precision
+"""Beyond this, squared distances overflow."""
 SAFE_SUM_OF_SQUARES = 1e30
-"""If the squares of all numbers sum up to no more than this, no square overflows."""
+"""If the squares of all numbers sum up to no more than this, all of them can be used."""
 
 
-def integer_at_least(value: Any, name: str, lowest: int) -> int:
-    """Return an integer parameter, or raise an error that names it."""
+def integer_at_least(value: Any, name: str, lowest: int, needed_by: str = "") -> int:
+    """Return an integer parameter, or raise an error that names it, and what needs it to be so large."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        raise InputError(f"must be an integer, got {value!r}", parameter=name)
     if value < lowest:
-        raise ValueError(f"{name} must be at least {lowest}, got {value}")
+        raise InputError(f"must be at least {lowest}{needed_by}, got {value}", parameter=name)
     return int(value)
 
 
 def positive_number(value: Any, name: str) -> float:
     """Return a positive finite parameter, or raise an error that names it."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise InputError(f"must be a number, got {value!r}", parameter=name)
     number = float(value)
     if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be positive and finite, got {value}")
+        raise InputError(f"must be positive and finite, got {value}", parameter=name)
     return number
 
 
@@ -53,7 +53,7 @@ def number_at_least_zero(value: Any, name: str) -> float:
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     """Return a parameter that must be one of some words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+        raise InputError(f"must be one of {', '.join(map(repr, choices))}; got {value!r}", parameter=name)
     return value
 
 
@@ -75,14 +75,13 @@ def points(X: Any) -> Array:
     The result has double precision, or single precision if X is a C-contiguous matrix of it.
     """
     if is_plain(X):
-        if not np.vdot(X, X) <= SAFE_SUM_OF_SQUARES:  # one fast pass decides nearly always; false for NaN
-            _finite(X, None)
+        check_numbers(X)
         return X
     columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
     if np.ma.is_masked(X):
-        raise ValueError("X has masked entries: fill or drop such rows first")
+        raise InputError("has masked entries: fill or drop such rows first", parameter="X")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
-        raise ValueError("X holds dates or time spans: map them to numbers first")
+        raise InputError("holds dates or time spans: map them to numbers first", parameter="X")
     from sklearn.utils.validation import check_array  # slow to import
 
     try:
@@ -90,34 +89,41 @@ def points(X: Any) -> Array:
     except ValueError as error:
         place = _first_text(X)
         if place is None:
-            raise
+            raise InputError(str(error)) from error
         row, column, value = place
-        raise ValueError(
-            f"row {row}, {_column(column, columns)} is {value!r}, not a number: "
-            "map text columns to numbers or leave them out"
-        ) from error
-    _finite(array, columns)
+        problem = f"is {value!r}, not a number: map text columns to numbers or leave them out"
+        name = None if columns is None else columns[column]
+        raise InputError(problem, row=row, column=column, column_name=name) from error
+    check_numbers(array, columns)
     return array
 
 
-def _finite(array: Array, columns: Sequence[str] | None) -> None:
-    # The largest value whose squared differences can be summed over all columns without overflow.
-    largest = np.sqrt(np.finfo(np.float64).max / 4.0 / array.shape[1]) * 0.5
-    bad = ~(np.abs(array) <= largest)
-    if not bad.any():
-        return
-    row, column = (int(i) for i in np.argwhere(bad)[0])
-    value = array[row, column]
-    where = f"row {row}, {_column(column, columns)}"
-    if np.isnan(value):
-        raise ValueError(f"Input contains NaN: {where} is NaN; fill or drop such rows first")
-    if np.isinf(value):
-        raise ValueError(f"Input contains infinity: {where} is {value}; drop such rows first")
-    raise ValueError(f"{where} is {value:g}: its square overflows; rescale the data")
+def usable(numbers: Array) -> bool:
+    """Whether all numbers are finite and their squares do not overflow."""
+    # One fast pass decides nearly always; in these forms NaN fails too.
+    return bool(np.vdot(numbers, numbers) <= SAFE_SUM_OF_SQUARES or (np.abs(numbers) <= LARGEST_NUMBER).all())
 
 
-def _column(column: int, columns: Sequence[str] | None) -> str:
-    return f"column {column}" if columns is None else f"column {column} ({columns[column]!r})"
+def check_numbers(array: Array, columns: Sequence[str] | None = None) -> None:
+    """Raise an error that names the first number that cannot be used."""
+    if not usable(array):
+        row, column, problem = first_unusable(array)
+        raise InputError(problem, row=row, column=column, column_name=None if columns is None else columns[column])
+
+
+def first_unusable(array: Array) -> tuple[int, int, str]:
+    """Row and column of the first number that cannot be used, and what is wrong with it."""
+    row, column = (int(i) for i in np.argwhere(~(np.abs(array) <= LARGEST_NUMBER))[0])
+    return row, column, problem_of(float(array[row, column]))
+
+
+def problem_of(value: float) -> str:
+    """What is wrong with a number that cannot be used."""
+    if value != value:
+        return "is NaN; fill or drop such rows first"
+    if abs(value) == np.inf:
+        return f"is {value}; drop such rows first"
+    return f"is {value:g}: its square overflows; rescale the data"
 
 
 def _first_text(X: Any) -> tuple[int, int, object] | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftmap.io.atomic import replacing
 from driftmap.paper.settings import Settings
+from driftmap.plot import require_matplotlib
 from driftmap.utils import Array
 
 if TYPE_CHECKING:
@@ -51,10 +52,9 @@ class PaperFigure(NamedTuple):
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of this size in inches, without a window system."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('drawing figures needs matplotlib: pip install "driftmap[plot]"') from error
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
