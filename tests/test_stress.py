@@ -490,3 +490,27 @@ def test_the_map_is_truer_than_classical_mds_on_all_points(name, k, classical, b
     to_anchors = cdist(X, X[ids])
     measured = LandmarkStress(k).fit(to_anchors[ids], anchor_masses)
     assert stress(X, measured.place(to_anchors)) <= by_anchors
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_steadiness_weighs_the_distance_to_the_place_of_landmark_mds(k):
+    X = np.random.default_rng(0).standard_normal((260, 6))
+    D = np.linalg.norm(X[:, None] - X[:60], axis=2)
+
+    def places(steadiness):
+        return LandmarkStress(k, steadiness=steadiness).fit(D[:60]).place(D[60:])
+
+    exact, linear = places(0.0), places(1e9)
+    gaps = [np.linalg.norm(places(steadiness) - linear, axis=1) for steadiness in (0.0, 0.03, 0.3, 3.0)]
+    assert all((after < before).all() for before, after in itertools.pairwise(gaps))
+    embedding = LandmarkStress(k, steadiness=0.3).fit(D[:60])
+    y = embedding.place(D[60:])
+    steps = 1e-4 * np.concatenate([np.eye(k), -np.eye(k)])
+    anchors, weights = embedding.anchor_coordinates_, np.full(60, 1 / 60)
+
+    def loss(at):
+        stress = ((np.linalg.norm(at[:, None] - anchors, axis=2) - D[60:]) ** 2) @ weights
+        return stress + 0.3 * ((at - linear) ** 2).sum(axis=1)
+
+    assert all((loss(y) <= loss(y + step)).all() for step in steps)
+    assert np.abs(exact - y).max() > 0.01

@@ -86,7 +86,8 @@ struct Placement {
     double size;                // and how large that is
     double tolerance;           // steps shorter than this are the last
     int max_tries;
-    Affine squares;  // squared distances to the fixed points, on the true map, of what is given
+    double steadiness;  // weight of the squared distance to where landmark MDS puts a point
+    Affine squares;     // squared distances to the fixed points, on the true map, of what is given
 
     // Places each of these rows by itself, to (n_rows, k).
     void place(const double* X, int64_t n_rows, double* out) const {
@@ -137,7 +138,7 @@ struct Placement {
         const int tries = SINGLE ? std::min(max_tries, 100) : max_tries;
         const auto point = [&](int c, int j) -> Lanes<T, N> { return SINGLE ? single[c * n + j] : fixed[c * n + j]; };
         const auto exact = [&](int c, int j) -> Lanes<double, N> { return fixed[c * n + j]; };
-        Search<T, N, K> search(k);
+        Search<T, N, K> search(k, T(steadiness));
         std::vector<Lanes<double, N>> features, squared;
         std::vector<Lanes<T, N>> distances(n);
         std::vector<int64_t> left;
@@ -147,12 +148,13 @@ struct Placement {
             bool fresh[N];
             for (int lane = 0; lane < N; ++lane)
                 if ((fresh[lane] = row[lane] < 0 && next < rows.size())) row[lane] = rows[next++];
-            auto y = measure<K, N>(X, row, features, squared);
+            const auto from = measure<K, N>(X, row, features, squared);
+            auto y = from;
             for (int lane = 0; lane < N; ++lane) {
                 if (!fresh[lane]) continue;
                 double* position = out + row[lane] * k;
                 for (int c = 0; c < k && SINGLE; ++c) position[c] = y[c].get(lane);
-                search.start(lane, position);
+                search.start(lane, position, from);
             }
             for (int j = 0; j < n; ++j) distances[j] = sqrt(Lanes<T, N>(squared[j]));
             const size_t few = next < rows.size() ? N / 8 : 0;
@@ -160,7 +162,7 @@ struct Placement {
                 searching = search.advance(point, distances.data(), n, last, tries);
             } while (searching > few);
             Lanes<double, N> moved = 0;
-            if constexpr (SINGLE) moved = search.polish(y, exact, squared.data(), n);
+            if constexpr (SINGLE) moved = search.polish(y, from, exact, squared.data(), n);
             for (int lane = 0; lane < N; ++lane) {
                 const auto status = search.status_of(lane);
                 if (row[lane] < 0 || status == search.SEARCHING) continue;

@@ -53,9 +53,10 @@ Affine make_affine(size_t n_outputs, const std::optional<Matrix>& matrix, const 
 void make_placement(Placement* self, const Matrix& fixed, const Matrix& projection, const Vector& shift,
                     const Vector& origin, double size, double tolerance, int64_t max_iter,
                     const std::optional<Matrix>& matrix, const std::optional<Vector>& offsets,
-                    const std::optional<Vector>& centre) {
+                    const std::optional<Vector>& centre, double steadiness) {
     require(fixed.size() > 0 && max_iter > 0, "there is nothing to place by");
-    require(size > 0 && tolerance >= 0 && std::isfinite(size + tolerance), "size or tolerance is out of range");
+    require(size > 0 && tolerance >= 0 && steadiness >= 0 && std::isfinite(size + tolerance + steadiness),
+            "size or tolerance is out of range");
     const size_t n = fixed.shape(1), k = fixed.shape(0) - 1;
     check_size(n, k);
     const Doubles table = copied("fixed", fixed, k + 1, n);
@@ -69,6 +70,7 @@ void make_placement(Placement* self, const Matrix& fixed, const Matrix& projecti
                          size,
                          tolerance,
                          int(std::min<int64_t>(max_iter, 10000)),
+                         steadiness,
                          make_affine(n, matrix, offsets, centre)};
 }
 
@@ -107,7 +109,8 @@ void bind_placement(nb::module_& module) {
     };
     nb::class_<Placement>(module, "Placement")
         .def("__init__", &make_placement, "fixed"_a, "projection"_a, "shift"_a, "origin"_a, "size"_a, "tolerance"_a,
-             "max_iter"_a, "matrix"_a = nb::none(), "offsets"_a = nb::none(), "centre"_a = nb::none())
+             "max_iter"_a, "matrix"_a = nb::none(), "offsets"_a = nb::none(), "centre"_a = nb::none(),
+             "steadiness"_a = 0.0)
         .def("place", place, "X"_a);
     module.def("affine", affine, "X"_a, "matrix"_a, "offsets"_a, "centre"_a = nb::none());
     module.def("sweep", sweep_once, "distances"_a, "weights"_a, "positions"_a.noconvert());

@@ -151,7 +151,9 @@ auto times(const auto& matrix, const auto& x) {
     return out;
 }
 
-// Newton's method on a map of size 1 round 0: one search in each lane, which never depends on the others.
+// Newton's method on a map of size 1 round 0: one search in each lane, which never depends on the others. What is
+// minimised is the stress plus `steadiness` times the squared distance to where landmark MDS puts the point: that place
+// is a linear function of squared distances, so it does not jump from one minimum to another when the map changes.
 //
 // A step is at most as long as the radius of the trust region. One that goes down widens it if it was as long; one that
 // does not is tried again, four times shorter. Outside the map a step changes the length and the direction of y rather
@@ -165,10 +167,12 @@ class Search {
  public:
     enum Status { SEARCHING, CONVERGED, STOPPED };
 
-    explicit Search(int k) : y(zeros<V, K>(k)), best(y), step(y), inverse(zeros<V, K * K>(k * k)) {}
+    Search(int k, T steadiness)
+        : steadiness(steadiness), y(zeros<V, K>(k)), best(y), step(y), home(y), inverse(zeros<V, K * K>(k * k)) {}
 
-    void start(int lane, const double* position) {
+    void start(int lane, const double* position, const auto& from) {
         for (size_t c = 0; c < y.size(); ++c) {
+            home[c].set(lane, from[c].get(lane));
             y[c].set(lane, position[c]);
             best[c].set(lane, position[c]);
             step[c].set(lane, 0);
@@ -191,6 +195,12 @@ class Search {
         constexpr T SHORT = 1e-3, FLOOR = 0.02, ROUNDING = 10 * std::numeric_limits<T>::epsilon();
         const int k = y.size();
         auto at = derivatives<K>(y, fixed, distances, n);
+        for (int c = 0; c < k; ++c) {
+            const V away = y[c] - home[c];
+            at.stress += steadiness * away * away;
+            at.gradient[c] += steadiness * away;
+            at.hessian[c * k + c] += steadiness;
+        }
         const auto searching = status <= 0;
         // Lengths are off by rounding, relative to how far out y is, and stress by as much in proportion to its root.
         const V error = ROUNDING * larger<V>(1, sqrt(dot(y, y))), root = sqrt(stress) + error;
@@ -246,17 +256,21 @@ class Search {
 
     // The minima after a last Newton step, by the gradient in double precision; returns its squared length.
     template <class D>
-    D polish(Array<D, K>& minima, const auto& fixed, const D* squares, int n) const {
+    D polish(Array<D, K>& minima, const Array<D, K>& from, const auto& fixed, const D* squares, int n) const {
         Array<D, K * K> matrix = zeros<D, K * K>(inverse.size());
         for (size_t i = 0; i < inverse.size(); ++i) matrix[i] = D(inverse[i]);
         for (size_t c = 0; c < y.size(); ++c) minima[c] = D(best[c]) - D(step[c]);
-        const auto last = times(matrix, precise_gradient<K>(minima, fixed, squares, n));
+        auto gradient = precise_gradient<K>(minima, fixed, squares, n);
+        for (size_t c = 0; c < y.size(); ++c) gradient[c] += double(steadiness) * (minima[c] - from[c]);
+        const auto last = times(matrix, gradient);
         for (size_t c = 0; c < y.size(); ++c) minima[c] -= last[c];
         return dot(last, last);
     }
 
  private:
+    T steadiness;
     Array<V, K> y, best, step;  // the position that is tried, the best one so far, and Newton's step from there
+    Array<V, K> home;           // where landmark MDS puts the point
     Array<V, K * K> inverse;    // of the Hessian at the best
     V stress = 0, radius = 0, tried = 0, status = STOPPED;
 };

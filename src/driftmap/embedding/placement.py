@@ -14,7 +14,7 @@ CALL_ROWS = 4096
 """Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
 FIELDS = (
     "positions", "weights", "projection", "shift", "tolerance", "max_iter", "n_components",
-    "matrix", "offsets", "centre",
+    "matrix", "offsets", "centre", "steadiness",
 )  # fmt: skip
 
 
@@ -38,6 +38,8 @@ class Placement:
     n_components : int
         Dimensions of the map; those beyond k are 0.
     matrix, offsets, centre : (d, a), (a,) and (d,), or None
+    steadiness : float
+        Weight of the squared distance to the start, which is added to the stress; not on the line.
     """
 
     def __init__(
@@ -52,16 +54,19 @@ class Placement:
         matrix: Array | None = None,
         offsets: Array | None = None,
         centre: Array | None = None,
+        steadiness: float = 0.0,
     ) -> None:
         self.positions, self.weights, self.projection, self.shift = positions, weights, projection, shift
         self.tolerance, self.max_iter, self.n_components = tolerance, max_iter, n_components
-        self.matrix, self.offsets, self.centre = matrix, offsets, centre
+        self.matrix, self.offsets, self.centre, self.steadiness = matrix, offsets, centre, steadiness
         with np.errstate(all="ignore"):  # the core checks what comes out
             origin = weights @ positions
             size = float(np.sqrt(weights @ ((positions - origin) ** 2).sum(axis=1))) or 1.0
             fixed = np.vstack([(positions - origin).T / size, weights])
             start = projection * size, (shift - origin) / size
-        self._native = _core.Placement(fixed, *start, origin, size, tolerance / size, max_iter, matrix, offsets, centre)
+        self._native = _core.Placement(
+            fixed, *start, origin, size, tolerance / size, max_iter, matrix, offsets, centre, steadiness
+        )
         self._missing = n_components - positions.shape[1]
         if self._missing < 0:
             raise ValueError("there are more dimensions than components")

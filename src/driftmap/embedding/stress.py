@@ -54,6 +54,10 @@ class LandmarkStress:
         When to stop, relative to the map's size.
     max_iter : int
         The most sweeps of a fit, and the most steps of a point.
+    steadiness : float
+        Weight of the squared distance between a point's place and where landmark MDS puts it, added to its stress. That
+        place is linear in squared distances, so single points jump less from frame to frame; stress becomes a little
+        larger. Not on the line.
     max_warm_iter : int
         The most sweeps of a fit that is given a ``start``. Few of them make a map that changes gradually: where the
         stream bends the map into another shape, it gets there over several fits.
@@ -86,9 +90,16 @@ class LandmarkStress:
     _coordinates: Array | None
 
     def __init__(
-        self, n_components: int = 2, *, tol: float = 1e-5, max_iter: int = 500, max_warm_iter: int = 1
+        self,
+        n_components: int = 2,
+        *,
+        steadiness: float = 0.0,
+        tol: float = 1e-5,
+        max_iter: int = 500,
+        max_warm_iter: int = 1,
     ) -> None:
         self.n_components = n_components
+        self.steadiness = steadiness
         self.tol = tol
         self.max_iter = max_iter
         self.max_warm_iter = max_warm_iter
@@ -116,6 +127,7 @@ class LandmarkStress:
             The stress of the last cold fit, ``cold_stress_``. A warm fit with at most 1.1 times this stress is taken
             as it is; only another one is compared with a cold fit.
         """
+        validation.number_at_least_zero(self.steadiness, "steadiness")
         validation.positive_number(self.tol, "tol")
         validation.integer_at_least(self.max_iter, "max_iter", 1)
         validation.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
@@ -166,8 +178,9 @@ class LandmarkStress:
         start_from = start_map(mds, positions, weights)
         inference = self._inference or (None, None)
         self._placement = Placement(
-            positions, weights, *start_from, tolerance, self.max_iter, self.n_components, *inference
-        )
+            positions, weights, *start_from, tolerance, self.max_iter, self.n_components, *inference,
+            steadiness=self.steadiness,
+        )  # fmt: skip
 
     def _cold_fit(self, targets: Array, mds: ClassicalMDS) -> tuple[Array, float, int]:
         """Positions, stress and sweeps from classical MDS; on the line, the best of several views of the plane."""
