@@ -559,3 +559,24 @@ def test_an_arrow_file_that_is_cut_while_it_is_read_is_an_error(folder):
         os.truncate("t.arrow", 300)
         with pytest.raises(InputError, match=r"t\.arrow is damaged"):
             list(chunks)
+
+
+def test_a_damaged_header_of_npy_is_an_error(folder, capfd):
+    """numpy takes it for Python, and a bracket that is not closed for an unfinished statement."""
+    np.save("t.npy", X)
+    data = bytearray(folder.joinpath("t.npy").read_bytes())
+    data[data.index(b"}")] = 0x88
+    folder.joinpath("t.npy").write_bytes(data)
+    assert main(["embed", "t.npy", "-o", "o.csv"]) == 2
+    assert "t.npy cannot be read as NPY" in capfd.readouterr().err
+
+
+def test_offsets_of_a_damaged_arrow_file_lead_nowhere(folder, capfd):
+    table = pa.table({"name": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]})
+    with pa.OSFile("t.arrow", "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    data, offsets = folder.joinpath("t.arrow").read_bytes(), np.arange(4, dtype=np.int32).tobytes()
+    assert data.count(offsets) == 1
+    folder.joinpath("t.arrow").write_bytes(data.replace(offsets, np.array([0, 2**30, 5, -7], np.int32).tobytes()))
+    assert main(["embed", "t.arrow", "--label", "name", "--components", "1", "-o", "o.csv"]) == 2
+    assert "t.arrow is damaged" in capfd.readouterr().err

@@ -107,6 +107,8 @@ BROKEN = {
     "a frame of other landmarks": lambda h, a: a["frames.frame.landmarks"].__setitem__(-1, 10**6),
     "a frame of fewer landmarks": lambda h, a: a.__setitem__("frames.frame.masses", np.ones(4)),
     "distances that are none": lambda h, a: a["frames.frame.distances"].__setitem__((0, 1), -1.0),
+    "a frame whose landmarks lie elsewhere": lambda h, a: a["frames.frame.points"].__setitem__((0, 0), 1e100),
+    "a frame of other distances": lambda h, a: a["frames.frame.distances"].__setitem__((0, 1), 1e100),
     "anchors without masses": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("anchor_masses", None),
     "features without a name": lambda h, a: h.__setitem__("feature_names", [1, 2, 3]),
     "an unknown parameter": lambda h, a: h["params"].__setitem__("n_lights", 4),
@@ -126,3 +128,33 @@ def test_files_with_valid_checksums_and_nonsense_in_them_are_refused(how, tmp_pa
     checkpoint.write(tmp_path / "m", header, arrays)
     with pytest.raises(CheckpointError, match=r"m (does not hold a usable DriftMap|cannot be loaded)"):
         DriftMap.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("metric", [taxi, "sqeuclidean", "precomputed"])
+@pytest.mark.parametrize("name", ["stream.distances", "stream.second_distances", "stream.cells", "stream.seconds"])
+def test_distances_that_python_measures_are_measured_again(metric, name, tmp_path):
+    points = np.abs(X[:200, :1] - X[:200, 0]) if metric == "precomputed" else X[:200]
+    landmarks = OnlineLandmarks(6, metric=metric).partial_fit(points)
+    header, arrays = landmarks._engine.pack()
+    value = arrays[name].copy()
+    row = int(np.argmax(np.where(arrays["stream.seconds"] >= 0, arrays["stream.distances"], -1.0)))
+    if value.dtype == np.int64:
+        first, second = (arrays[f"stream.{cells}"][row] for cells in ("cells", "seconds"))
+        value[row] = next(cell for cell in range(6) if cell not in (first, second))
+    else:
+        value[row] *= 0.99 if name == "stream.distances" else 1.01
+    checkpoint.write(tmp_path / "m", header, arrays | {name: value})
+    given = {} if isinstance(metric, str) else {"metric": metric}
+    with pytest.raises(CheckpointError, match="its distances are not those that its metric gives"):
+        OnlineLandmarks.load(tmp_path / "m", **given)
+
+
+def test_another_function_of_the_same_name_is_noticed(tmp_path):
+    DriftMap(n_landmarks=5, metric=taxi).fit(X[:100]).save(tmp_path / "m")
+
+    def other(x, y):
+        return 2 * taxi(x, y)
+
+    other.__qualname__ = "taxi"
+    with pytest.raises(CheckpointError, match="its distances are not those that its metric gives"):
+        DriftMap.load(tmp_path / "m", metric=other)

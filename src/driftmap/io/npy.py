@@ -118,7 +118,7 @@ def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool,
         present = (source.size or 0) - file.tell()
         if dtype.kind in "biuf" and not 0 <= np.prod(shape, dtype=float) * dtype.itemsize <= present:
             raise ValueError(f"it has {present} bytes of numbers, too few for its shape {shape}")
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # numpy reads the header as Python, so anything may come of a damaged one
         reason = "it is empty" if source.size == 0 else error
         raise InputError(f"cannot be read as NPY: {reason}", source=source.name) from error
     if dtype.kind not in "biuf":

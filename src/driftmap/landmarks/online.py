@@ -20,6 +20,7 @@ from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import farthest_first
 from driftmap.landmarks.memory import TIME_KINDS, Memory, memory_of, times_of
 from driftmap.landmarks.snapshot import check_state
+from driftmap.landmarks.verification import check_distances
 from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
@@ -366,6 +367,8 @@ class LandmarkEngine:
         if points is not None:
             self.space.load(points, state["arrivals"].tolist())
         stream = self._restored(state)
+        if not isinstance(self.space, NativeSpace):  # those of the core it has measured itself
+            check_distances(self.space, state)
         if not isinstance(self.replace_on, str):
             stored = packed["detector"] is not None
             self.detector = rebuild(packed["detector"], arrays, KNOWN) if stored else copy.deepcopy(self.replace_on)

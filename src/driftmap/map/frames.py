@@ -19,8 +19,10 @@ import numpy as np
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, choose_anchors, move, procrustes
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
+from driftmap.landmarks.verification import ROUNDING
 from driftmap.map.distances import MeasuredDistances
 from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
+from driftmap.metrics.callables import Function
 from driftmap.quality import Displacement, displacement
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import in_parallel
@@ -220,6 +222,8 @@ class Frames:
             raise ValueError("its frame has no landmarks")
         if points is not None and len(points := space.check(points)) != m:
             raise ValueError("its frame has other landmarks")
+        if not _are_distances(inputs.distances, space, landmarks, points):
+            raise ValueError("the distances of its frame are not those of its landmarks")
         embedding = inputs.fit(self.embedding, k)  # type: ignore[arg-type]
         if not _squarable(embedding.coordinates_):
             raise ValueError("its frame has no positions")
@@ -295,6 +299,16 @@ def _row_placer(embedding: Any, space: Space, points: Any) -> RowPlacer | None:
     is_euclidean = isinstance(space, NativeSpace) and space.name == "euclidean"
     placer: RowPlacer | None = embedding.for_rows(points) if is_euclidean else None
     return placer
+
+
+def _are_distances(stated: Array, space: Space, landmarks: Ids, points: Any) -> bool:
+    """Whether distances are those between landmarks, up to rounding; a function, which may be slow, measures one row."""
+    if points is None:
+        measured = space.pairs(landmarks, landmarks)
+    else:
+        measured = space.to_points(points, points[:1] if isinstance(space, Function) else points)
+    gaps = np.abs(stated[:, : measured.shape[1]] - measured)
+    return bool((gaps <= ROUNDING * (1e-6 + measured.max(initial=0.0))).all())
 
 
 def _squarable(array: Array) -> bool:
