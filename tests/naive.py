@@ -369,7 +369,8 @@ class Forgetful(Tight):
             point, _ = self.farthest()
             self.landmarks.append(point)
             self.change(n, "added", point, None, before)
-        self.rho = self.covered_at = min(self.rho, max(self.least, self.covering_radius()))
+        self.rho = min(self.rho, max(self.least, self.covering_radius()))
+        self.covered_at = min(self.covered_at, self.rho)
         self.events[first:] = [(*event[:5], self.rho) for event in self.events[first:]]
 
     def expired(self, now, window):

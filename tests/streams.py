@@ -68,6 +68,18 @@ def make(kind, n, d, seed):
     return rng.standard_normal((n, 1)) * np.arange(1, d + 1)
 
 
+def suited(X, metric):
+    """The points as the metric can measure them."""
+    if metric == "braycurtis":  # points of opposite signs are infinitely far apart
+        return np.abs(X)
+    if metric == "cosine":  # no point is zero
+        return X + 10.0
+    if metric == "correlation":  # no point is constant
+        X = X if X.shape[1] > 1 else np.hstack([X, X * X])
+        return X + 10.0 * np.arange(X.shape[1])
+    return np.round(X) % 3 if metric == "hamming" else X
+
+
 @st.composite
 def streams(draw, kinds=KINDS, longest=40):
     """(points, number of landmarks): shorter and longer than the number of landmarks."""

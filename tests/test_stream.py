@@ -11,23 +11,11 @@ from hypothesis import strategies as st
 import naive
 from driftmap import _core
 from driftmap._core import Stream
-from streams import KINDS, WIDTHS, few, make, some, streams
+from streams import KINDS, WIDTHS, few, make, some, streams, suited
 
 P = {"minkowski": {"p": 1.5}}
 TRIANGLE = ("euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming")
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def suited(X, metric):
-    """The points as the metric can measure them."""
-    if metric == "braycurtis":  # points of opposite signs are infinitely far apart
-        return np.abs(X)
-    if metric == "cosine":  # no point is zero
-        return X + 10.0
-    if metric == "correlation":  # no point is constant
-        X = X if X.shape[1] > 1 else np.hstack([X, X * X])
-        return X + 10.0 * np.arange(X.shape[1])
-    return np.round(X) % 3 if metric == "hamming" else X
 
 
 class Source:

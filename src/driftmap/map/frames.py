@@ -302,7 +302,7 @@ def _row_placer(embedding: Any, space: Space, points: Any) -> RowPlacer | None:
 
 
 def _are_distances(stated: Array, space: Space, landmarks: Ids, points: Any) -> bool:
-    """Whether distances are those between landmarks, up to rounding; a function, which may be slow, measures one row."""
+    """Whether distances are those between landmarks, up to rounding; a function, which may be slow, measures a row."""
     if points is None:
         measured = space.pairs(landmarks, landmarks)
     else:
