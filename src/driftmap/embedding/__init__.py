@@ -1,18 +1,31 @@
 """Where points go, given landmarks: each embedding takes landmarks, their masses and distances."""
 
 from driftmap.embedding.anchors import choose_anchors
-from driftmap.embedding.base import Embedding, RowPlacer
+from driftmap.embedding.base import Embedding, RowPlacer, StoredPoints
+from driftmap.embedding.diffusion import LandmarkDiffusionMap
+from driftmap.embedding.isomap import LandmarkIsomap
+from driftmap.embedding.kernel_tsne import BiKernelTSNE, KernelTSNE
 from driftmap.embedding.lmds import LandmarkMDS, classical_mds
+from driftmap.embedding.neighbours import NeighbourLists, nearest_neighbours
 from driftmap.embedding.procrustes import move, procrustes
 from driftmap.embedding.stress import LandmarkStress
+from driftmap.embedding.tsne import LandmarkTSNE
 
 __all__ = [
+    "BiKernelTSNE",
     "Embedding",
+    "KernelTSNE",
+    "LandmarkDiffusionMap",
+    "LandmarkIsomap",
     "LandmarkMDS",
     "LandmarkStress",
+    "LandmarkTSNE",
+    "NeighbourLists",
     "RowPlacer",
+    "StoredPoints",
     "choose_anchors",
     "classical_mds",
     "move",
+    "nearest_neighbours",
     "procrustes",
 ]

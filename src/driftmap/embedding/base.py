@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
-from driftmap.utils import Array
+import numpy as np
+
+from driftmap.utils import Array, Ids
+
+NEEDS = ("stored", "to_landmarks", "neighbours", "start")
+"""What an embedding may ask for beyond the distances and masses of the landmarks."""
+LARGEST = 1e150
+"""Numbers up to this have squares that can be summed."""
 
 
 @runtime_checkable
@@ -12,6 +19,16 @@ class Embedding(Protocol):
     """Anything that places landmarks, and points by their distances to the landmarks.
 
     An object with these members can be given as ``DriftMap(embedding=...)``. It never sees the points themselves.
+
+    Further members are optional:
+
+    - ``needs``, a set of names. With "stored", ``fit`` is given ``stored=``, the :class:`StoredPoints`; with
+      "to_landmarks" and "neighbours" also these fields of them, ``n_neighbors`` neighbours of each. With "start" it is
+      given ``start=``, where the landmarks lie on the last map, (m, k), or None. What is fitted is a copy of the
+      embedding that was fitted last: it may keep what it needs from one fit to the next.
+    - ``check(n_landmarks)``, called before the first point is learnt, to refuse what no stream could satisfy.
+    - ``state()``, all that it keeps as a dict of numbers and arrays, and ``restore(distances, masses, state)``, for
+      checkpoints.
     """
 
     n_dimensions_: int
@@ -28,6 +45,23 @@ class Embedding(Protocol):
         """Place points given their (n, m) distances to the landmarks; each row by itself."""
 
 
+class StoredPoints(NamedTuple):
+    """The points that a map has stored, the landmarks among them. What an embedding does not ask for is None."""
+
+    ids: Ids
+    """Arrival numbers, ascending, (w,)."""
+    landmarks: Ids
+    """Which of them are the landmarks: positions in ``ids``, (m,)."""
+    masses: Array
+    """How many points each one stands for, (w,)."""
+    to_landmarks: Array | None = None
+    """Distances to the landmarks, (w, m)."""
+    neighbours: Ids | None = None
+    """Nearest others that are not at distance 0, as positions in ``ids``, (w, k); -1: there are no more."""
+    lengths: Array | None = None
+    """How far these are, ascending, (w, k); infinity: there are no more."""
+
+
 class RowPlacer(Protocol):
     """Places rows of numbers without their distances to the landmarks, where these are Euclidean.
 
@@ -39,3 +73,41 @@ class RowPlacer(Protocol):
 
     def moved(self, rotation: Array, translation: Array) -> RowPlacer:
         """The same on a map that is turned and shifted."""
+
+
+def check_masses(masses: Array | None, n: int) -> Array:
+    """Masses as n positive numbers; ones where none are given."""
+    if masses is None:
+        return np.ones(n)
+    masses = np.asarray(masses, dtype=np.float64)
+    if masses.shape != (n,):
+        raise ValueError(f"there must be one mass for each of the {n} points, got an array of shape {masses.shape}")
+    if not np.all((masses > 0) & (masses < np.inf)):
+        raise ValueError("masses must be positive and finite")
+    return masses
+
+
+def check_between(distances: Any) -> Array:
+    """Distances between landmarks as a square matrix."""
+    array = np.ascontiguousarray(distances, dtype=np.float64)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or not len(array):
+        raise ValueError(f"distances between landmarks must have shape (m, m), m at least 1, got {array.shape}")
+    return array
+
+
+def check_to_landmarks(distances: Any, m: int) -> Array:
+    """Distances of points to m landmarks as a matrix."""
+    array = np.ascontiguousarray(distances, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != m:
+        raise ValueError(f"distances must have shape (n, {m}), got {array.shape}")
+    return array
+
+
+def check_stored(
+    name: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64, *, finite: bool = True
+) -> None:
+    """Refuse what a checkpoint holds if it is no array of this shape, or has numbers whose squares overflow."""
+    if not (isinstance(array, np.ndarray) and array.shape == shape and array.dtype == dtype):
+        raise ValueError(f"its {name} have another shape or kind")
+    if not np.all((np.abs(array) < LARGEST) | ((array == np.inf) & (not finite))):
+        raise ValueError(f"its {name} are not finite")

@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from driftmap import _core
+from driftmap.embedding.base import check_masses
 from driftmap.utils import Array
 
 # An eigenvalue below this fraction of the largest is rounding noise, not a dimension of the data.
@@ -79,18 +80,6 @@ def classical_mds(distances: Array, n_components: int, masses: Array | None = No
 def place(squared_distances: Array, mds: ClassicalMDS) -> Array:
     """Place points from their (n, m) squared distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
     return -0.5 * (squared_distances - mds.mean_squared) @ mds.projection.T
-
-
-def check_masses(masses: Array | None, n: int) -> Array:
-    """Masses as n positive numbers; ones where none are given."""
-    if masses is None:
-        return np.ones(n)
-    masses = np.asarray(masses, dtype=np.float64)
-    if masses.shape != (n,):
-        raise ValueError(f"there must be one mass for each of the {n} points, got an array of shape {masses.shape}")
-    if not np.all((masses > 0) & (masses < np.inf)):
-        raise ValueError("masses must be positive and finite")
-    return masses
 
 
 class LandmarkMDS:

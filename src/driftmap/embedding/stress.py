@@ -13,7 +13,8 @@ import numpy as np
 
 from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
-from driftmap.embedding.lmds import ClassicalMDS, check_masses, classical_mds
+from driftmap.embedding.base import check_masses
+from driftmap.embedding.lmds import ClassicalMDS, classical_mds
 from driftmap.embedding.placement import Placement, arrange
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation

@@ -1,0 +1,103 @@
+"""Local charts: each landmark's surroundings on the map, and where a point lies by its distances to them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.utils import Array, Ids
+
+MEMBERS = 8
+"""Landmarks of a chart."""
+LAST_BITS = MEMBERS - 1
+BLENDED = 3
+"""Charts of which a place is the weighted mean."""
+FLAT = 0.05
+"""A direction in which a chart extends less than this share of its largest extent is none of the sheet."""
+TINY = 1e-12
+"""The least weight of the nearest landmark's chart, where all landmarks are equally near."""
+
+
+class Charts(NamedTuple):
+    """Landmark MDS on each landmark's surroundings: ``offsets[:, j] + slopes[:, j] @ squared``.
+
+    Squared distances are those to the members of chart j; the slopes of each coordinate sum to 0.
+    """
+
+    members: Ids
+    """Landmarks of each chart, nearest first, itself the first, (m, e); itself again where there are no more."""
+    is_member: NDArray[np.bool_]
+    """Where there are, (m, e)."""
+    offsets: Array
+    """(k, m)"""
+    slopes: Array
+    """(k, m, e)"""
+
+    def place(self, squared: Array) -> Array:
+        """Places of points, given their squared distances to all landmarks, (n, m); each by itself.
+
+        A place is the mean of those by the three nearest landmarks, as far as these are in the chart of the nearest one
+        and not on another layer of the sheet. The weight of a chart goes to 0 as its landmark becomes the fourth
+        nearest, so places are continuous as long as the nearest landmark is the same.
+        """
+        n, e = len(squared), self.members.shape[1]
+        nearest, landmarks = self.nearest(squared, BLENDED + 1)
+        near, charts = nearest.T[:BLENDED], np.ascontiguousarray(landmarks.T[:BLENDED])
+        last = nearest[:, BLENDED] if nearest.shape[1] > BLENDED else np.inf
+        with np.errstate(invalid="ignore"):  # infinity over infinity: there are fewer landmarks
+            weights = np.where(near < last, (1.0 - np.sqrt(near / last)) ** 2, 0.0)
+        weights[0] += TINY
+        weights /= _sum(weights)
+        by_point = charts.T.ravel()
+        squares = _take_rows(squared, self.members.take(by_point, axis=0).reshape(n, -1))
+        squares = (squares.reshape(n, -1, e) * weights.T[:, :, None]).reshape(n, -1)
+        places = [
+            (slope.take(by_point, axis=0).reshape(n, -1) * squares).sum(axis=1) + _sum(offset.take(charts) * weights)
+            for offset, slope in zip(self.offsets, self.slopes, strict=True)
+        ]
+        return np.stack(places, axis=1)
+
+    def nearest(self, squared: Array, t: int) -> tuple[Array, Ids]:
+        """The t nearest landmarks of the chart of the nearest one, and their squared distances, each (n, t).
+
+        Fewer, if charts have fewer members; where one chart has fewer, infinity.
+        """
+        first = squared.argmin(axis=1)
+        around = self.members.take(first, axis=0)
+        near = _take_rows(squared, around)
+        near[~self.is_member.take(first, axis=0)] = np.inf
+        # The last bits of a number give way to its position: sorted as integers, numbers bring their positions along.
+        keys = (near.view(np.int64) & ~LAST_BITS) | np.arange(near.shape[1])
+        keys.sort(axis=1)
+        keys = keys[:, :t]
+        return (keys & ~LAST_BITS).view(np.float64), _take_rows(around, keys & LAST_BITS)
+
+
+def _take_rows(table: NDArray[Any], columns: Ids) -> NDArray[Any]:
+    """Some columns of each row."""
+    return table.ravel().take(columns + (np.arange(len(table)) * table.shape[1])[:, None])
+
+
+def _sum(parts: Array) -> Array:
+    """Over the first axis, one after the other, however many columns there are."""
+    total: Array = functools.reduce(np.add, parts)
+    return total
+
+
+def make_charts(geodesics: Array, coordinates: Array) -> Charts:
+    """The charts of landmarks, given their geodesics (m, m; infinity: in another part) and their positions."""
+    m = len(coordinates)
+    e = min(MEMBERS, m)
+    members = np.argsort(geodesics, axis=1, kind="stable")[:, :e]
+    reached = np.isfinite(np.take_along_axis(geodesics, members, axis=1))
+    members = np.where(reached, members, np.arange(m)[:, None])
+    sizes = reached.sum(axis=1)
+    positions = coordinates[members]
+    centres = (positions * reached[:, :, None]).sum(axis=1) / sizes[:, None]
+    centred = (positions - centres[:, None]) * reached[:, :, None]
+    slopes = -0.5 * np.linalg.pinv(centred, rcond=FLAT)  # (m, k, e)
+    offsets = centres - np.einsum("jke,je->jk", slopes, (centred**2).sum(axis=2))
+    return Charts(members, reached, np.ascontiguousarray(offsets.T), np.ascontiguousarray(slopes.transpose(1, 0, 2)))

@@ -1,0 +1,233 @@
+"""Landmark diffusion maps: the slowest ways in which a random walk on the points mixes.
+
+The walk steps from point to point by a Gaussian kernel of their distance. Landmarks stand for all points by their
+masses, and any other point is placed by where a step from it leads (the Nystrom extension).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from driftmap import _core
+from driftmap.embedding.base import StoredPoints, check_between, check_masses, check_stored, check_to_landmarks
+from driftmap.embedding.rows import SquaredRows, place_in_blocks, rows_by_squares
+from driftmap.utils import Array, validation
+from driftmap.utils.concurrency import one_thread
+
+NOISE = 1e-10
+"""An eigenvalue below this is rounding noise and no dimension; the largest is 1."""
+FORMS = ("landmarks", "roseland")
+
+
+class Extension(NamedTuple):
+    """Where points go, by their kernel with the landmarks: ``kernel @ numerators / kernel @ denominators``."""
+
+    bandwidth: float
+    """sigma of the kernel exp(-d^2 / 2 sigma^2)"""
+    numerators: Array
+    """(m, k)"""
+    denominators: Array
+    """(m,)"""
+
+    def place(self, squared: Array) -> Array:
+        """Places of points, given their squared distances to the landmarks, which are overwritten."""
+        # Only ratios count. Relative to its nearest landmark, no point is so far out that all of its kernel vanishes.
+        squared -= squared.min(axis=1)[:, None]
+        squared *= -0.5 / self.bandwidth**2
+        kernel = np.exp(squared, out=squared)
+        columns = np.column_stack([self.numerators, self.denominators])
+        # not a matrix product: its rounding would depend on how many rows come at once
+        sums = _core.affine(kernel, columns, np.zeros(columns.shape[1]), np.zeros(len(columns)))
+        return sums[:, :-1] / sums[:, -1:]
+
+
+class LandmarkDiffusionMap:
+    """Diffusion map of the landmarks with their masses; points by the Nystrom extension.
+
+    Coordinate i is the i-th eigenfunction of the walk after the constant one, times its eigenvalue to the power of
+    ``time``. Fewer eigenvalues above 0 than components: the missing coordinates are 0 and ``n_dimensions_`` says how
+    many are real.
+
+    Parameters
+    ----------
+    n_components : int
+        Dimension of the map.
+    alpha : float
+        How much of the density of the points is taken out: 0 none, 1 all of it, so that only the shape counts.
+    time : float
+        Steps of the walk: the larger, the less quickly mixing directions count.
+    bandwidth : float or None
+        sigma of the kernel ``exp(-d^2 / 2 sigma^2)``; None: the median distance of a landmark to its nearest other one.
+    form : {"landmarks", "roseland"}
+        "landmarks": a walk on the landmarks. "roseland": a walk on the stored points, each step through a landmark
+        (Shen and Wu, 2022); eigenvalues are those of such a double step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> line = np.linspace(0, 1, 30)
+    >>> between = np.abs(line[:, None] - line)
+    >>> embedding = LandmarkDiffusionMap(n_components=1, bandwidth=0.1).fit(between)
+    >>> first = embedding.coordinates_[:, 0]  # a cosine over the line, or its mirror image
+    >>> bool(np.corrcoef(np.cos(np.pi * line), first)[0, 1] ** 2 > 0.99)
+    True
+    """
+
+    coordinates_: Array
+    """Positions of the landmarks, (m, k)."""
+    n_dimensions_: int
+    """How many of the k coordinates are real; the others are 0."""
+    eigenvalues_: Array
+    """Of the walk, largest first, (m,); the first is 1."""
+    bandwidth_: float
+    """sigma"""
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        alpha: float = 1.0,
+        time: float = 0.0,
+        bandwidth: float | None = None,
+        form: str = "landmarks",
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.time = time
+        self.bandwidth = bandwidth
+        self.form = form
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The stored points, for ROSELAND."""
+        return frozenset({"to_landmarks"} if self.form == "roseland" else ())
+
+    def check(self, n_landmarks: int) -> None:
+        """Refuse parameters that no stream could satisfy."""
+        validation.number_at_least_zero(self.alpha, "alpha")
+        validation.number_at_least_zero(self.time, "time")
+        validation.one_of(self.form, "form", FORMS)
+        if self.bandwidth is not None:
+            validation.positive_number(self.bandwidth, "bandwidth")
+
+    def fit(self, distances: Array, masses: Array | None = None, *, stored: StoredPoints | None = None) -> Self:
+        """Place landmarks given their (m, m) distances and how many points each one stands for."""
+        distances = check_between(distances)
+        masses = check_masses(masses, len(distances))
+        self.check(len(distances))
+        self.bandwidth_ = self.bandwidth or spacing(distances)
+        with one_thread():
+            if self.form == "landmarks":
+                walk = landmark_walk(distances, masses / masses.sum(), self.bandwidth_, self.alpha)
+            else:
+                to_landmarks = distances if stored is None or stored.to_landmarks is None else stored.to_landmarks
+                weights = masses if stored is None else stored.masses
+                walk = roseland(to_landmarks, weights / weights.sum(), self.bandwidth_, self.alpha)
+            self._take(walk, distances)
+        return self
+
+    def _take(self, walk: Walk, distances: Array) -> None:
+        """Keep the first eigenfunctions, and what extends them to other points."""
+        self.eigenvalues_ = walk.eigenvalues
+        k = self.n_dimensions_ = min(self.n_components, max(int(np.sum(walk.eigenvalues > NOISE)) - 1, 0))
+        numerators = np.zeros((len(distances), self.n_components))
+        numerators[:, :k] = walk.numerators[:, 1 : k + 1] * walk.eigenvalues[1 : k + 1] ** (self.time - walk.order)
+        self._extension = Extension(self.bandwidth_, numerators, walk.denominators)
+        self.coordinates_ = self._extension.place(distances**2)
+
+    def place(self, distances: Array) -> Array:
+        """Place points from their (n, m) distances to the landmarks; each row by itself."""
+        return place_in_blocks(self._extension.place, check_to_landmarks(distances, len(self.coordinates_)))
+
+    def for_rows(self, landmarks: Array) -> SquaredRows:
+        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
+        return rows_by_squares(self._extension.place, landmarks, self.n_components)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        return {**self._extension._asdict(), "eigenvalues": self.eigenvalues_, "n_dimensions": self.n_dimensions_}
+
+    def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
+        """Go back to a state, or raise an error that says why it cannot be one."""
+        distances = check_between(distances)
+        m = len(distances)
+        extension, eigenvalues = Extension(*(state[name] for name in Extension._fields)), state["eigenvalues"]
+        check_stored("numerators", extension.numerators, (m, self.n_components))
+        check_stored("denominators", extension.denominators, (m,))
+        check_stored("eigenvalues", eigenvalues, (len(eigenvalues),))
+        if not (extension.denominators > 0).all():
+            raise ValueError("its denominators are not positive")
+        self.bandwidth_ = validation.positive_number(extension.bandwidth, "bandwidth")
+        self.n_dimensions_ = min(
+            validation.integer_at_least(state["n_dimensions"], "n_dimensions", 0), self.n_components
+        )
+        self._extension, self.eigenvalues_ = extension, eigenvalues
+        self.coordinates_ = extension.place(distances**2)
+        return self
+
+
+class Walk(NamedTuple):
+    """Eigenfunctions of a random walk on points, given by their kernel with the landmarks.
+
+    Eigenfunction i is ``kernel @ numerators[:, i] / kernel @ denominators``, divided by its eigenvalue to the power of
+    ``order``. Its mean square over the walk's stationary distribution is 1.
+    """
+
+    eigenvalues: Array
+    """Largest first, (m,)."""
+    numerators: Array
+    """(m, m)"""
+    denominators: Array
+    """(m,)"""
+    order: float
+
+
+def spacing(distances: Array) -> float:
+    """The median distance of a landmark to its nearest other one that is not in the same place; 1 if there is none.
+
+    >>> import numpy as np
+    >>> line = np.array([0.0, 1.0, 3.0, 7.0])
+    >>> spacing(np.abs(line[:, None] - line))
+    1.5
+    """
+    nearest = np.where(distances > 0, distances, np.inf).min(axis=1)
+    nearest = nearest[nearest < np.inf]
+    return float(np.median(nearest)) if len(nearest) else 1.0
+
+
+def landmark_walk(distances: Array, shares: Array, bandwidth: float, alpha: float) -> Walk:
+    """The walk on landmarks with these (m, m) distances and shares in the mass."""
+    kernel = np.exp(-0.5 * (distances / bandwidth) ** 2)
+    density = kernel @ shares
+    rates = kernel / np.outer(density, density) ** alpha
+    degrees = rates @ shares
+    roots = np.sqrt(shares / degrees)
+    values, vectors = np.linalg.eigh(roots[:, None] * rates * roots)
+    values, vectors = values[::-1], _with_signs(vectors[:, ::-1])
+    functions = vectors / np.sqrt(shares * degrees / (shares @ degrees))[:, None]
+    weights = shares / density**alpha
+    return Walk(values, functions * weights[:, None], weights, 1.0)
+
+
+def roseland(distances: Array, shares: Array, bandwidth: float, alpha: float) -> Walk:
+    """The walk on points through landmarks, given their (w, m) distances to these and shares in the mass."""
+    kernel = np.exp(-0.5 * (distances / bandwidth) ** 2)
+    seen = kernel.any(axis=1)  # points too far from all landmarks to be on the walk
+    kernel, shares = kernel[seen], shares[seen]
+    density = shares @ kernel
+    with np.errstate(divide="ignore", over="ignore"):
+        taken_out = np.where(density > 0, density**-alpha, 0.0)
+    kernel = kernel * taken_out
+    degrees = shares @ kernel
+    reached = kernel @ degrees
+    values, vectors = np.linalg.svd(np.sqrt(shares / reached)[:, None] * kernel, full_matrices=False)[1:]
+    vectors = _with_signs(vectors.T) * np.sqrt(shares @ reached)
+    return Walk(values**2, vectors * taken_out[:, None], degrees * taken_out, 0.5)
+
+
+def _with_signs(vectors: Array) -> Array:
+    """Eigenvectors whose entry of largest size is positive."""
+    largest = np.argmax(np.abs(vectors), axis=0)
+    return vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)

@@ -1,0 +1,70 @@
+"""Rows of numbers placed by their squared Euclidean distances to landmarks, which take no roots and no differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from driftmap import _core
+from driftmap.embedding.procrustes import move
+from driftmap.utils import Array
+
+ROWS = 256
+"""Rows placed at a time, so that what is made of them stays in the cache."""
+
+
+class SquaredRows(NamedTuple):
+    """Places rows x by ``squared[j] = |x - centre|^2 + (x - centre) @ matrix[:, j] + offsets[j]``."""
+
+    place_squared: Callable[[Array], Array]
+    """Places of points, given their squared distances to the landmarks, (n, m), which it may overwrite."""
+    centre: Array
+    """(d,)"""
+    matrix: Array
+    """(d, m)"""
+    offsets: Array
+    """(m,)"""
+    rotation: Array
+    """(k, k)"""
+    translation: Array
+    """(k,)"""
+
+    def moved(self, rotation: Array, translation: Array) -> SquaredRows:
+        """The same on a map that is turned and shifted."""
+        return self._replace(rotation=self.rotation @ rotation, translation=self.translation @ rotation + translation)
+
+    def place(self, X: Array) -> Array:
+        """Positions of rows, each by itself."""
+        parts = [self._place(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _place(self, X: Array) -> Array:
+        centred = X - self.centre
+        # not a matrix product: its rounding would depend on how many rows come at once
+        squared = _core.affine(X, self.matrix, self.offsets, self.centre)
+        squared += (centred * centred).sum(axis=1)[:, None]
+        np.maximum(squared, 0.0, out=squared)
+        return move(self.place_squared(squared), self.rotation, self.translation)
+
+
+def rows_by_squares(place_squared: Callable[[Array], Array], landmarks: Array, n_components: int) -> SquaredRows:
+    """What places rows by their squared distances to these landmarks, (m, d)."""
+    centre = landmarks.mean(axis=0)
+    centred = landmarks - centre
+    return SquaredRows(
+        place_squared,
+        centre,
+        np.ascontiguousarray(-2.0 * centred.T),
+        (centred**2).sum(axis=1),
+        np.eye(n_components),
+        np.zeros(n_components),
+    )
+
+
+def place_in_blocks(place_squared: Callable[[Array], Array], distances: Array) -> Array:
+    """Places of points, given their distances to the landmarks, (n, m); each by itself."""
+    if len(distances) <= ROWS:
+        return place_squared(distances * distances)
+    return np.concatenate([place_squared(d * d) for d in np.split(distances, range(ROWS, len(distances), ROWS))])
