@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from driftmap.landmarks import (
     RandomOnlineLandmarks,
     RatioShift,
 )
+from driftmap.novelty import NoveltyDetector
 from driftmap.utils.validation import EMBEDDINGS
 from streams import EXAMPLES, facts, make
 
@@ -176,6 +178,26 @@ def check_batches_are_their_rows_one_by_one(subject, folder):
                 subject.learn(estimator, first, last, seed)
                 first = last
             assert known(subject, estimator) == whole
+
+
+def check_row_i_is_scored_after_row_i_minus_1_was_learnt(subject, folder):
+    if not isinstance(subject.make(), DriftMap):
+        return
+    X, results = subject.stream(0), []
+    for splits in (range(1, N), [], [1, 8, 100]):
+        estimator, detector, parts = subject.make(), NoveltyDetector(0.8, quiet=0), []
+        for first, last in pairwise([0, *splits, N]):
+            times = np.arange(first, last) / 3 if subject.timed else None
+            parts.append(estimator.update(X[first:last], times, detector=detector))
+        scores = [np.concatenate([getattr(part, name) for part in parts]) for name in ("reach", "quantile", "nearest")]
+        results.append((scores, [alert for part in parts for alert in part.alerts], facts(estimator)))
+    (scores, alerts, learnt), *others = results
+    assert alerts
+    assert learnt == facts(subject.fitted())  # what is learnt without scores
+    for other in others:
+        assert other[1:] == (alerts, learnt)
+        for one, another in zip(scores, other[0], strict=True):
+            assert one.tobytes() == another.tobytes()
 
 
 def check_fit_forgets_and_takes_the_same_path(subject, folder):
@@ -366,7 +388,11 @@ def check_bad_input_is_named_and_changes_nothing(subject, folder):
     estimator = subject.fitted()
     before = known(subject, estimator)
     bad = {rows: BAD_ROWS, words: BAD_OBJECTS, all_distances: BAD_DISTANCES}[subject.stream]
-    methods = [estimator.partial_fit, lambda X: answers(estimator, X)]
+    methods = [
+        estimator.partial_fit,
+        lambda X: answers(estimator, X),
+        *([estimator.update] if isinstance(estimator, DriftMap) else []),
+    ]
     for what, (points, message) in bad.items():
         for method in methods:
             with warnings.catch_warnings(), pytest.raises(ValueError, match=message):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -85,7 +87,8 @@ class EngineEstimator(HasLandmarks):
             self._engine = dask.fit(self, X)._engine
             return self
         engine = self._engine_type(**self._engine_params())
-        self._learn_first(engine, X, times)
+        self._prepare(engine, X)
+        engine.partial_fit(X, times)
         self._engine = engine
         return self
 
@@ -102,20 +105,25 @@ class EngineEstimator(HasLandmarks):
             for block in dask.blocks(X):
                 self.partial_fit(block)
             return self
+        with self._learning_engine(X) as engine:
+            engine.partial_fit(X, times)
+        return self
+
+    @contextlib.contextmanager
+    def _learning_engine(self, X: Any) -> Iterator[Any]:
+        """The engine that learns from X."""
         engine = self.__dict__.get("_engine")
         if engine is not None and engine.fitted:
-            engine.partial_fit(X, times)
-            return self
+            yield engine
+            return
         params = self._engine_params()
         # several threads may come with the first points: they share one engine, and the others find it fitted
         engine = self.__dict__.setdefault("_engine", self._engine_type(**params))
         with engine.lock:
-            if engine.fitted:
-                engine.partial_fit(X, times)
-            else:
+            if not engine.fitted:
                 vars(engine).update(params)
-                self._learn_first(engine, X, times)
-        return self
+                self._prepare(engine, X)
+            yield engine
 
     def merge(self, *later: Self) -> Self:
         """The estimator of several streams that follow each other, each learnt by its own; the parts stay as they are.
@@ -140,8 +148,8 @@ class EngineEstimator(HasLandmarks):
     def _merged(self, *engines: Any) -> Any:
         raise NotImplementedError
 
-    def _learn_first(self, engine: Any, X: Any, times: Any) -> None:
-        engine.partial_fit(X, times)
+    def _prepare(self, engine: Any, X: Any) -> None:
+        """Before an engine learns its first points."""
 
     def _engine_params(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self._engine_type)}

@@ -6,8 +6,9 @@ answers in terms of arrival numbers. It needs no scikit-learn, which takes long 
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,7 @@ from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import farthest_first
 from driftmap.landmarks.memory import TIME_KINDS, Memory, memory_of, times_of
+from driftmap.landmarks.priors import MOST_EVENTS, Priors, batch_rows, fill_rows, joined, radii_before
 from driftmap.landmarks.snapshot import check_state
 from driftmap.landmarks.verification import check_distances
 from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
@@ -87,26 +89,49 @@ class LandmarkEngine:
 
         An interrupt (Ctrl-C) leaves the points before it learnt, if the metric is native and there is no detector.
         """
-        with self.lock:
-            self._check_not_learning()
-            self._is_learning = True
-            try:
-                if self.stream is not None:
-                    self._learn(self.stream, self.space.check(X), times)
-                else:
-                    self._learn_first(X, times)
-            finally:
-                self._is_learning = False
+        with self.lock, self._learning(X) as (stream, batch):
+            moments = self._moments(stream, len(batch), times)
+            if moments is None and self.detector is None and isinstance(self.space, NativeSpace):
+                stream.learn(batch)  # as nearly always
+            else:
+                self._take_in(stream, batch, moments)
         return self
 
-    def _learn_first(self, X: Any, times: Any) -> None:
-        self.space = make_space(self.metric, self.metric_params, X)
-        batch = self.space.check(X)
-        stream = self._new_stream()
-        self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
-        self._time_kind, self._now = None, -np.inf
-        self._learn(stream, batch, times)
-        self.stream = stream
+    def learn_with_priors(self, X: Any, times: Any = None, *, points: bool = False) -> Priors:
+        """Learn from further points; returns how each lay to the landmarks just before it was learnt.
+
+        ``points``: also which points its nearest landmarks were.
+        """
+        with self.lock, self._learning(X) as (stream, batch):
+            moments, n = self._moments(stream, len(batch), times), len(batch)
+            points = points and self.space.n_features is not None
+            # The radius between two events is known from them, unless points are forgotten or wait for a signal.
+            size = MOST_EVENTS if moments is None and self.detector is None else 1
+            with self._undone(stream) if n > size and stream.seen else contextlib.nullcontext():
+                parts = []
+                for i in range(0, n, size):
+                    part = None if moments is None else moments[i : i + size]
+                    parts.append(self._part_with_priors(stream, batch[i : i + size], part, points))
+            return joined(parts)
+
+    @contextlib.contextmanager
+    def _learning(self, X: Any) -> Iterator[tuple[Stream, Any]]:
+        """The stream that learns (if it is the first time, a new one) and the points in the form that it measures."""
+        self._check_not_learning()
+        self._is_learning = True
+        try:
+            stream = self.stream
+            if stream is None:
+                self.space = make_space(self.metric, self.metric_params, X)
+            batch = self.space.check(X)
+            if stream is None:
+                stream = self._new_stream()
+                self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
+                self._time_kind, self._now = None, -np.inf
+            yield stream, batch
+            self.stream = stream
+        finally:
+            self._is_learning = False
 
     def _new_stream(self) -> Stream:
         """An empty stream, once all parameters have been checked."""
@@ -136,24 +161,50 @@ class LandmarkEngine:
             p=p,
         )
 
-    def _learn(self, stream: Stream, batch: Any, times: Any) -> None:
-        space = self.space
-        native = isinstance(space, NativeSpace)
-        expires = self._memory.expires
-        if times is not None and not expires:
+    def _part_with_priors(self, stream: Stream, batch: Any, moments: Array | None, points: bool) -> Priors:
+        first, version = stream.seen, stream.version
+        radius = stream.radius if first else self.initial_radius
+        before = self._landmarks_of(stream) if points and first else None
+        nearest, distances = self._take_in(stream, batch, moments, priors=True)
+        changed = stream.version != version
+        if len(batch) == 1:
+            radii = np.array([radius])
+        else:
+            radii = radii_before(radius, distances, first, stream.events() if changed else [])
+        if not points:
+            return Priors(nearest, distances, radii)
+        rows = batch_rows(nearest, first, batch)
+        # A landmark that came when another was forgotten, just before the arrival, is one after it.
+        for known in [before, self._landmarks_of(stream) if changed else None]:
+            if known is not None:
+                fill_rows(rows, nearest, *known)
+        return Priors(nearest, distances, radii, rows)
+
+    def _landmarks_of(self, stream: Stream) -> tuple[Ids, Array]:
+        rows = stream.landmark_rows()
+        return stream.arrivals()[rows], self._points_of(stream, rows)
+
+    def _moments(self, stream: Stream, n: int, times: Any) -> Array | None:
+        """When the points arrive, if they are ever forgotten."""
+        if self._memory.expires:
+            moments, self._time_kind = times_of(times, n, stream.seen, self._now, self._time_kind)
+            return moments
+        if times is not None:
             problem = "are used to forget points: give a window or a half_life, or leave them out"
             raise InputError(problem, parameter="times")
-        if native and not expires and self.detector is None:
-            stream.learn(batch)
-            return
-        moments, seen, detector = None, stream.seen, copy.deepcopy(self.detector)
-        if expires:
-            moments, self._time_kind = times_of(times, len(batch), seen, self._now, self._time_kind)
+        return None
+
+    def _take_in(self, stream: Stream, batch: Any, moments: Array | None, *, priors: bool = False) -> Any:
+        space, seen, detector = self.space, stream.seen, copy.deepcopy(self.detector)
+        native = isinstance(space, NativeSpace)
         if not native:
             space.batch, space.first = batch, seen
         try:
-            stream.learn(
-                batch if native else len(batch), times=moments, gate=None if detector is None else self._signals
+            return stream.learn(
+                batch if native else len(batch),
+                times=moments,
+                gate=None if detector is None else self._signals,
+                priors=priors,
             )
         except BaseException:
             if stream.seen == seen:
@@ -163,6 +214,17 @@ class LandmarkEngine:
             space.batch = None
             if moments is not None and stream.seen > seen:
                 self._now = float(moments[stream.seen - seen - 1])
+
+    @contextlib.contextmanager
+    def _undone(self, stream: Stream) -> Iterator[None]:
+        """Around learning in several parts: an exception undoes all of them."""
+        state, space, detector, now = stream.state(), self.space.copy(), copy.deepcopy(self.detector), self._now
+        try:
+            yield
+        except BaseException:
+            self.space, self.detector, self._now = space, detector, now
+            self.stream = self._restored(state)
+            raise
 
     def _signals(self, ratio: float) -> bool:
         """Show a distance, divided by the radius, to the detector; says whether that was a change."""
@@ -296,7 +358,10 @@ class LandmarkEngine:
         return np.where(rows[:, None] == columns, 0.0, self.space.measure(self._points(rows), self._points(columns)))
 
     def _points(self, rows: Ids) -> Any:
-        return self._stream().points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
+        return self._points_of(self._stream(), rows)
+
+    def _points_of(self, stream: Stream, rows: Ids) -> Any:
+        return stream.points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
 
     def _arrivals(self) -> Ids:
         return self._stream().arrivals().view(np.int64)  # numpy prints no type for this one of two equal types

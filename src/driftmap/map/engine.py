@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from driftmap.embedding import Embedding
-from driftmap.io.serialization import Arrays, pack_params, unpack_params
+from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
 from driftmap.landmarks.merging import merge
 from driftmap.landmarks.online import KNOWN, LandmarkEngine
+from driftmap.map.arrivals import Arrivals, Scores, alerts_of, told
 from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
-from driftmap.metrics import Metric, Space
+from driftmap.metrics import Metric, PrecomputedSpace, Space
+from driftmap.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError
@@ -69,6 +72,8 @@ class StreamMap(HasLandmarks):
         """Of the columns of the data frame that came first, if it was one."""
         self.dict_names: tuple[str, ...] = ()
         """Of the features of points that came as dicts."""
+        self.recent = RecentReaches()
+        """Reaches of recent arrivals that were scored."""
 
     @property
     def fitted(self) -> bool:
@@ -83,15 +88,58 @@ class StreamMap(HasLandmarks):
 
     def partial_fit(self, X: Any, times: Any = None) -> Self:
         """Learn from further points, in their order. Bad input raises an error and changes nothing."""
-        with self.lock:
-            if self.landmarks is not None:
-                self.landmarks.partial_fit(X, times)
-                return self
-            landmarks = self._new_landmarks()
+        with self.lock, self._learning() as landmarks:
             landmarks.partial_fit(X, times)
-            self.frames = self._new_frames()
-            self.landmarks = landmarks
         return self
+
+    def learn(self, X: Any, times: Any = None, detector: NoveltyDetector | None = None) -> Scores:
+        """Score and learn further points: row i after row i - 1 was learnt, whatever the batches."""
+        with self.lock:
+            scores = self._learn(X, times, detector)
+        return told(detector, scores)
+
+    def update(self, X: Any, times: Any = None, detector: NoveltyDetector | None = None) -> Arrivals:
+        """Score, learn and place further points: :meth:`learn`, and positions on the map after the last of them."""
+        with self.lock:
+            before = self.frames.count if self.fitted else 0
+            scores = self._learn(X, times, detector)
+            engine, frame = self._landmark_engine(), self._present_frame()
+            count, seen, space = self.frames.count, engine.n_samples_seen_, engine.space
+            if isinstance(space, PrecomputedSpace):  # the rows are distances to earlier arrivals only
+                coordinates = frame.place_stored(engine, np.arange(seen - len(scores.reach), seen))
+            else:
+                queries = space.check_queries(X)
+        if not isinstance(space, PrecomputedSpace):
+            coordinates = frame.place_queries(space, queries, n_threads(self.n_jobs))
+        return Arrivals(coordinates, count, count != before, *told(detector, scores))
+
+    def _learn(self, X: Any, times: Any, detector: NoveltyDetector | None) -> Scores:
+        with self._learning() as landmarks:
+            priors = landmarks.learn_with_priors(X, times, points=detector is not None)
+        reach = reaches(priors.distances, priors.radii, landmarks.initial_radius)
+        scores = Scores(reach, self.recent.add(reach), priors.landmarks, [])
+        novel = [] if detector is None else detector.update(scores.reach, scores.quantile)
+        if novel:
+            rows = None if priors.points is None else landmarks.space.check(X)
+            first = landmarks.n_samples_seen_ - len(reach)
+            names = self.feature_names or self.dict_names
+            scores.alerts.extend(alerts_of(novel, scores, first, times, names, rows, priors.points))
+        return scores
+
+    @contextlib.contextmanager
+    def _learning(self) -> Iterator[LandmarkEngine]:
+        """The landmarks that learn; if it is the first time, new ones, and a new map once they have learnt."""
+        if self.landmarks is None:
+            landmarks = self._new_landmarks()
+            yield landmarks
+            self.frames, self.recent = self._new_frames(), RecentReaches()
+            self.landmarks = landmarks
+            return
+        try:
+            yield self.landmarks
+        except BaseException:
+            self.frames.version = -1  # learning that is undone may count its versions anew
+            raise
 
     def merge(self, *later: StreamMap) -> Self:
         """The map of several streams that follow each other, as a new one; its parts stay as they are."""
@@ -110,6 +158,7 @@ class StreamMap(HasLandmarks):
         merged.landmarks = merge(*(part._landmark_engine() for part in parts))
         merged.landmarks.lock = merged.lock
         merged.feature_names, merged.dict_names = self.feature_names, self.dict_names
+        merged.recent = RecentReaches.joined(part.recent for part in parts)
         return merged
 
     def _new_landmarks(self) -> LandmarkEngine:
@@ -208,6 +257,7 @@ class StreamMap(HasLandmarks):
                 "frames": self.frames.pack(arrays),
                 "feature_names": [str(name) for name in self.feature_names],
                 "dict_names": [*self.dict_names],
+                "recent": flatten(self.recent.values, "recent", arrays),
             }
             return header, arrays
 
@@ -224,6 +274,8 @@ class StreamMap(HasLandmarks):
         )
         if len(mapper.feature_names) not in (0, landmarks.n_features):
             raise ValueError("it names other features than its points have")
+        if "recent" in header:  # since version 0.2
+            mapper.recent = RecentReaches.of(rebuild(header["recent"], arrays))
         mapper.landmarks = landmarks
         return mapper
 
@@ -232,6 +284,7 @@ class StreamMap(HasLandmarks):
             values = {name: value for name, value in vars(self).items() if name != "lock"}
             if self.landmarks is not None:
                 values["landmarks"], values["frames"] = self.landmarks.__getstate__(), self.frames.copy()
+                values["recent"] = self.recent.copy()
             return values
 
     def __setstate__(self, values: dict[str, Any]) -> None:

@@ -14,10 +14,11 @@ from driftmap.embedding import Embedding
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import Delegated, EngineEstimator, is_lazy
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.map import Novelty, StreamMap
+from driftmap.map import Arrivals, Novelty, StreamMap
 from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.metrics import Metric
+from driftmap.novelty import NoveltyDetector
 from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
 
@@ -120,9 +121,29 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             self._check_features(X)
         return super().partial_fit(X, times=times)
 
-    def _learn_first(self, engine: StreamMap, X: Any, times: Any) -> None:
+    def update(self, X: Any, times: Any = None, *, detector: NoveltyDetector | None = None) -> Arrivals:
+        """Score, learn and place further points, in one call.
+
+        Row i is scored after row i - 1 was learnt and before it is learnt itself, whatever the batches. All rows are
+        placed on the map after the last of them. ``detector`` is given the novelty of each row; its alerts are in the
+        result, and it tells its callback of them.
+
+        >>> rows = np.random.default_rng(0).standard_normal((600, 3))
+        >>> rows[500] = 40.0
+        >>> arrivals = DriftMap().update(rows)
+        >>> arrivals.coordinates.shape, int(np.argmax(np.where(arrivals.reach < np.inf, arrivals.reach, 0)))
+        ((600, 2), 500)
+        """
+        if is_lazy(X):
+            raise TypeError("update takes rows that are in memory: give it the partitions of a dask collection in turn")
+        if self.__sklearn_is_fitted__():
+            self._check_features(X)
+        with self._learning_engine(X) as engine:
+            arrivals: Arrivals = engine.update(X, times, detector)
+        return arrivals
+
+    def _prepare(self, engine: StreamMap, X: Any) -> None:
         engine.feature_names, engine.dict_names = _names_of_columns(X), ()
-        engine.partial_fit(X, times)
 
     def transform(self, X: Any) -> Any:
         """Place points in the frame of the present landmarks; a dask collection is placed lazily."""

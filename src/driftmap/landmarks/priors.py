@@ -1,0 +1,72 @@
+"""How arrivals lay to the landmarks just before they were learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftmap.utils import Array, Ids
+
+MOST_EVENTS = 10_000
+"""Events that the core remembers; so many arrivals never have more."""
+
+
+class Priors(NamedTuple):
+    """One entry per arrival, each as of the moment before it was learnt."""
+
+    landmarks: Ids
+    """Arrival number of the nearest landmark; -1: there was none."""
+    distances: Array
+    """To that landmark; infinity: there was none."""
+    radii: Array
+    """The radius."""
+    points: Array | None = None
+    """The nearest landmarks themselves, where that was asked for and points are rows; NaN: there was none."""
+
+
+def joined(parts: Sequence[Priors]) -> Priors:
+    """The priors of successive arrivals."""
+    if len(parts) == 1:
+        return parts[0]
+    landmarks, distances, radii, points = zip(*parts, strict=True)
+    rows = None if points[0] is None else np.concatenate(points)
+    return Priors(np.concatenate(landmarks), np.concatenate(distances), np.concatenate(radii), rows)
+
+
+def radii_before(radius: float, distances: Array, first: int, events: Iterable[Any]) -> Array:
+    """The radius before each arrival, the first of which has the number ``first``.
+
+    Each event sets the radius. Between two events all arrivals are covered, and one that is so by the slack alone lets
+    the radius grow to its distance. An event is (arrival, ..., radius after it).
+    """
+    n, start = len(distances), 0
+    radii = np.empty(n)
+    ends = [(event[0] - first + 1, event[-1]) for event in events if event[0] >= first]
+    for stop, after in [*ends, (n, radius)]:
+        if stop > start:
+            np.maximum.accumulate(np.append(radius, distances[start : stop - 1]), out=radii[start:stop])
+        start, radius = stop, after
+    return radii
+
+
+def batch_rows(arrivals: Ids, first: int, batch: Array) -> Array:
+    """The rows of a batch that have these arrival numbers; others are NaN."""
+    rows = np.full(batch.shape, np.nan)
+    is_new = arrivals >= first
+    rows[is_new] = batch[arrivals[is_new] - first]
+    return rows
+
+
+def fill_rows(rows: Array, arrivals: Ids, known: Ids, points: Array) -> None:
+    """Fill in the rows of those arrivals that are among the known ones, which ascend.
+
+    >>> rows = batch_rows(np.array([3, 10]), 10, np.array([[5.0], [6.0]]))
+    >>> fill_rows(rows, np.array([3, 10]), np.array([0, 3]), np.array([[1.0], [2.0]]))
+    >>> rows.tolist()
+    [[2.0], [5.0]]
+    """
+    places = np.minimum(np.searchsorted(known, arrivals), len(known) - 1)
+    found = known[places] == arrivals
+    rows[found] = points[places[found]]

@@ -1,0 +1,205 @@
+"""What is new in a stream: how far out an arrival was before it was learnt, how unusual that is, and when to tell.
+
+The *reach* of an arrival is its distance to the nearest landmark divided by the radius, both as they were just before
+it came: above 1 it is farther out than everything seen. Its *quantile* is its rank among the reaches of recent
+arrivals, a conformal p-value: in a stream whose reaches are exchangeable, at most one arrival in 1,000 has a quantile
+of 0.999 or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from driftmap.utils import Array, validation
+
+__all__ = ["Alert", "Difference", "NoveltyDetector", "RecentReaches"]
+
+RECENT = 2000
+"""Arrivals among which a reach has its quantile."""
+UNUSUAL = 0.99
+"""The least quantile of an alert by reach: soon after the start, when the radius is still small, far out is usual."""
+SHOWN = 3
+"""Features that an alert names."""
+
+
+class Difference(NamedTuple):
+    """A feature in which an arrival differs from its nearest landmark."""
+
+    feature: int | str
+    """Its name, or its number where features have no names."""
+    value: float
+    """Of the arrival."""
+    landmark: float
+    """Of the landmark."""
+
+
+class Alert(NamedTuple):
+    """A novel arrival."""
+
+    row: int
+    """Number of the arrival, from 0."""
+    time: Any
+    """When it came, if that is known."""
+    reach: float
+    quantile: float
+    nearest: int
+    """Arrival number of the landmark that was nearest."""
+    features: tuple[Difference, ...]
+    """Those that differ most from that landmark, the largest difference first."""
+
+
+def reaches(distances: Array, radii: Array, no_radius: float) -> Array:
+    """Distances divided by radii; infinity where the radius is still the initial one, which means nothing.
+
+    >>> reaches(np.array([np.inf, 3.0, 0.0, 3.0]), np.array([1e-20, 1e-20, 1e-20, 2.0]), 1e-20)
+    array([inf, inf, 0. , 1.5])
+    """
+    meaningless = (radii <= no_radius * (1 + 1e-9)) & (distances > 0)
+    return np.where(meaningless, np.inf, distances / radii)
+
+
+class RecentReaches:
+    """The reaches of recent arrivals, and the quantile of each further one among them.
+
+    A quantile is the share of smaller reaches, the arrival itself counted among the others: after n arrivals it is at
+    most n / (n + 1). Infinite reaches, of arrivals before there was a radius, are not remembered.
+
+    >>> recent = RecentReaches(3)
+    >>> recent.add([0.5, 0.7, 0.6, 0.8, 0.8])
+    array([0.        , 0.5       , 0.33333333, 0.75      , 0.5       ])
+    """
+
+    def __init__(self, size: int = RECENT) -> None:
+        self.size = size
+        self._ring, self._n = np.empty(size), 0
+
+    def add(self, reaches: Sequence[float] | Array) -> Array:
+        """Remember further reaches; returns the quantile of each among those before it."""
+        quantiles, ring = np.empty(len(reaches)), self._ring
+        for i, reach in enumerate(np.asarray(reaches).tolist()):
+            n = min(self._n, self.size)
+            quantiles[i] = np.count_nonzero(ring[:n] < reach) / (n + 1)
+            if reach < np.inf:
+                ring[self._n % self.size] = reach
+                self._n += 1
+        return quantiles
+
+    @property
+    def values(self) -> Array:
+        """The reaches, from the oldest on."""
+        return np.roll(self._ring, -self._n) if self._n >= self.size else self._ring[: self._n].copy()
+
+    @classmethod
+    def of(cls, values: Array, size: int = RECENT) -> Self:
+        """The window that holds these reaches, or an error that says why there is none."""
+        if values.ndim != 1 or len(values) > size or not ((values >= 0) & (values < np.inf)).all():
+            raise ValueError("its recent reaches are none")
+        recent = cls(size)
+        recent._ring[: len(values)], recent._n = values, len(values)
+        return recent
+
+    @classmethod
+    def joined(cls, parts: Iterable[RecentReaches]) -> Self:
+        """The window after streams that follow each other."""
+        return cls.of(np.concatenate([part.values for part in parts])[-RECENT:])
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        return self.of(self.values, self.size)
+
+
+class NoveltyDetector:
+    """Decides which arrivals are novel, and tells about the first of each run of them.
+
+    Parameters
+    ----------
+    threshold : float
+        Below 1, a quantile: 0.999 calls one arrival in 1,000 novel where nothing is new, from the 1,000th on. From 1
+        on, a reach: 3 calls arrivals novel that are three times as far out as everything seen, if fewer than 1 in 100
+        of the recent arrivals were as far out.
+    quiet : int
+        After a novel arrival there is no alert until so many arrivals in succession were not novel; 0: every novel
+        arrival is an alert.
+    callback : callable or None
+        Is given each :class:`Alert`, after the arrivals of the call have been learnt.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftmap import DriftMap
+    >>> rows = np.random.default_rng(0).standard_normal((600, 3))
+    >>> rows[500] = 40.0
+    >>> detector = NoveltyDetector(3)
+    >>> alerts = DriftMap().update(rows, detector=detector).alerts
+    >>> [alert.row for alert in alerts], detector.n_alerts
+    ([500], 1)
+    """
+
+    def __init__(
+        self, threshold: float = 0.999, *, quiet: int = 10, callback: Callable[[Alert], Any] | None = None
+    ) -> None:
+        self.threshold = validation.positive_number(threshold, "threshold")
+        if RECENT / (RECENT + 1) < threshold < 1:
+            raise ValueError(
+                f"threshold={threshold} is more than {RECENT:,} recent arrivals can tell: give at most "
+                f"{1 - 1 / RECENT:g}, or a reach (1 or more)"
+            )
+        self.quiet = validation.integer_at_least(quiet, "quiet", 0)
+        self.callback = callback
+        self.n_alerts = self.n_novel = 0
+        """Alerts, and novel arrivals, so far."""
+        self._calm = self.quiet  # arrivals since the last novel one, as far as they matter
+
+    def __repr__(self) -> str:
+        return f"NoveltyDetector({self.threshold:g}, quiet={self.quiet})"
+
+    def update(self, reaches: Array, quantiles: Array) -> list[int]:
+        """Look at further arrivals; returns the places of those that are alerts.
+
+        >>> detector = NoveltyDetector(0.9, quiet=2)
+        >>> detector.update(np.ones(7), np.array([0.5, 0.95, 0.5, 0.99, 0.5, 0.5, 0.9]))
+        [1, 6]
+        >>> detector.n_novel
+        3
+        """
+        if self.threshold < 1:
+            novel = quantiles >= self.threshold
+        else:
+            novel = (reaches >= self.threshold) & (quantiles >= UNUSUAL)
+        alerts, last = [], -1
+        for place in np.flatnonzero(novel).tolist():
+            if self._calm + place - last - 1 >= self.quiet:
+                alerts.append(place)
+            self._calm, last = 0, place
+        self._calm = min(self._calm + len(novel) - last - 1, self.quiet)
+        self.n_novel += int(novel.sum())
+        self.n_alerts += len(alerts)
+        return alerts
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the callback, as numbers."""
+        names = ("threshold", "quiet", "n_alerts", "n_novel")
+        return {name: getattr(self, name) for name in names} | {"calm": self._calm}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], callback: Callable[[Alert], Any] | None = None) -> Self:
+        """A detector that goes on from what :meth:`state` gave."""
+        detector = cls(state["threshold"], quiet=state["quiet"], callback=callback)
+        detector.n_alerts, detector.n_novel, detector._calm = (
+            validation.integer_at_least(state[name], name, 0) for name in ("n_alerts", "n_novel", "calm")
+        )
+        return detector
+
+
+def differences(row: Array, landmark: Array, names: Sequence[str]) -> tuple[Difference, ...]:
+    """The features in which a row differs most from a landmark, the largest difference first.
+
+    >>> differences(np.array([1.0, 5.0, 2.0]), np.array([0.0, 0.0, 2.0]), ["a", "b", "c"])
+    (Difference(feature='b', value=5.0, landmark=0.0), Difference(feature='a', value=1.0, landmark=0.0))
+    """
+    gaps = np.abs(row - landmark)
+    order = [j for j in np.argsort(-gaps, kind="stable")[:SHOWN].tolist() if gaps[j] > 0]
+    return tuple(Difference(names[j] if names else j, float(row[j]), float(landmark[j])) for j in order)
