@@ -185,7 +185,7 @@ class RowSource(Source):
 
     def take(self, rows: Ids) -> Array:
         """Stored points."""
-        return np.array(super().take(rows)).reshape(len(rows), -1)
+        return np.array(super().take(rows)).reshape(len(rows), self.n_features or 0)
 
     def keep(self, batch_row: int) -> None:
         """Store a row of the present batch; a copy, since the batch is the caller's."""
