@@ -160,6 +160,70 @@ def test_a_label_that_columns_lists_is_a_feature_too(folder, capfd):
     assert_coordinates(capfd.readouterr().out, mapped(X[:, :2]), leading=["a"])
 
 
+MESSY = [(i, DATES[i], *X[i, :2].tolist()) for i in range(len(X))]
+MESSY_FILES = {
+    "messy.csv": ",day,a,city,b,nothing\n" + "".join(f"{i},{d},{a},x y,{b},\n" for i, d, a, b in MESSY),
+    "messy.jsonl": "".join(
+        json.dumps({"day": d, "a": a, "city": "x y", "b": b, "nothing": None}) + "\n" for _, d, a, b in MESSY
+    ),
+}
+
+
+@pytest.mark.parametrize("options", [[], ["--online"]])
+@pytest.mark.parametrize("name", [*MESSY_FILES, "messy.parquet"])
+def test_columns_that_are_no_numbers_are_left_out_and_named(folder, capfd, name, options):
+    if name in MESSY_FILES:
+        folder.joinpath(name).write_text(MESSY_FILES[name])
+    else:
+        days, cities = np.array(DATES, "datetime64[D]"), ["x y"] * len(X)
+        a, b, *_ = X.T
+        table = {"day": days, "a": a, "city": cities, "b": b, "nothing": pa.nulls(len(X))}
+        pq.write_table(pa.table(table), name)
+    run("embed", name, "--landmarks", M, "--json", "-o", "o.csv", *options)
+    out, err = capfd.readouterr()
+    index = "column 1 (it has no name and may hold row numbers), " if name.endswith("csv") else ""
+    assert err == f"driftmap: {name}: columns left out: {index}'day' (dates), 'city' (text), 'nothing' (empty)\n"
+    assert json.loads(out)["columns"] == ["a", "b"]
+    assert json.loads(out)["left_out"]["city"] == "text"
+    run("embed", name, "--columns", "a,b", "--landmarks", M, "-o", "named.csv", *options)
+    assert capfd.readouterr().err == ""
+    assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("named.csv").read_bytes()
+
+
+def test_excluded_columns_are_no_features(folder, capfd):
+    run("embed", "dated.csv", "--exclude", "d,date", "--landmarks", M)
+    out, err = capfd.readouterr()
+    assert_coordinates(out, mapped(X[:, :3]))
+    assert err == ""
+
+
+def test_a_stream_waits_for_one_row_to_know_its_columns(folder):
+    command = [sys.executable, "-m", "driftmap", "embed", "-", "--online", "--components", "1", "--landmarks", "3"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdin.write("day,a,b\n2020-01-01,1,\n")
+        process.stdin.close()
+        assert process.stdout.read() == ""
+    assert process.returncode == 2  # b may hold numbers, but is empty
+
+
+@pytest.mark.parametrize(("metric", "effect"), [("euclidean", "no effect"), ("cosine", "--exclude leaves them out")])
+def test_constant_columns_are_named(folder, capfd, metric, effect):
+    np.save("c.npy", np.column_stack([X[:, :2], np.full(len(X), 7.0)]))
+    run("embed", "c.npy", "--metric", metric, "-o", "o.csv")
+    err = capfd.readouterr().err
+    assert err.startswith("driftmap: constant columns: '3' (")
+    assert effect in err
+
+
+def test_columns_of_unequal_spread_are_hinted_at(folder, capfd):
+    np.save("wide.npy", X * [1, 1, 1000, 1])
+    run("embed", "wide.npy", "--landmarks", M, "-o", "o.csv")
+    assert re.search(r"column '3' spreads over [\de+.]+, '\d' over .* --normalize zscore", capfd.readouterr().err)
+    for options in (["--normalize", "zscore"], ["--metric", "canberra"]):
+        run("embed", "wide.npy", "--landmarks", M, "-o", "o.csv", *options)
+        assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("data", ["t.csv", "bare.csv", "t.tsv", "t.csv.gz", "t.jsonl", "arrays.ndjson"])
 def test_standard_input_is_detected(folder, capfd, monkeypatch, data):
     standard_input(monkeypatch, folder.joinpath(data).read_bytes())
@@ -528,7 +592,7 @@ FILES = {
     "header.csv": (b"a,b\n", "header.csv has no rows"),
     "ragged.csv": (b"a,b\n1,2\n3\n", "ragged.csv, line 3 has 1 cell, where the first line has 2"),
     "long.csv": (b"1,2\n3,4,5\n", "long.csv, line 2 has 3 cells, where the first line has 2"),
-    "order.csv": (b"a,b\n1,x\n3\n", "order.csv, line 2, column 'b' is 'x', not a number"),
+    "order.csv": (b"a,b\n1,x\n3\n4,5\n", "order.csv, line 2, column 'b' is 'x', not a number"),
     "nan.csv": (b"a,b\n1,2\nNaN,4\n", "nan.csv, line 3, column 'a' is NaN"),
     "na.csv": (b"1,2\n3,N/A\n", "na.csv, line 2, column '2' is 'N/A'"),
     "first.csv": (b"1,\n3,4\n", "first.csv, line 1, column '2' is empty"),
@@ -536,11 +600,10 @@ FILES = {
     "line.csv": (b"a\n1\n\n2\n", "line.csv, line 3 is empty"),
     "inf.csv": (b"1,2\n3,-inf\n", "inf.csv, line 2, column '2' is -inf"),
     "huge.csv": (b"1,2\n3,1e200\n", "huge.csv, line 2, column '2' is 1e+200: its square overflows"),
-    "text.csv": (b"date,a\n2013-01-01,2\n", "text.csv, line 2, column 'date' is '2013-01-01', not a number"),
+    "text.csv": (b"date,s\n2013-01-01,x\n", "text.csv: no column is left for the features; left out: 'date' (dates)"),
     "under.csv": (b"1,2\n3,2013_01\n", "under.csv, line 2, column '2' is '2013_01', not a number"),
     "lines.csv": (b'a,b\n"1",2\n"x\ny",3\n4\n', "lines.csv, line 3, column 'a'"),
     "iris.csv": (b"1,2,x\n3,4,y\n", "iris.csv, line 1 has text and numbers in the same columns as the next line"),
-    "index.csv": (b",a\n0,5\n1,6\n", "index.csv: column 1 has no name"),
     "quote.csv": (b'a,b\n1,"2\n3,4\n', "quote.csv, line 2: a quote is opened and not closed"),
     "latin.csv": ("größe\n1\n".encode("latin-1"), "latin.csv, line 1 is not UTF-8 text"),
     "pickle.npy": (None, "pickle.npy holds object, not numbers"),
@@ -548,7 +611,7 @@ FILES = {
     "cube.npy": (None, "cube.npy holds an array of shape (2, 2, 2)"),
     "none.npy": (None, "none.npy has no rows"),
     "nan.npy": (None, "nan.npy, row 2, column '1' is NaN"),
-    "text.parquet": (None, "text.parquet, column 's' holds string, not numbers"),
+    "text.parquet": (None, "text.parquet: no column is left for the features; left out: 's' (text)"),
     "null.parquet": (None, "null.parquet, row 2, column 'a' is empty"),
     "nan.parquet": (None, "nan.parquet, row 3, column 'a' is NaN"),
     "key.jsonl": (b'{"a":1}\n{"b":1}\n', "key.jsonl, line 2 has no 'a'"),
@@ -585,7 +648,7 @@ def test_bad_files_are_told_in_one_line_and_leave_nothing(folder, capfd, monkeyp
     np.save("cube.npy", np.zeros((2, 2, 2)))
     np.save("none.npy", X[:0])
     np.save("nan.npy", np.array([[1.0], [np.nan]]))
-    pq.write_table(pa.table({"a": [1.0], "s": ["x"]}), "text.parquet")
+    pq.write_table(pa.table({"s": ["x"]}), "text.parquet")
     pq.write_table(pa.table({"a": [1.0, None]}), "null.parquet")
     pq.write_table(pa.table({"a": [1.0, 2.0, np.nan]}), "nan.parquet")
     before = sorted(os.listdir())
@@ -619,6 +682,14 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["embed", "."], ". is a folder"),
         (["embed", "t.csv", "--columns", "a,z"], "t.csv has no column 'z'; it has: a, b, c, d"),
         (["embed", "dated.csv", "--label", "dat"], "did you mean 'date'?"),
+        (
+            ["embed", "dated.csv", "--columns", "a,x,dat"],
+            "no column 'x', 'dat' (did you mean 'date'?); it has: date",
+        ),
+        (["embed", "dated.csv", "--exclude", "y"], "has no column 'y'"),
+        (["embed", "t.csv", "--columns", "a", "--exclude", "a"], "--exclude leaves none of --columns"),
+        (["embed", "t.csv", "--exclude", "a,b,c,d"], "no column is left"),
+        (["embed", "dated.parquet", "--columns", "day,a,s"], "dated.parquet: not numbers: 'day' (dates), 's' (text)"),
         (["embed", "t.csv", "--columns", "a,,b"], "names separated by commas"),
         (["embed", "t.csv", "--columns", "a,a"], "--columns lists 'a' twice"),
         (["embed", "t.csv", "--columns", "a", "--label", "x"], "no column 'x'"),
@@ -671,6 +742,9 @@ def test_mistakes_on_the_command_line(folder, capfd, argv, expected):
     folder.joinpath("twice.csv").write_text("a,a\n1,2\n")
     folder.joinpath("zero.csv").write_text("1,2\n0,0\n")
     folder.joinpath("folder.csv").mkdir()
+    pq.write_table(
+        pa.table({"day": np.array(DATES[:2], "datetime64[D]"), "a": [1, 2], "s": ["x", "y"]}), "dated.parquet"
+    )
     assert expected in mistake(capfd, *argv)
 
 

@@ -13,14 +13,16 @@ from typing import Any, BinaryIO
 from driftmap.cli.errors import UserError, writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
+from driftmap.io.prepared import PreparedTable
 from driftmap.io.tables import Chunk, Position, RejectedLines, Table
-from driftmap.io.text import TextTable
 from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
 from driftmap.utils import Array
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
 """What a run does, in this order; "closing": all is written, but the output has not got its name yet."""
+STEPS = "steps."
+"""How the arrays of steps are named."""
 SHARE = 10
 """Writing checkpoints takes at most one part in so many of the time, even if that makes them rarer than asked."""
 
@@ -55,6 +57,8 @@ class Job:
         """Rows of the stages that are done."""
         self.sums: dict[str, Array] = {}
         """What measuring has found."""
+        self.steps: dict[str, Array] = {}
+        """What the steps of the table knew when the state was saved."""
         self.output: BinaryIO | None = None
         """The coordinates, if they can be continued."""
         self.length: int | None = None
@@ -127,10 +131,12 @@ class Job:
             "output_bytes": self.length,
             "bad_lines": [self.rejected.settled, self.rejected.last],
             "temporary": self._temporary,
-            "tail": self.table.tail() if isinstance(self.table, TextTable) else None,
+            "tail": None if (tail := getattr(self.table, "tail", None)) is None else tail(),
         }
-        sums = {f"job.{name}": array for name, array in self.sums.items()}
-        checkpoint.write(self.path, header | {"job": state}, arrays | sums, self._temporary)
+        steps = self.table.state() if isinstance(self.table, PreparedTable) and self.position is not None else {}
+        own = {f"job.{name}": array for name, array in self.sums.items()}
+        own |= {f"job.{STEPS}{name}": array for name, array in steps.items()}
+        checkpoint.write(self.path, header | {"job": state}, arrays | own, self._temporary)
         self.saved = True
         now = time.monotonic()
         self._due = now + max(self.every, (SHARE - 1) * (now - start))
@@ -148,7 +154,8 @@ class Job:
         self.stage, self.counts, self.length = state["stage"], state["counts"], state["output_bytes"]
         self.position = None if state["position"] is None else Position(*state["position"])
         self.rejected.settled, self.rejected.last = state["bad_lines"]
-        self.sums = arrays
+        self.sums = {name: array for name, array in arrays.items() if not name.startswith(STEPS)}
+        self.steps = {name.removeprefix(STEPS): array for name, array in arrays.items() if name.startswith(STEPS)}
         self.saved = True
         if self.path is not None:
             atomic.discard(self.path, str(state.get("temporary")))

@@ -14,6 +14,7 @@ from driftmap.cli.checkpointing import Job
 from driftmap.cli.contacts import open_contacts
 from driftmap.cli.errors import note, warn
 from driftmap.cli.files import StandardOutput, new_file, new_table
+from driftmap.cli.hints import Spreads
 from driftmap.cli.options import DESCRIPTION, add_options, check, files
 from driftmap.cli.outputs import (
     Animation,
@@ -27,14 +28,17 @@ from driftmap.cli.progress import Progress
 from driftmap.cli.resume import check_columns, how_to_go_on, start_job
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.cli.stages import find_scaling, learn, place, place_online
+from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
-from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
+from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows, describe
 from driftmap.io.writers import Writer
 from driftmap.map import StreamMap
+from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
 from driftmap.utils.concurrency import one_thread
 
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
+WARM_UP = 100  # rows by which a running normalisation begins
 EVERY = 30.0  # seconds between checkpoints
 
 
@@ -82,10 +86,14 @@ def _work(args: argparse.Namespace, job: Job) -> None:
     mapper = job.mapper
     with contextlib.ExitStack() as stack:
         with job.waiting():  # a pipe may be slow to say what its columns are
-            table = stack.enter_context(_open(args, job))
+            table = _prepared(args, stack.enter_context(_open(args, job)), job)
         if job.path is not None:
             check_columns(job, table)
+        if table.left_out:
+            note(f"{table.name}: columns left out: {describe(table.left_out)}")
         _open_outputs(args, table, stack, job)
+        if args.normalize == "none" and not args.contacts and not job.saved:  # from the first row on
+            job.observers.append(Spreads(table.columns, args.metric))
         job.observers.append(stack.enter_context(Progress()))
         try:
             _map(args, table, job)
@@ -114,11 +122,39 @@ def _work(args: argparse.Namespace, job: Job) -> None:
 def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManager[Table]:
     if args.contacts:
         return open_contacts(args.file, args.decay, args.columns)
-    wanted = Wanted(args.columns, args.label, args.header, job.rejected)
+    wanted = Wanted(
+        args.columns,
+        args.label,
+        args.header,
+        job.rejected,
+        args.exclude or (),
+        missing=(args.missing or "error") != "error" or args.metric == "nan_euclidean",
+        decimal=args.decimal,
+        thousands=args.thousands,
+    )
     # A run that may be interrupted has to find its place in the file itself.
     folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
     spool = folder if args.checkpoint is None else None
     return open_table(args.file, wanted, once=args.online, following=args.follow, spool=spool)
+
+
+def _prepared(args: argparse.Namespace, table: Table, job: Job) -> Table:
+    """The table after the steps that the options ask for."""
+    steps: list[Step] = []
+    if args.missing not in (None, "error"):
+        steps.append(FillMissing(args.missing))
+    if args.delay is not None:
+        steps.append(DelayEmbedding(args.delay, args.every or 1))
+    warm_up = 1
+    if args.online and args.normalize != "none":
+        warm_up = args.warm_up or WARM_UP
+        steps.append(RunningScale(args.normalize, warm_up))
+    if not steps:
+        return table
+    prepared = PreparedTable(table, steps, warm_up)
+    if job.steps:
+        prepared.restore(job.steps)
+    return prepared
 
 
 def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.ExitStack, job: Job) -> None:
@@ -206,6 +242,7 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
         "rows": mapper.n_samples_seen_,
         "bad_lines": job.rejected.count,
         "columns": list(table.columns),
+        "left_out": {column.name: column.reason for column in table.left_out},
         "components": mapper.n_components,
         "dimensions": mapper.n_dimensions_,
         "landmarks": len(mapper.landmark_indices_),

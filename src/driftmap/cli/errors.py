@@ -12,7 +12,10 @@ OPTIONS = {
     "n_landmarks": "--landmarks",
     "n_components": "--components",
     "half_life": "--half-life",
-    **{name: f"--{name}" for name in ("rule", "slack", "embedding", "metric", "memory", "window", "columns", "decay")},
+    **{
+        name: f"--{name}"
+        for name in ("rule", "slack", "embedding", "metric", "memory", "window", "columns", "exclude", "decay")
+    },
 }
 """The options that set parameters of the library."""
 

@@ -17,6 +17,7 @@ from driftmap.io.readers import BINARY
 from driftmap.io.sources import SUFFIXES
 from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
 from driftmap.plot import ANIMATION_FORMATS, FIGURE_FORMATS, require_matplotlib
+from driftmap.streams.missing import METHODS
 from driftmap.utils.validation import EMBEDDINGS, RULES
 
 NOVELTY = ("reach", "residual")
@@ -27,7 +28,8 @@ Map the rows of a table, in the order in which they stand.
 
 FILE is CSV, TSV, JSON lines (each plain, .gz or .zst), Parquet, Arrow IPC, Feather or NPY; "-" is standard input, CSV
 or JSON lines. Files are read in blocks. The first line of CSV is a header if any of its cells is not a number; columns
-without names are called 1, 2, 3, ...
+without names are called 1, 2, 3, ... All columns of numbers are features, unless --columns lists others. Columns of
+text or dates and those without a name are left out; one line on standard error names them.
 
 The numbers of a large text (8 bytes each) are cached for the second pass: the first 128 MB in memory, the others in a
 temporary file, in the folder of -o or else in that for temporary files. If that file cannot be written, the text is
@@ -69,13 +71,33 @@ def add_options(parser: kinds.Parser) -> None:
 
 def _add_reading(parser: kinds.Parser) -> None:
     what = parser.add_argument_group("what to read")
-    what.add_argument("--columns", type=kinds.names, metavar="A,B,C", help="the features; default: all but the label")
+    what.add_argument(
+        "--columns", type=kinds.names, metavar="A,B,C", help="the features; default: all columns of numbers"
+    )
+    what.add_argument("--exclude", type=kinds.names, metavar="A,B", help="columns that are no features")
     what.add_argument(
         "--label",
         metavar="COLUMN",
         help="colour by this column and copy it to the output; no feature unless listed in --columns",
     )
     what.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="of CSV (default: auto)")
+    what.add_argument(
+        "--missing",
+        choices=("error", *METHODS),
+        help="a missing number ends the run (error, the default), drops its row, or is filled by the mean or the last "
+        "of the values before it in its column; where there are none, its row is dropped",
+    )
+    what.add_argument("--decimal", choices=(".", ","), default=".", help="decimal point of CSV (default: .)")
+    what.add_argument("--thousands", choices=(",", ".", " ", "'", "_"), default="", help="thousands separator of CSV")
+    what.add_argument(
+        "--delay",
+        type=kinds.integer_from(2),
+        metavar="N",
+        help="of a time series: map each row together with the rows before it, the last N in all",
+    )
+    what.add_argument(
+        "--every", type=kinds.integer_from(1), metavar="K", help="of these rows, take every K-th (default: 1)"
+    )
     what.add_argument(
         "--skip-bad",
         action="store_true",
@@ -107,7 +129,14 @@ def _add_mapping(parser: kinds.Parser) -> None:
         "--normalize",
         choices=("none", "minmax", "zscore"),
         default="none",
-        help="by a first pass over all rows (default: none)",
+        help="by a first pass over all rows; with --online or --follow, running: each row by all rows up to it "
+        "(default: none)",
+    )
+    how.add_argument(
+        "--warm-up",
+        type=kinds.integer_from(1),
+        metavar="N",
+        help="with a running --normalize: hold back the first N rows until their scale is known (default: 100)",
     )
     how.add_argument(
         "--memory",
@@ -190,12 +219,12 @@ def check(args: argparse.Namespace) -> None:
 
 
 def _check_mapping(args: argparse.Namespace) -> None:
-    if (args.online or args.follow) and args.normalize != "none":
-        option = "--follow" if args.follow else "--online"
-        raise UserError(
-            f"--normalize {args.normalize} needs all rows before the first is mapped, which {option} cannot wait for; "
-            "normalize the file first, or leave out one of the two"
-        )
+    if args.warm_up is not None and not (args.normalize != "none" and (args.online or args.follow)):
+        raise UserError("--warm-up is for a running --normalize: add --online or --follow")
+    if args.every is not None and (args.delay is None or args.every >= args.delay):
+        raise UserError("--every says which of the last rows of --delay are taken: give a --delay that is larger")
+    if args.thousands and args.thousands == args.decimal:
+        raise UserError(f"--thousands and --decimal cannot both be {args.decimal!r}")
     if args.contacts and args.decay is None:
         raise UserError("--contacts needs --decay, the rate at which ties decay, per unit of the contacts' time")
     if args.decay is not None and not args.contacts:
@@ -205,6 +234,9 @@ def _check_mapping(args: argparse.Namespace) -> None:
         raise UserError("--skip-bad is for lines of text: CSV, TSV or JSON lines")
     if args.contacts and args.label is not None:
         raise UserError("--label is for tables; contacts are coloured by their time")
+    for name in ("exclude", "missing", "delay", "thousands"):
+        if args.contacts and getattr(args, name):
+            raise UserError(f"--{name} is for tables, not for --contacts")
     if args.metric == "precomputed":
         raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
 

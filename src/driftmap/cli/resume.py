@@ -16,12 +16,13 @@ from driftmap.io import atomic, checkpoint
 from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.follow import digest
 from driftmap.io.serialization import unpack
-from driftmap.io.tables import RejectedLines, Table
+from driftmap.io.tables import Position, RejectedLines, Table
 from driftmap.map import StreamMap
 
 SHAPING = (
-    "columns", "label", "header", "contacts", "decay", "skip_bad", "landmarks", "components", "rule", "embedding",
-    "slack", "memory", "window", "half_life",
+    "columns", "exclude", "label", "header", "contacts", "decay", "skip_bad", "missing",
+    "decimal", "thousands", "delay", "every", "warm_up", "landmarks", "components", "rule",
+    "embedding", "slack", "memory", "window", "half_life",
     "metric", "normalize", "online", "follow", "output", "format", "novelty", "plot", "shade", "landmarks_out",
 )  # fmt: skip
 """The arguments that a run and the one that goes on with it must have in common."""
@@ -151,7 +152,7 @@ def _check_followed(file: str, state: dict[str, Any], again: str) -> None:
     """A followed file may have grown, but the bytes that were read last must still be there."""
     if state["position"] is None or state["tail"] is None:
         return
-    _, _, offset = state["position"]
+    offset = Position(*state["position"]).offset
     with Path(file).open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         if size < offset:

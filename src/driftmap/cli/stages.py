@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from driftmap.cli.errors import UserError
 from driftmap.io.tables import Chunk, Table, chunk_rows
 from driftmap.map import Novelty
 from driftmap.map.observer import Update, pieces
-from driftmap.utils import Array
+from driftmap.streams import Moments, Scaling
 from driftmap.utils.concurrency import in_parallel, n_cores
 from driftmap.utils.errors import InputError
 
@@ -22,51 +21,17 @@ MOST_THREADS = 4
 """Threads that map: with more, writing takes longer than mapping."""
 
 
-class Scaling(NamedTuple):
-    """Rows are mapped as (row - shift) / scale."""
-
-    shift: Array
-    scale: Array
-
-    def __call__(self, features: Array) -> Array:
-        """The rows as the map sees them."""
-        return np.asarray((features - self.shift) / self.scale)
-
-
 def find_scaling(table: Table, kind: str, job: Job) -> Scaling | None:
     """The scaling that ``--normalize`` asks for, from all rows; a constant column is only shifted."""
     if kind == "none":
         return None
+    moments = Moments(job.sums)
     for first, chunk in job.chunks("measuring", table, chunk_rows(table)):
-        rows = chunk.features
-        sums = job.sums or _no_sums(rows[0])
-        base = sums["base"]
-        # Deviations from one of the rows lose no digits to a large mean, and running sums, unlike NumPy's sum,
-        # do not depend on where a chunk ends.
-        job.sums = {
-            "low": np.minimum(sums["low"], rows.min(axis=0)),
-            "high": np.maximum(sums["high"], rows.max(axis=0)),
-            "base": base,
-            "total": _running_sum(sums["total"], rows - base),
-            "squares": _running_sum(sums["squares"], (rows - base) ** 2),
-        }
+        moments.update(chunk.features)
+        job.sums = moments.state()
         job.notify(Update("measuring", first, chunk))
-    n = job.counts["measuring"]
     job.next_stage("learning")
-    low, high, base, total, squares = job.sums.values()
-    if kind == "minmax":
-        return Scaling(low, np.where(high > low, high - low, 1.0))
-    deviation = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0))
-    return Scaling(base + total / n, np.where((high > low) & (deviation > 0), deviation, 1.0))
-
-
-def _no_sums(base: Array) -> dict[str, Array]:
-    zeros = np.zeros(len(base))
-    return {"low": zeros + np.inf, "high": zeros - np.inf, "base": base, "total": zeros, "squares": zeros}
-
-
-def _running_sum(start: Array, rows: Array) -> Array:
-    return np.asarray(np.add.accumulate(np.vstack([start, rows]), axis=0)[-1])
+    return moments.scaling(kind)
 
 
 def learn(table: Table, scaling: Scaling | None, job: Job) -> None:

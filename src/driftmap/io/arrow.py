@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftmap.io.sources import Source
-from driftmap.io.tables import NOT_A_NUMBER, Chunk, Labels, Position, Wanted, check_usable, select
+from driftmap.io.tables import FILL, Chunk, Labels, Position, Wanted, check_usable, select
 from driftmap.utils import Array
 from driftmap.utils.concurrency import n_cores
 from driftmap.utils.errors import InputError
@@ -31,23 +31,16 @@ class ArrowTable:
 
     def __init__(self, source: Source, wanted: Wanted) -> None:
         self.name, self.label = source.name, wanted.label
-        self._source, self._given = source, 0
+        self._source, self._given, self._missing = source, 0, wanted.missing
         try:
             schema = self._open()
         except (pa.ArrowException, OSError) as error:
             reason = "it is empty" if source.size == 0 else error
             raise InputError(f"cannot be read as {self.format}: {reason}", source=self.name) from error
         names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
-        places, _ = select(names, wanted, self.name)
+        kinds = [_kind(schema.field(name).type) if names.count(name) == 1 else "several of that name" for name in names]
+        places, _, self.left_out = select(names, wanted, self.name, kinds)
         self.columns = tuple(names[i] for i in places)
-        for name in self.columns:
-            if names.count(name) > 1:
-                raise InputError(f"has {names.count(name)} columns named {name!r}", source=self.name)
-            kind, types = schema.field(name).type, pa.types
-            if not (
-                types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
-            ):
-                raise InputError(f"holds {kind}, not numbers; {NOT_A_NUMBER}", source=self.name, column=name)
         self._asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
 
     def _open(self) -> Any:
@@ -89,7 +82,7 @@ class ArrowTable:
             for a in range(max(0, begin - first), batch.num_rows, AT_ONCE * rows):
                 part = batch.slice(a, AT_ONCE * rows)
                 features = np.column_stack([self._numbers(part.column(name), name, first + a) for name in self.columns])
-                check_usable(features, self.columns, self.name, first + a)
+                check_usable(features, self.columns, self.name, first + a, missing=self._missing)
                 labels = self._labels(part)
                 for b in range(0, len(features), rows):
                     some = slice(b, b + rows)
@@ -102,9 +95,9 @@ class ArrowTable:
         return Position(self._given)
 
     def _numbers(self, column: Any, name: str, first: int) -> Array:
-        if column.null_count:
+        if column.null_count and not self._missing:
             row = first + column.is_null().index(True).as_py() + 1
-            raise InputError("is empty; fill or drop such rows first", source=self.name, row=row, column=name)
+            raise InputError(f"is empty; {FILL}", source=self.name, row=row, column=name)
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.uint8())
         return _doubles(column)
@@ -155,7 +148,25 @@ class ParquetTable(ArrowTable):
             first += batch.num_rows
 
 
+def _kind(kind: Any) -> str:
+    """What a column of this type holds; "" for numbers."""
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
+        return ""
+    if types.is_temporal(kind) and not types.is_duration(kind):
+        return "dates"
+    return (
+        "text"
+        if types.is_string(kind) or types.is_large_string(kind)
+        else "empty"
+        if types.is_null(kind)
+        else str(kind)
+    )
+
+
 def _doubles(column: Any) -> Array:
     if not pa.types.is_float64(column.type):
         column = column.cast(pa.float64(), safe=False)
+    if column.null_count:
+        column = column.fill_null(float("nan"))
     return np.asarray(np.from_dlpack(column), np.float64)  # to_numpy imports pandas first

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import numbered
+from driftmap.io.tables import FILL, kind_of, numbered
 from driftmap.io.text import BOM, MISSING, Block, no_number
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER, problem_of
 
+NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.title())} | {"NaN"})
+"""What Arrow takes for a missing number; with blanks around it, it is found later."""
 LONGEST_QUOTED = 2**17
 """Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
 
@@ -26,11 +28,25 @@ class CSV:
     ``single``: every row is one line, so that one line that opens a quote does not take all others with it.
     """
 
-    def __init__(self, source: str, head: bytes, *, tabs: bool, header: str, single: bool) -> None:
+    def __init__(
+        self,
+        source: str,
+        head: bytes,
+        *,
+        tabs: bool,
+        header: str,
+        single: bool,
+        missing: bool = False,
+        decimal: str = ".",
+        thousands: str = "",
+    ) -> None:
         from pyarrow import ArrowInvalid, csv, float64, string
 
         self._arrow, self._refused, self._number, self._text = csv, ArrowInvalid, float64(), string()
-        self._source, self._header, self._single = source, header, single
+        self._source, self._header, self._single, self._missing = source, header, single, missing
+        self._decimal, self._thousands = decimal, thousands
+        digits = r"[+-]?\d{1,3}(?:%s\d{3})+(?:%s\d*)?(?:[eE][+-]?\d+)?"
+        self._grouped = re.compile(digits % (re.escape(thousands), re.escape(decimal)), re.ASCII)
         line = head[: head.find(b"\n") + 1] or head
         # Decimal commas make semicolons usual in some countries; a comma in the first line settles it.
         self._delimiter = "\t" if tabs else next((mark for mark in ",;\t" if mark.encode() in line), ",")
@@ -74,7 +90,7 @@ class CSV:
     def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
         """Find the names of the columns; whether the first line has them may need a look at the second one."""
         cells = self._cells(first.part(0, 1).data)
-        numeric = [_is_number(cell) for cell in cells]
+        numeric = [self._is_number(cell) for cell in cells]
         if self._header == "auto" and any(numeric) and not all(numeric):
             second = first.part(1, 2) if len(first) > 1 else more()
             if second is not None and self._is_like(numeric, second.part(0, 1).data):
@@ -91,7 +107,37 @@ class CSV:
 
     def _is_like(self, numeric: list[bool], row: bytes) -> bool:
         with contextlib.suppress(ValueError):
-            return [_is_number(cell) for cell in self._cells(row)] == numeric
+            return [self._is_number(cell) for cell in self._cells(row)] == numeric
+        return False
+
+    def kinds(self, rows: list[bytes]) -> list[str]:
+        """What each column holds in these rows; rows of another width are left to the parser."""
+        return [self._kind(cells) for cells in self._columns(rows)]
+
+    def _columns(self, rows: list[bytes]) -> list[list[str]]:
+        """The cells of the rows that have one for each name, column by column."""
+        width = len(self.names)
+        with contextlib.suppress(ValueError):  # where all rows are alike, as they mostly are
+            table = self._read(b"".join(rows), dict.fromkeys(map(str, range(width)), self._text), width)
+            if table.num_rows == len(rows) and not any(map(self._open.fullmatch, rows)):
+                return [column.to_pylist() for column in table.columns]
+        found: list[list[str]] = []
+        for row in rows:
+            with contextlib.suppress(ValueError):
+                found.append(self._cells(row))
+        return [*map(list, zip(*(cells for cells in found if len(cells) == width), strict=True))] or [[]] * width
+
+    def _kind(self, cells: list[str]) -> str:
+        present = [cell for cell in cells if cell.strip().lower() not in MISSING]
+        return kind_of(not cells or any(map(self._is_number, present)), present)
+
+    def _is_number(self, cell: str) -> bool:
+        """Whether a cell of the first line speaks for data; a missing number does, since names are rarely left out."""
+        if cell.strip().lower() in MISSING:
+            return True
+        with contextlib.suppress(ValueError):
+            float(self._plain(cell) or "nan")
+            return "_" not in cell
         return False
 
     def choose(self, places: list[int], label: int | None) -> None:
@@ -106,23 +152,61 @@ class CSV:
             # pyarrow would leave out a mark at the start of a block, but not one of another row.
             if data.startswith(BOM) or b"\n" + BOM in data:
                 raise ValueError
-        types = dict.fromkeys(self._places, self._number)
-        label = None if self._label is None or self._label in types else {self._label: self._text}
-        table = self._read(data, types | (label or {}), len(self.names))
-        if table.num_rows != len(block):
+        features, label = self._columns_of(data)
+        if len(features) != len(block):
             raise ValueError
-        features = np.empty((len(block), len(self._places)))
-        for column, place in enumerate(self._places):
-            features[:, column] = np.from_dlpack(table.column(place).combine_chunks())  # to_numpy imports pandas
+        return features, label
+
+    def _columns_of(self, data: bytes) -> tuple[Array, list[str] | None]:
+        """Features and labels; where Arrow reads no numbers, its texts may still be some in the forms of this file."""
+        try:
+            if self._thousands:
+                raise self._refused
+            table = self._read(data, self._types(self._number), len(self.names))
+            columns = [table.column(place).combine_chunks() for place in self._places]
+        except self._refused:
+            if not (self._thousands or self._missing):
+                raise
+            table = self._read(data, self._types(self._text), len(self.names))
+            columns = [self._cast(table.column(place).to_pylist()) for place in self._places]
+        features = np.empty((table.num_rows, len(columns)))
+        for i, column in enumerate(columns):
+            column = column.fill_null(float("nan")) if column.null_count else column
+            features[:, i] = np.from_dlpack(column)  # to_numpy imports pandas
         if self._label is None:
             return features, None
-        if label is None:  # the label is a feature, too
+        if self._label in self._places:  # the label is a feature, too
             table = self._read(data, {self._label: self._text}, len(self.names))
         return features, table.column(self._label).to_pylist()
 
+    def _types(self, kind: Any) -> dict[str, Any]:
+        return ({} if self._label is None else {self._label: self._text}) | dict.fromkeys(self._places, kind)
+
+    def _cast(self, cells: list[str]) -> Any:
+        """Texts as numbers, null where they are missing and may be; or a ValueError."""
+        from pyarrow import array
+
+        return array([self._plain(cell) for cell in cells], self._text).cast(self._number)
+
+    def _plain(self, cell: str) -> str | None:
+        """A number as Arrow reads it; None if it is missing and may be."""
+        cell = cell.strip()
+        if self._missing and cell.lower() in MISSING:
+            return None
+        if self._thousands and self._thousands in cell:
+            if not self._grouped.fullmatch(cell):
+                raise ValueError
+            cell = cell.replace(self._thousands, "")
+        return cell.replace(self._decimal, ".") if self._decimal != "." and "." not in cell else cell
+
     def _read(self, data: bytes, types: dict[str, Any], width: int) -> Any:
         options = self._arrow.ReadOptions(column_names=[str(i) for i in range(width)], block_size=len(data) + 1)
-        convert = self._arrow.ConvertOptions(column_types=types, include_columns=list(types), null_values=[])
+        convert = self._arrow.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=NULLS if self._missing else [],
+            decimal_point=self._decimal,
+        )
         return self._arrow.read_csv(arrow_memory(data), options, self._parse, convert)
 
     def _cells(self, row: bytes) -> list[str]:
@@ -138,7 +222,7 @@ class CSV:
     def problem(self, row: bytes) -> tuple[str, str | None]:
         """What is wrong with a row."""
         if not row.strip(b"\r\n"):
-            return "is empty; fill or drop such rows first", None
+            return "is empty; leave out such lines with --skip-bad", None
         try:
             row.decode()
         except UnicodeDecodeError as error:
@@ -161,13 +245,11 @@ class CSV:
 
     def _wrong(self, cell: str) -> str | None:
         """What is wrong with a cell, if anything is."""
-        from pyarrow import array
-
         try:
-            value = array([cell.strip()]).cast(self._number)[0].as_py()
-        except self._refused:
+            value = self._cast([cell])[0].as_py()
+        except ValueError:
             return no_number(cell)
-        return None if abs(value) <= LARGEST_NUMBER else problem_of(value)
+        return None if value is None or abs(value) <= LARGEST_NUMBER else problem_of(value, FILL)
 
 
 def arrow_memory(data: bytes) -> Any:
@@ -181,13 +263,3 @@ def arrow_memory(data: bytes) -> Any:
     buffer = allocate_buffer(len(data))
     FixedSizeBufferWriter(buffer).write(data)
     return BufferReader(buffer)
-
-
-def _is_number(cell: str) -> bool:
-    """Whether a cell of the first line speaks for data; a missing number does, since names are rarely left out."""
-    if cell.strip().lower() in MISSING:
-        return True
-    with contextlib.suppress(ValueError):
-        float(cell)
-        return "_" not in cell
-    return False

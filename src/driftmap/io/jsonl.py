@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import operator
 import re
 import struct
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import numbered
+from driftmap.io.tables import FILL, kind_of, numbered
 from driftmap.io.text import Block, no_number
 from driftmap.utils import Array
 from driftmap.utils.validation import LARGEST_NUMBER, problem_of
@@ -23,9 +25,11 @@ EMPTY = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 class JSONLines:
     """A parser of JSON lines; empty lines belong to the row that follows."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, missing: bool = False) -> None:
         import orjson
 
+        self._missing = missing
+        """Whether keys may be absent, and their values null."""
         self._loads: Callable[[bytes], Any] = orjson.loads
         self.names: list[str] = []
 
@@ -46,6 +50,23 @@ class JSONLines:
         self._kind: Any = type(value)
         return 0
 
+    def kinds(self, rows: list[bytes]) -> list[str]:
+        """What each column holds in these rows; rows that are no objects like the first are left to the parser."""
+        values: list[Any] = []
+        for row in rows:
+            with contextlib.suppress(ValueError):
+                values.append(self._loads(row))
+        values = [value for value in values if type(value) is self._kind and len(value) == len(self.names)]
+        keys = range(len(self.names)) if self._kind is list else self.names
+        columns = [[value[key] for value in values if self._kind is list or key in value] for key in keys]
+        return [
+            kind_of(
+                not cells or any(type(cell) in (int, float) for cell in cells),
+                [cell if isinstance(cell, str) else "" for cell in cells if cell is not None],
+            )
+            for cells in columns
+        ]
+
     def choose(self, places: list[int], label: int | None) -> None:
         """The columns that are wanted."""
         self._keys = [place if self._kind is list else self.names[place] for place in places]
@@ -53,13 +74,19 @@ class JSONLines:
         keys = self._keys
         self._pick = operator.itemgetter(*keys) if len(keys) > 1 else lambda value: (value[keys[0]],)
         self._pack = struct.Struct(f"{len(keys)}d").pack
+        self._features = set(keys)
+        self._absent = {name: math.nan if name in self._features else None for name in self.names}
         self._others = set(self.names) - {str(key) for key in keys} if self._kind is dict else set()
 
     def parse(self, block: Block) -> tuple[Array, list[str] | None]:
         """Features and labels of all rows."""
         lines, load, kind, width = self._lines(block), self._loads, self._kind, len(self.names)
         values: list[Any] = [load(line) for line in lines]
-        if any(type(value) is not kind or len(value) != width for value in values):
+        if any(type(value) is not kind for value in values):
+            raise ValueError
+        if self._missing:
+            values = [self._filled(value) for value in values]
+        if any(len(value) != width for value in values):
             raise ValueError
         try:
             rows = [self._pick(value) for value in values]
@@ -76,6 +103,13 @@ class JSONLines:
         if self._label is None:
             return features, None
         return features, [self._as_label(value[self._label], line) for value, line in zip(values, lines, strict=True)]
+
+    def _filled(self, value: Any) -> Any:
+        """The same with NaN for numbers that are missing."""
+        if self._kind is list:
+            return [math.nan if cell is None and i in self._features else cell for i, cell in enumerate(value)]
+        known = {key: math.nan if cell is None and key in self._features else cell for key, cell in value.items()}
+        return self._absent | known
 
     def _lines(self, block: Block) -> list[bytes]:
         lines = block.data.split(b"\n")
@@ -107,20 +141,22 @@ class JSONLines:
             return ": objects and arrays are mixed", None
         if isinstance(value, dict):
             missing = next((name for name in self.names if name not in value), None)
-            if missing is not None:
+            if missing is not None and not self._missing:
                 return f"has no {missing!r}, which the first line has", None
-            if len(value) > len(self.names):
+            if not set(value) <= set(self.names):
                 return f"has {next(k for k in value if k not in self.names)!r}, which the first line has not", None
         elif len(value) != len(self.names):
             number = "1 cell" if len(value) == 1 else f"{len(value)} cells"
             return f"has {number}, where the first line has {len(self.names)}", None
-        found: Any = value
+        found: Any = value  # of whichever kind the keys are
         for key in self._keys:
-            cell = found[key]
+            cell: Any = found.get(key) if isinstance(found, dict) else found[key]
+            if cell is None and self._missing:
+                continue
             if type(cell) not in (int, float):
                 return no_number(self._as_label(cell, row)), self._name(key)
             if not abs(cell) <= LARGEST_NUMBER:
-                return problem_of(cell), self._name(key)
+                return problem_of(cell, FILL), self._name(key)
         return "cannot be read", None
 
     def _name(self, key: Any) -> str:

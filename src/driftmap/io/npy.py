@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.sources import Source
-from driftmap.io.tables import Chunk, Position, Wanted, check_usable, numbered, select
+from driftmap.io.tables import Chunk, LeftOut, Position, Wanted, check_usable, numbered, select
 from driftmap.utils.errors import InputError
 
 
@@ -26,11 +26,19 @@ class ArrayTable:
     """A matrix, perhaps on disk, with names for its columns; labels are an array, or the number of a column."""
 
     def __init__(
-        self, name: str, matrix: Matrix, columns: Sequence[str], labels: NDArray[Any] | int | None, label: str | None
+        self,
+        name: str,
+        matrix: Matrix,
+        columns: Sequence[str],
+        labels: NDArray[Any] | int | None,
+        label: str | None,
+        *,
+        missing: bool = False,
     ) -> None:
-        self.name, self.columns, self.label = name, tuple(columns), label
+        self.name, self.columns, self.label, self._missing = name, tuple(columns), label, missing
         self._matrix, self._labels = matrix, labels
         self._places: list[int] | slice = slice(None)
+        self.left_out: tuple[LeftOut, ...] = ()
         self._given = 0
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
@@ -39,7 +47,7 @@ class ArrayTable:
         for first in range(0 if start is None else start.rows, n, rows):
             block, labels = self._matrix[first : first + rows], self._labels
             features = np.array(block[:, self._places], dtype=np.float64, order="C")
-            check_usable(features, self.columns, self.name, first)
+            check_usable(features, self.columns, self.name, first, missing=self._missing)
             if labels is not None:
                 labels = block[:, labels] if isinstance(labels, int) else labels[first : first + rows]
             self._given = first + len(features)
@@ -60,9 +68,10 @@ class NumpyTable(ArrayTable):
         with contextlib.ExitStack() as stack:  # nobody closes a table that could not be opened
             self._file = stack.enter_context(contextlib.closing(NumpyFile(source)))
             names = numbered(self._file.width)
-            places, label = select(names, wanted, source.name)
+            places, label, _ = select(names, wanted, source.name)
             stack.pop_all()
-        super().__init__(source.name, self._file, [names[i] for i in places], label, wanted.label)
+        columns = [names[i] for i in places]
+        super().__init__(source.name, self._file, columns, label, wanted.label, missing=wanted.missing)
         if places != list(range(len(names))):
             self._places = places
 

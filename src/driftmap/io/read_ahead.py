@@ -39,7 +39,7 @@ class ReadAhead:
     """
 
     def __init__(self, table: Table, folder: Path | None) -> None:
-        self.name, self.columns, self.label = table.name, table.columns, table.label
+        self.name, self.columns, self.label, self.left_out = table.name, table.columns, table.label, table.left_out
         self._table, self._folder = table, folder
         self._pass: Pass | None = None
 

@@ -63,10 +63,19 @@ def _table(source: Source, wanted: Wanted) -> Table:
         if kind in JSON or (not kind and head.lstrip()[:1] in (b"{", b"[")):
             from driftmap.io.jsonl import JSONLines
 
-            return JSONLines()
+            return JSONLines(missing=wanted.missing)
         from driftmap.io.csv import CSV
 
         single = wanted.rejected.skip or source.following
-        return CSV(source.name, head, tabs=kind in TABS, header=wanted.header, single=single)
+        return CSV(
+            source.name,
+            head,
+            tabs=kind in TABS,
+            header=wanted.header,
+            single=single,
+            missing=wanted.missing,
+            decimal=wanted.decimal,
+            thousands=wanted.thousands,
+        )
 
     return TextTable(source, wanted, parser)

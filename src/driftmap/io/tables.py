@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
-from driftmap.utils.validation import first_unusable, usable
+from driftmap.utils.validation import first_unusable, suggestion, usable
 
 Labels = list[str] | Array | None
 
 CHUNK_ROWS = 2**14
 CHUNK_CELLS = 2**19
 """Rows and cells of a chunk, at most."""
-NOT_A_NUMBER = "choose the columns with --columns or colour by it with --label"
+SHOWN_NAMES = 12
+"""Names of columns that a message lists."""
+NOT_A_NUMBER = "leave out the column with --exclude, or such lines with --skip-bad"
+FILL = "choose --missing drop, mean or last"
+"""What can be done about a cell that is no number, or missing."""
 
 
 class Chunk(NamedTuple):
@@ -31,6 +36,13 @@ class Chunk(NamedTuple):
         return Chunk(self.features[first:last], labels, self.fraction)
 
 
+class LeftOut(NamedTuple):
+    """A column that is no feature, and why."""
+
+    name: str
+    reason: str
+
+
 class Position(NamedTuple):
     """A place in a table between two rows, from which reading can go on."""
 
@@ -40,6 +52,8 @@ class Position(NamedTuple):
     """Lines of text before it."""
     offset: int = 0
     """Bytes of (decompressed) text before it."""
+    dropped: int = 0
+    """Rows before it that were not given out."""
 
 
 class RejectedLines:
@@ -65,7 +79,7 @@ class RejectedLines:
         line = error.line or 0
         if line > self.last and line not in self._recent:
             self._recent.add(line)
-            self.report(f"skipped: {error}")
+            self.report(f"skipped: {without_advice(error)}")
 
     def settle(self, line: int) -> None:
         """All lines up to this one have been read."""
@@ -80,12 +94,18 @@ class RejectedLines:
 
 
 class Wanted(NamedTuple):
-    """The columns the user asked for (None: all but the label), and what happens to bad lines of text."""
+    """The columns the user asked for (None: all of numbers but the label), and what happens to bad lines of text."""
 
     columns: list[str] | None = None
     label: str | None = None
     header: str = "auto"
     rejected: RejectedLines = RejectedLines()
+    exclude: Sequence[str] = ()
+    missing: bool = False
+    """Whether numbers may be missing; they are NaN then."""
+    decimal: str = "."
+    thousands: str = ""
+    """How numbers are written in CSV."""
 
 
 class Table(Protocol):
@@ -96,6 +116,8 @@ class Table(Protocol):
     """Names of the features."""
     label: str | None
     """Name of the label, if there is one."""
+    left_out: tuple[LeftOut, ...]
+    """The columns that could not be features, where none were asked for."""
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
@@ -112,37 +134,85 @@ def chunk_rows(table: Table) -> int:
     return max(1, min(CHUNK_ROWS, CHUNK_CELLS // len(table.columns)))
 
 
-def select(names: Sequence[str], wanted: Wanted, source: str) -> tuple[list[int], int | None]:
-    """Positions of the features and of the label, or an error that names the unknown column."""
-    label = None if wanted.label is None else _position(wanted.label, names, source)
+class Selection(NamedTuple):
+    """Which columns are used."""
+
+    places: list[int]
+    """Positions of the features."""
+    label: int | None
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def select(names: Sequence[str], wanted: Wanted, source: str, kinds: Sequence[str] = ()) -> Selection:
+    """The columns to use; ``kinds`` says what each holds if these are not numbers, where that is known.
+
+    An error names every column that is unknown or asked for in vain.
+    """
+    label, chosen = _positions(names, wanted, source)
+    holds = dict(enumerate(kinds))
+    if wanted.columns is not None:
+        unfit = [LeftOut(names[i], holds[i]) for i in chosen if holds.get(i)]
+        if unfit:
+            raise InputError(f": not numbers: {describe(unfit)}", source=source)
+        if not chosen:
+            raise InputError("leaves none of --columns", parameter="exclude")
+        return Selection(chosen, label)
+    left_out = []
+    for i in chosen:
+        if not names[i]:
+            left_out.append(LeftOut(f"column {i + 1}", "it has no name and may hold row numbers"))
+        elif holds.get(i):
+            left_out.append(LeftOut(names[i], holds[i]))
+    places = [i for i in chosen if names[i] and not holds.get(i)]
+    if not places:
+        why = f"; left out: {describe(left_out)}" if left_out else ""
+        raise InputError(f": no column is left for the features{why}", source=source)
+    return Selection(places, label, tuple(left_out))
+
+
+def _positions(names: Sequence[str], wanted: Wanted, source: str) -> tuple[int | None, list[int]]:
+    """Where the label and the columns are that may be features."""
+    asked = [*([] if wanted.label is None else [wanted.label]), *(wanted.columns or ()), *wanted.exclude]
+    for name in asked:
+        if names.count(name) > 1:
+            raise InputError(f"has {names.count(name)} columns named {name!r}", source=source)
+    unknown = list(dict.fromkeys(name for name in asked if name not in names))
+    if unknown:
+        raise InputError(_unknown(unknown, names), source=source)
+    place = {name: i for i, name in enumerate(names)}
+    label = None if wanted.label is None else place[wanted.label]
+    excluded = {place[name] for name in wanted.exclude}
     if wanted.columns is None:
-        chosen = [i for i in range(len(names)) if i != label]
-        unnamed = next((i for i in chosen if not names[i]), None)
-        if unnamed is not None:
-            problem = f"column {unnamed + 1} has no name and may hold row numbers; choose the columns with --columns"
-            raise InputError(f": {problem}", source=source)
-    else:
-        chosen = [_position(name, names, source) for name in wanted.columns]
-        twice = next((names[i] for i in chosen if chosen.count(i) > 1), None)
-        if twice is not None:
-            raise InputError(f"lists {twice!r} twice", parameter="columns")
-    if not chosen:
-        raise InputError(": no column is left for the features", source=source)
-    return chosen, label
+        return label, [i for i in range(len(names)) if i != label and i not in excluded]
+    twice = next((name for name in wanted.columns if wanted.columns.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"lists {twice!r} twice", parameter="columns")
+    return label, [place[name] for name in wanted.columns if place[name] not in excluded]
 
 
-def _position(name: str, names: Sequence[str], source: str) -> int:
-    found = [i for i, other in enumerate(names) if other == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise InputError(f"has {len(found)} columns named {name!r}", source=source)
-    import difflib  # for those who made a mistake
+def _unknown(unknown: Sequence[str], names: Sequence[str]) -> str:
+    """What to say of names that no column has."""
+    found = [suggestion(name, names) for name in unknown]
+    said = ", ".join(f"{name!r}{hint}" for name, hint in zip(unknown, found, strict=True))
+    return f"has no column {said}" + ("" if all(found) else f"; it has: {some(names)}")
 
-    close = difflib.get_close_matches(name, names, n=1)
-    listed = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
-    hint = f"did you mean {close[0]!r}?" if close else f"it has: {listed}"
-    raise InputError(f"has no column {name!r}; {hint}", source=source)
+
+def describe(columns: Sequence[LeftOut]) -> str:
+    """Columns by what they hold.
+
+    >>> describe([LeftOut("day", "dates"), LeftOut("name", "text"), LeftOut("city", "text")])
+    "'day' (dates), 'name', 'city' (text)"
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in columns:
+        names.setdefault(reason, []).append(name if name.startswith("column ") else repr(name))
+    return ", ".join(f"{some(alike)} ({reason})" for reason, alike in names.items())
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names of a list that may be long."""
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more
 
 
 def numbered(n: int) -> list[str]:
@@ -150,8 +220,34 @@ def numbered(n: int) -> list[str]:
     return [str(i) for i in range(1, n + 1)]
 
 
-def check_usable(features: Array, columns: Sequence[str], source: str, first: int) -> None:
+def kind_of(numbers: bool, texts: Sequence[str]) -> str:
+    """What a column holds, given whether a look at it found numbers, and what else it found; "" for numbers.
+
+    >>> kind_of(False, ["2020-01-01", "2020-01-02"]), kind_of(False, ["x"]), kind_of(False, []), kind_of(True, ["x"])
+    ('dates', 'text', 'empty', '')
+    """
+    if numbers:
+        return ""
+    if not texts:
+        return "empty"
+    return "dates" if all(map(_is_date, texts)) else "text"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return True
+
+
+def check_usable(features: Array, columns: Sequence[str], source: str, first: int, *, missing: bool) -> None:
     """Raise an error that names the first cell that is no usable number; ``first`` rows are before these."""
-    if not usable(features):
-        row, column, problem = first_unusable(features)
+    if not usable(features, missing=missing):
+        row, column, problem = first_unusable(features, FILL, missing=missing)
         raise InputError(problem, source=source, row=first + row + 1, column=columns[column])
+
+
+def without_advice(error: InputError) -> str:
+    """What is wrong, without what could be done: for those who have decided to skip it."""
+    return str(error).removesuffix(f"; {NOT_A_NUMBER}").removesuffix(f"; {FILL}")

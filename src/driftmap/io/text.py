@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from driftmap.io.follow import Restart, Tail
 from driftmap.io.sources import Source
-from driftmap.io.tables import NOT_A_NUMBER, Chunk, Position, Wanted, select
+from driftmap.io.tables import FILL, NOT_A_NUMBER, Chunk, Position, Wanted, select
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import usable
@@ -24,6 +24,8 @@ from driftmap.utils.validation import usable
 BOM = b"\xef\xbb\xbf"
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 """What stands for a missing number, in lower case."""
+LOOK_ROWS, LOOK_CELLS = 100, 2**14
+"""Rows and cells that decide which columns hold numbers, at most."""
 LONGEST_ROW = 2**24
 """Bytes of a row, at most."""
 
@@ -54,6 +56,11 @@ class Block:
         start = self._start(rows)
         return self.lines + self.data.count(b"\n", 0, start), self.offset + start
 
+    def rows(self, first: int, last: int) -> list[bytes]:
+        """The bytes of the rows from ``first`` up to, but not including, ``last``."""
+        ends = self.ends[first:last].tolist()
+        return [self.data[a:b] for a, b in zip([self._start(first), *ends], ends, strict=False)]
+
     def _start(self, row: int) -> int:
         return int(self.ends[row - 1]) if row else 0
 
@@ -75,6 +82,9 @@ class Parser(Protocol):
     def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
         """Find the names of the columns, and return how many rows they take; ``more`` reads a second block."""
 
+    def kinds(self, rows: list[bytes]) -> list[str]:
+        """What each column holds in the first rows; "" for numbers, or where that cannot be said."""
+
     def choose(self, places: list[int], label: int | None) -> None:
         """The columns that are wanted."""
 
@@ -91,6 +101,7 @@ class TextTable:
     def __init__(self, source: Source, wanted: Wanted, choose_parser: Callable[[bytes], Parser]) -> None:
         self.name, self.label = source.name, wanted.label
         self._source, self._rejected, self._choose_parser = source, wanted.rejected, choose_parser
+        self._missing = wanted.missing
         self._parser: Parser | None = None
         self._tail: Tail | None = None
         self._header = b""
@@ -100,7 +111,8 @@ class TextTable:
             stack.callback(blocks.close)
             first, skipped = self._read_header(blocks)
             assert self._parser is not None
-            places, label = select(self._parser.names, wanted, self.name)
+            kinds = self._kinds(first, skipped, blocks) if wanted.columns is None else []
+            places, label, self.left_out = select(self._parser.names, wanted, self.name, kinds)
             stack.pop_all()
         lines, offset = first[0].after(skipped)
         self._first: Position = Position(0, lines, offset)
@@ -133,6 +145,21 @@ class TextTable:
                     self._rejected.reject(InputError(problem, source=self.name, line=rows.line()))
                     skipped += 1
         raise InputError("is empty", source=self.name)
+
+    def _kinds(self, read: list[Block], skipped: int, blocks: Iterator[Block]) -> list[str]:
+        """What the columns hold; blocks that are needed to tell are appended to those that are read.
+
+        Of a stream only the first row is waited for.
+        """
+        assert self._parser is not None
+        live = self._source.stream is not None or self._source.following
+        wanted = 1 if live else max(1, min(LOOK_ROWS, LOOK_CELLS // max(1, len(self._parser.names))))
+        rows = [*read[0].rows(skipped, skipped + wanted)]
+        while len(rows) < wanted and (block := next(blocks, None)) is not None:
+            read.append(block)
+            rows += block.rows(0, wanted - len(rows))
+        kinds = self._parser.kinds(rows) if rows else []
+        return ["" if kind == "empty" else kind for kind in kinds] if live else kinds
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""
@@ -170,7 +197,7 @@ class TextTable:
 
     def _blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
-        (_, lines, offset), rest = start, b""
+        lines, offset, rest = start.lines, start.offset, b""
         restarted, self._tail = False, Tail(offset) if self._source.following else None
         for piece in self._source.pieces(offset):
             if isinstance(piece, Restart):
@@ -235,7 +262,7 @@ class TextTable:
         assert self._parser is not None
         try:
             features, labels = self._parser.parse(block)
-            if not usable(features):
+            if not usable(features, missing=self._missing):
                 raise ValueError
         except ValueError:
             if len(block) > 1:
@@ -253,6 +280,6 @@ def no_number(text: str) -> str:
     """What is wrong with a cell that is no number."""
     text = text.strip()
     if text.lower() in MISSING:
-        return f"is {repr(text) if text else 'empty'}; fill or drop such rows first"
+        return f"is {repr(text) if text else 'empty'}; {FILL}"
     shown = text if len(text) <= 40 else f"{text[:37]}..."
     return f"is {shown!r}, not a number; {NOT_A_NUMBER}"

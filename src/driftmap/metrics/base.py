@@ -72,9 +72,9 @@ class Space(ABC):
         """Store what :meth:`dump` gave, and check it; ``arrivals`` are the arrival numbers, if not 0, 1, 2, ..."""
         raise ValueError("it stores its points in another way than its metric needs")
 
-    def _check_rows(self, X: Any) -> Array:
-        """Rows of numbers, all of the width of the first ones."""
-        rows = validation.points(X)
+    def _check_rows(self, X: Any, *, missing: bool = False) -> Array:
+        """Rows of numbers, all of the width of the first ones; with ``missing``, they may have NaN."""
+        rows = validation.points(X, missing=missing)
         if self.n_features is None:
             self.n_features = rows.shape[1]
         elif rows.shape[1] != self.n_features:
@@ -89,6 +89,9 @@ class Source(Space):
     The storage is a list. Going back to a saved length is enough to undo what was appended; whatever drops points makes
     another list.
     """
+
+    hint = ": a distance must be a finite number and not negative"
+    """What to say of a distance that is no such number."""
 
     def __init__(self) -> None:
         self.points: list[Any] = []
@@ -113,12 +116,12 @@ class Source(Space):
 
     def to_points(self, queries: Any, points: Any) -> Array:
         """Distances of checked points to others."""
-        return usable(self._between(queries, points), "row {}".format, int)
+        return usable(self._between(queries, points), "row {}".format, int, self.hint)
 
     def to_stored(self, queries: Any, rows: Ids) -> Array:
         """Distances of checked points to stored ones."""
         distances = self._between(queries, select(self.points, rows))
-        return usable(distances, "row {}".format, lambda j: self.arrivals[rows[j]])
+        return usable(distances, "row {}".format, lambda j: self.arrivals[rows[j]], self.hint)
 
     def copy(self) -> Self:
         """An independent copy; points are shared."""
@@ -147,11 +150,19 @@ class Source(Space):
         """Distances of rows of the present batch to stored points."""
         distances = self._between(select(self.batch, batch_rows), select(self.points, stored_rows))
         return usable(
-            distances, lambda i: f"arrival {self.first + batch_rows[i]}", lambda j: self.arrivals[stored_rows[j]]
+            distances,
+            lambda i: f"arrival {self.first + batch_rows[i]}",
+            lambda j: self.arrivals[stored_rows[j]],
+            self.hint,
         )
 
     def _usable_pairs(self, distances: Array, rows: Ids, columns: Ids) -> Array:
-        return usable(distances, lambda i: f"arrival {self.arrivals[rows[i]]}", lambda j: self.arrivals[columns[j]])
+        return usable(
+            distances,
+            lambda i: f"arrival {self.arrivals[rows[i]]}",
+            lambda j: self.arrivals[columns[j]],
+            self.hint,
+        )
 
     def keep(self, batch_row: int) -> None:
         """Store a row of the present batch."""
@@ -198,7 +209,7 @@ def select(points: Sequence[Any], rows: Ids) -> list[Any]:
     return [points[row] for row in rows.tolist()]
 
 
-def usable(distances: Array, row: Callable[[int], str], column: Callable[[int], int]) -> Array:
+def usable(distances: Array, row: Callable[[int], str], column: Callable[[int], int], hint: str = Source.hint) -> Array:
     """The distances, or an error that names the first pair whose distance is no finite number >= 0.
 
     ``row`` says what a row is called, and ``column`` which arrival a column is.
@@ -206,7 +217,4 @@ def usable(distances: Array, row: Callable[[int], str], column: Callable[[int], 
     if distances.size == 0 or (distances.min() >= 0 and distances.max() < np.inf):  # false for NaN
         return distances
     i, j = (int(k) for k in np.argwhere(~((distances >= 0) & (distances < np.inf)))[0])
-    raise InputError(
-        f"the distance between {row(i)} and arrival {column(j)} is {distances[i, j]}: "
-        "a distance must be a finite number and not negative"
-    )
+    raise InputError(f"the distance between {row(i)} and arrival {column(j)} is {distances[i, j]}{hint}")

@@ -10,6 +10,7 @@ import numpy as np
 from driftmap import _core
 from driftmap.metrics.base import Space
 from driftmap.metrics.callables import ObjectFunction, RowFunction
+from driftmap.metrics.masked import MASKED, MaskedSpace
 from driftmap.metrics.native import NativeSpace
 from driftmap.metrics.precomputed import PrecomputedSpace
 from driftmap.metrics.scipy_metrics import ScipySpace
@@ -38,6 +39,8 @@ def make_space(metric: Metric, metric_params: dict[str, Any] | None, X: Any) -> 
             return NativeSpace(SPECIAL_CASES[p])
         if isinstance(p, int | float) and p > 0:
             return NativeSpace(name, float(p))
+    elif name == MASKED and not params:
+        return MaskedSpace()
     elif name in _core.METRICS and not params:
         return NativeSpace(name)
     return ScipySpace(name, params)

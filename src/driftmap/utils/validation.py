@@ -5,7 +5,7 @@ Also the words that parameters choose from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,6 +22,11 @@ NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 """What the core takes as it is."""
 LARGEST_NUMBER = np.float64(1e150)  # with a Python number, single precision would be compared in single precision
 """Beyond this, squared distances overflow."""
+FILL = (
+    "fill such entries first, for example with sklearn.impute.SimpleImputer, or drop such rows, "
+    'or choose metric="nan_euclidean"'
+)
+"""What can be done about missing numbers."""
 SAFE_SUM_OF_SQUARES = 1e30
 """If the squares of all numbers sum up to no more than this, all of them can be used."""
 
@@ -50,10 +55,23 @@ def number_at_least_zero(value: Any, name: str) -> float:
     return 0.0 if value == 0 and not isinstance(value, bool) else positive_number(value, name)
 
 
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Words that name what was probably meant; empty if nothing is like it.
+
+    >>> suggestion("euclidian", ["cosine", "euclidean"])
+    " (did you mean 'euclidean'?)"
+    """
+    import difflib  # for those who made a mistake
+
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     """Return a parameter that must be one of some words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"must be one of {', '.join(map(repr, choices))}; got {value!r}", parameter=name)
+        hint = suggestion(value, choices) if isinstance(value, str) else ""
+        raise InputError(f"must be one of {', '.join(map(repr, choices))}; got {value!r}{hint}", parameter=name)
     return value
 
 
@@ -69,17 +87,19 @@ def is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in NATIVE_DTYPES and X.flags.c_contiguous and X.size > 0
 
 
-def points(X: Any) -> Array:
+def points(X: Any, *, missing: bool = False) -> Array:
     """Return X as a C-contiguous matrix of finite numbers, or raise an error that names the bad row and column.
+
+    With ``missing``, NaN stands for a number that is missing and is left as it is.
 
     The result has double precision, or single precision if X is a C-contiguous matrix of it.
     """
     if is_plain(X):
-        check_numbers(X)
+        check_numbers(X, missing=missing)
         return X
     columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
     if np.ma.is_masked(X):
-        raise InputError("has masked entries: fill or drop such rows first", parameter="X")
+        raise InputError(f"has masked entries; {FILL}", parameter="X")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
         raise InputError("holds dates or time spans: map them to numbers first", parameter="X")
     from sklearn.utils.validation import check_array  # slow to import
@@ -94,33 +114,36 @@ def points(X: Any) -> Array:
         problem = f"is {value!r}, not a number: map text columns to numbers or leave them out"
         name = None if columns is None else columns[column]
         raise InputError(problem, row=row, column=column, column_name=name) from error
-    check_numbers(array, columns)
+    check_numbers(array, columns, missing=missing)
     return array
 
 
-def usable(numbers: Array) -> bool:
-    """Whether all numbers are finite and their squares do not overflow."""
+def usable(numbers: Array, *, missing: bool = False) -> bool:
+    """Whether all numbers are finite and their squares do not overflow; with ``missing``, NaN is usable, too."""
     # One fast pass decides nearly always; in these forms NaN fails too.
-    return bool(np.vdot(numbers, numbers) <= SAFE_SUM_OF_SQUARES or (np.abs(numbers) <= LARGEST_NUMBER).all())
+    if np.vdot(numbers, numbers) <= SAFE_SUM_OF_SQUARES or (np.abs(numbers) <= LARGEST_NUMBER).all():
+        return True
+    return missing and not bool((np.abs(numbers) > LARGEST_NUMBER).any())
 
 
-def check_numbers(array: Array, columns: Sequence[str] | None = None) -> None:
+def check_numbers(array: Array, columns: Sequence[str] | None = None, *, missing: bool = False) -> None:
     """Raise an error that names the first number that cannot be used."""
-    if not usable(array):
-        row, column, problem = first_unusable(array)
+    if not usable(array, missing=missing):
+        row, column, problem = first_unusable(array, missing=missing)
         raise InputError(problem, row=row, column=column, column_name=None if columns is None else columns[column])
 
 
-def first_unusable(array: Array) -> tuple[int, int, str]:
+def first_unusable(array: Array, fill: str = FILL, *, missing: bool = False) -> tuple[int, int, str]:
     """Row and column of the first number that cannot be used, and what is wrong with it."""
-    row, column = (int(i) for i in np.argwhere(~(np.abs(array) <= LARGEST_NUMBER))[0])
-    return row, column, problem_of(float(array[row, column]))
+    size = np.abs(array)
+    row, column = (int(i) for i in np.argwhere(size > LARGEST_NUMBER if missing else ~(size <= LARGEST_NUMBER))[0])
+    return row, column, problem_of(float(array[row, column]), fill)
 
 
-def problem_of(value: float) -> str:
-    """What is wrong with a number that cannot be used."""
+def problem_of(value: float, fill: str = FILL) -> str:
+    """What is wrong with a number that cannot be used; ``fill`` is what can be done if it is missing."""
     if value != value:
-        return "is NaN; fill or drop such rows first"
+        return f"is NaN; {fill}"
     if abs(value) == np.inf:
         return f"is {value}; drop such rows first"
     return f"is {value:g}: its square overflows; rescale the data"

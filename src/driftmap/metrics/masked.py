@@ -1,0 +1,57 @@
+"""Rows of which some numbers are missing: distances over the columns that both rows have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftmap.metrics.base import RowSource
+from driftmap.utils import Array, Ids
+
+MASKED = "nan_euclidean"
+"""The name of the metric, as in scikit-learn."""
+
+
+class MaskedSpace(RowSource):
+    """The Euclidean distance over the columns that both rows have, scaled up to all columns; NaN is missing.
+
+    Three rows may have three pairs of columns in common, so it obeys no triangle inequality.
+    """
+
+    triangle = False
+    hint = ": they have no column in common"
+
+    def check(self, X: Any) -> Array:
+        """Return X as a matrix of the stored width in which every row has a number, or raise."""
+        rows = np.asarray(self._check_rows(X, missing=True), dtype=np.float64)
+        empty = np.flatnonzero(np.isnan(rows).all(axis=1))
+        if len(empty):
+            raise ValueError(f"row {empty[0]} has no number at all: drop such rows first")
+        return rows
+
+    def pairs(self, rows: Ids, columns: Ids) -> Array:
+        """Distances between stored points."""
+        return self._usable_pairs(self._between(self.take(rows), self.take(columns)), rows, columns)
+
+    def _between(self, later: Any, earlier: Any) -> Array:
+        shape = -1, self.n_features or 1
+        X, Y = (np.asarray(rows, dtype=np.float64).reshape(shape) for rows in (later, earlier))
+        return masked_euclidean(X, Y)
+
+
+def masked_euclidean(X: Array, Y: Array) -> Array:
+    """Distances between the rows of two matrices over the columns that both have; NaN if there are none.
+
+    >>> masked_euclidean(np.array([[0.0, np.nan, 1.0, 2.0]]), np.array([[3.0, 5.0, 5.0, np.nan]]))
+    array([[7.07106781]])
+    """
+    total, common = np.zeros((len(X), len(Y))), np.zeros((len(X), len(Y)))
+    # Column by column: each pair has one order of summation, whatever block it is in.
+    for x, y in zip(X.T, Y.T, strict=True):
+        squares = np.subtract.outer(x, y) ** 2
+        known = ~np.isnan(squares)
+        total += np.where(known, squares, 0.0)
+        common += known
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.sqrt(total * (X.shape[1] / common)))

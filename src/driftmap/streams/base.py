@@ -1,0 +1,31 @@
+"""What a step of a stream is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from driftmap.utils import Array, Ids
+
+State = dict[str, NDArray[Any]]
+
+
+class Step(Protocol):
+    """Turns the rows of a stream into others. The result does not depend on the batches in which rows come."""
+
+    def __call__(self, rows: Array) -> tuple[Array, Ids]:
+        """The rows that follow from further rows, and to which of these each belongs."""
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """Names of the columns that come out, given those that go in."""
+
+    def state(self) -> State:
+        """All that a step knows of the rows before."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+
+    def reset(self) -> None:
+        """Forget all rows."""
