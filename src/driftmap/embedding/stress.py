@@ -177,9 +177,9 @@ class LandmarkStress:
         self.anchor_coordinates_, self.stress_, self.n_iter_ = result
         positions = self.anchor_coordinates_[:, :real]
         start_from = start_map(mds, positions, weights)
-        inference = self._inference or (None, None)
+        matrix, offsets = self._inference or (None, None)
         self._placement = Placement(
-            positions, weights, *start_from, tolerance, self.max_iter, self.n_components, *inference,
+            positions, weights, *start_from, tolerance, self.max_iter, self.n_components, matrix, offsets,
             steadiness=self.steadiness,
         )  # fmt: skip
 
