@@ -75,7 +75,7 @@ class LandmarkEngine:
     def validate(self) -> None:
         """Raise an error that names the first parameter that cannot be used; of an engine that has seen nothing."""
         self.space = make_space(self.metric, self.metric_params, None)
-        self._new_stream()
+        self._parameters()
 
     @property
     def fitted(self) -> bool:
@@ -133,13 +133,12 @@ class LandmarkEngine:
         finally:
             self._is_learning = False
 
-    def _new_stream(self) -> Stream:
-        """An empty stream, once all parameters have been checked."""
+    def _parameters(self) -> dict[str, Any]:
+        """What the core needs to know, once all parameters have been checked."""
         if validation.integer_at_least(self.n_landmarks, "n_landmarks", *self.fewest_landmarks) > MOST_LANDMARKS:
             raise InputError(f"must be at most {MOST_LANDMARKS}, got {self.n_landmarks}", parameter="n_landmarks")
         validation.one_of(self.rule, "rule", RULES)
         radius = validation.positive_number(self.initial_radius, "initial_radius")
-        slack = validation.number_at_least_zero(self.slack, "slack")
         source: Any = self.space
         p = 2.0
         if isinstance(self.space, NativeSpace):
@@ -148,18 +147,21 @@ class LandmarkEngine:
             size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
             raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
         self._memory = memory_of(self, self.space)
-        return Stream(
-            source,
-            self.space.n_features or 0,
-            n_landmarks=int(self.n_landmarks),
-            rule=self.rule,
-            initial_radius=radius,
-            slack=slack,
-            memory=self._memory.limit,
-            window=self._memory.window,
-            half_life=self._memory.half_life,
-            p=p,
-        )
+        return {
+            "metric": source,
+            "p": p,
+            "n_landmarks": int(self.n_landmarks),
+            "rule": self.rule,
+            "initial_radius": radius,
+            "slack": validation.number_at_least_zero(self.slack, "slack"),
+            "memory": self._memory.limit,
+            "window": self._memory.window,
+            "half_life": self._memory.half_life,
+        }
+
+    def _new_stream(self) -> Stream:
+        """An empty stream."""
+        return Stream(n_features=self.space.n_features or 0, **self._parameters())
 
     def _part_with_priors(self, stream: Stream, batch: Any, moments: Array | None, points: bool) -> Priors:
         first, version = stream.seen, stream.version
