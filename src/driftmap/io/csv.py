@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import FILL, kind_of, numbered
+from driftmap.io.tables import FILL, LEAVE_OUT, kind_of, numbered
 from driftmap.io.text import BOM, MISSING, Block, no_number
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
@@ -222,7 +222,7 @@ class CSV:
     def problem(self, row: bytes) -> tuple[str, str | None]:
         """What is wrong with a row."""
         if not row.strip(b"\r\n"):
-            return "is empty; leave out such lines with --skip-bad", None
+            return f"is empty; {LEAVE_OUT}", None
         try:
             row.decode()
         except UnicodeDecodeError as error:

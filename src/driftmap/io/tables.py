@@ -19,6 +19,7 @@ SHOWN_NAMES = 12
 """Names of columns that a message lists."""
 NOT_A_NUMBER = "leave out the column with --exclude, or such lines with --skip-bad"
 FILL = "choose --missing drop, mean or last"
+LEAVE_OUT = "leave out such lines with --skip-bad"
 """What can be done about a cell that is no number, or missing."""
 
 
@@ -250,4 +251,4 @@ def check_usable(features: Array, columns: Sequence[str], source: str, first: in
 
 def without_advice(error: InputError) -> str:
     """What is wrong, without what could be done: for those who have decided to skip it."""
-    return str(error).removesuffix(f"; {NOT_A_NUMBER}").removesuffix(f"; {FILL}")
+    return str(error).removesuffix(f"; {NOT_A_NUMBER}").removesuffix(f"; {FILL}").removesuffix(f"; {LEAVE_OUT}")
