@@ -1,9 +1,11 @@
 """Driftmap: a true, steady, low-dimensional map of a data stream."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+TYPE_CHECKING = False  # to import typing takes milliseconds, in which the command does not handle signals yet
 if TYPE_CHECKING:
+    from typing import Any
+
     from driftmap.landmarks import OnlineLandmarks
     from driftmap.map.estimator import DriftMap
     from driftmap.map.frozen import FrozenMap
@@ -24,6 +26,8 @@ def __getattr__(name: str) -> Any:
     """Import the estimators, and scikit-learn with them, on first use: the command line does without."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return globals().setdefault(name, getattr(import_module(_MODULES[name]), name))
 
 

@@ -1,14 +1,16 @@
-"""The command ``driftmap``, also ``python -m driftmap``, as a process that does nothing else.
-
-It imports next to nothing before it handles signals.
-"""
+"""The command ``driftmap``, also ``python -m driftmap``, as a process that does nothing else."""
 
 from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
+
+try:
+    import signal
+except KeyboardInterrupt:  # it is Python code, too
+    os.write(2, b"driftmap: interrupted\n")
+    os._exit(130)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
