@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import random
 import select
 import signal
 import subprocess
@@ -22,7 +21,6 @@ X = np.cumsum(np.random.default_rng(2).standard_normal((60, 3)), axis=0)
 HEADER = "a,b,c\n"
 LINES = [",".join(map(repr, row)) + "\n" for row in X.tolist()]
 BASE = ["--landmarks", "6"]
-KILLS = int(os.environ.get("DRIFTMAP_KILLS", "4"))
 
 
 def expected(rows=X):
@@ -291,31 +289,6 @@ def test_a_checkpoint_goes_on_where_the_file_was_left(tmp_path, output):
     np.testing.assert_array_equal(table(text), expected())
 
 
-def test_kills_at_random_moments(tmp_path):
-    rng, path, done = random.Random(3), tmp_path / "live.csv", 0
-    path.write_text(HEADER)
-    argv = ["live.csv", "-o", "o.csv", "--checkpoint", "c.ckpt", "--checkpoint-every", "0.001s", "--resume"]
-    for number in range(KILLS + 1):
-        follower, saved = Follower(tmp_path, *argv), (tmp_path / "c.ckpt")
-        since, more = saved.stat().st_mtime_ns if saved.exists() else 0, 60 // (KILLS + 1)
-        for line in LINES[done : None if number == KILLS else done + more]:
-            append(path, line)
-            time.sleep(0.002)
-        done += more
-        if number < KILLS:
-            while not (saved.exists() and saved.stat().st_mtime_ns > since):
-                assert follower.process.poll() is None
-                time.sleep(0.001)
-            time.sleep(rng.random() * 0.05)
-            assert follower.stop(signal.SIGKILL)[0] == -9
-        else:
-            while (tmp_path / "o.csv").read_text().count("\n") < 61:
-                assert follower.process.poll() is None
-                time.sleep(0.01)
-            assert follower.stop(signal.SIGTERM)[0] == 143
-    np.testing.assert_array_equal(table((tmp_path / "o.csv").read_text()), expected())
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -371,3 +344,15 @@ def test_mistakes(tmp_path, monkeypatch, capfd, argv, message):
     assert message in err
     assert err.count("\n") == 1
     assert sorted(os.listdir()) == before
+
+
+def test_rows_of_a_run_that_was_killed_before_its_first_checkpoint_are_written_again(tmp_path):
+    (tmp_path / "live.csv").write_text(HEADER + "".join(LINES[:20]))
+    argv = ["live.csv", "-o", "o.csv", "--checkpoint", "c.ckpt", "--checkpoint-every", "1h", "--resume"]
+    for signum in (signal.SIGKILL, signal.SIGTERM):
+        follower = Follower(tmp_path, *argv)
+        while not (tmp_path / "o.csv").exists() or (tmp_path / "o.csv").read_text().count("\n") < 21:
+            assert follower.process.poll() is None
+            time.sleep(0.01)
+        assert follower.stop(signum)[0] in (-signum, 128 + signum)
+    np.testing.assert_array_equal(table((tmp_path / "o.csv").read_text()), expected(X[:20]))

@@ -198,6 +198,8 @@ class Job:
             )
         with reopened(path.resolve(), path, self.length or 0) as file:
             self.output = file
+            if not self.saved:  # else rows that are written before a kill would be nobody's
+                self.save()
             yield file
 
 
