@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import re
+import stat
 import subprocess
 import sys
 import threading
@@ -13,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftmap.io import atomic, checkpoint
+from driftmap.cli import main
+from driftmap.io import atomic, checkpoint, tables
 
 
 def save_often(path, value, times):
@@ -140,3 +142,42 @@ def test_every_file_is_written_beside_its_name_and_renamed(tmp_path):
     assert all(re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", name) for name in names)
     assert names == {name for name, exclusive in here if exclusive}
     assert len(names) >= 12
+
+
+def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path, monkeypatch):
+    """A power failure loses what was not synced. So every rename comes after the last write was, and before the folder
+    is; and a checkpoint counts only on rows of the unfinished output that are on the disk."""
+    fsync, replace, synced, renamed = os.fsync, Path.replace, {}, []
+
+    def recorded_fsync(descriptor):
+        fsync(descriptor)
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            renamed.clear()
+        else:
+            synced[found.st_ino] = os.pread(descriptor, found.st_size, 0)
+
+    def recorded_replace(self, target):
+        assert not renamed, "the folder was not synced"
+        assert synced[self.stat().st_ino] == self.read_bytes(), f"{target} was not synced"
+        if target.name == "c.ckpt" and (tmp_path / ".o.csv.partial").exists():
+            unfinished, length = tmp_path / ".o.csv.partial", checkpoint.read(self).header["job"]["output_bytes"] or 0
+            lengths.add(length)
+            assert len(synced.get(unfinished.stat().st_ino, b"")) >= length
+        renamed.append(target.name)
+        names.append(target.name)
+        return replace(self, target)
+
+    names, lengths = [], set()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(Path, "replace", recorded_replace)
+    monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
+    np.save("t.npy", np.cumsum(np.random.default_rng(0).standard_normal((150, 3)), axis=0))
+    command = ["embed", "t.npy", "-o", "o.csv", "--landmarks", "5"]
+    for more in ([], ["--landmarks-out", "l.csv"], ["--checkpoint", "c.ckpt", "--checkpoint-every", "0s"]):
+        assert main([*command, *more]) == 0
+    assert not renamed
+    assert names[:3] == ["o.csv", "l.csv", "o.csv"]
+    assert names.count("c.ckpt") >= 3
+    assert len(lengths) >= 2
