@@ -1,18 +1,23 @@
-# Two commands: `make demo` and `make test`. Both set up .venv and build the compiled core themselves. `make bench` and
-# `make speed` measure, `make format` formats, `make sanitize` looks for errors of memory in the core, `make wheel` packs.
+# Two commands: `make demo` and `make test`. Both set up .venv and build the compiled core themselves. `make torture` tries
+# random streams, kills and damaged files; `make bench` and `make speed` measure, `make format` formats, `make sanitize`
+# looks for errors of memory in the core, `make wheel` packs.
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* tools/*.py) $(sort $(dir $(wildcard src/driftmap/*/*.py src/driftmap/*.py)))
 
-.PHONY: demo test lint format bench speed speed-baseline sanitize wheel clean
+.PHONY: demo test torture lint format bench speed speed-baseline sanitize wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/driftmap demo -o demo-output
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest
+
+MINUTES ?= 30
+torture: $(VENV)/.test
+	$(BIN)/python -m tests.torture --minutes $(MINUTES)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -151,4 +151,3 @@ def check(found):
     assert len(found.events_) <= 10_000
     reach = found._landmark_engine().stored_distances(stored, landmarks).min(axis=1)
     np.testing.assert_allclose(found.covering_radius_, reach.max(initial=0.0), rtol=1e-6)
-

@@ -11,7 +11,7 @@ SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SI
 
 def run(case):
     rng, online = case.rng, case.chance(0.3)
-    rows = rng.randint(200, 700) if online else rng.randint(1_000, 40_000)  # large files are read by a thread
+    rows = rng.randint(100, 400) if online else rng.randint(1_000, 20_000)  # large files are read by a thread
     kind = rng.choice(["csv", "csv", "jsonl", "npy", "parquet"])
     source = write_input(case, rows, kind)
     output = f"o.{rng.choice(['csv', 'parquet', 'npy'])}"
@@ -21,7 +21,7 @@ def run(case):
     names = sorted(os.listdir(case.folder))
     made = {name: (case.folder / name).read_bytes() for name in names if name != source[0]}
     case.count(streams=1, arrivals=rows)
-    for _ in range(rng.randint(2, 6)):
+    for _ in range(rng.randint(3, 9)):
         for name in made:
             (case.folder / name).unlink(missing_ok=True)
         process, signum = start(case.folder, *command), rng.choice(sorted(SIGNALS))

@@ -12,8 +12,11 @@ from importlib import import_module
 
 from torture.case import Case
 
-KINDS = ("learning", "interrupts", "checkpoints", "states", "inputs", "disks", "kills", "follows", "signals")
-"""Each is a module with a function ``run(case)``."""
+KINDS = {
+    "learning": 2, "interrupts": 1, "checkpoints": 2, "states": 1, "inputs": 2, "disks": 1,
+    "kills": 4, "follows": 4, "signals": 4,
+}  # fmt: skip
+"""Each is a module with a function ``run(case)``, and has a share of the time; to start processes takes long."""
 SECONDS = 300
 """A case that takes longer hangs."""
 MOST_MEMORY = 6 * 2**30
