@@ -15,6 +15,7 @@ from dask.delayed import delayed
 
 from driftmap import DriftMap, OnlineLandmarks
 from driftmap import dask as on_dask
+from driftmap.dask import blocks
 from streams import facts, make
 
 X = make("walk", 1200, 4, seed=0)
@@ -56,9 +57,12 @@ def test_every_form_gives_the_same_landmarks(form, fan_in, tmp_path):
 def test_leaves_have_a_million_rows_so_that_a_small_collection_is_one_pass(form, tmp_path, monkeypatch):
     collection, single = collections(tmp_path)[form], facts(OnlineLandmarks(5, memory=80).fit(X))
     assert facts(on_dask.fit(OnlineLandmarks(5, memory=80), collection)) == single
-    monkeypatch.setattr(on_dask, "LEAF_ROWS", 500)
-    assert [len(leaf) for leaf in on_dask.leaves(on_dask.partitions(collection), None)] == [3, 3]
+    monkeypatch.setattr(blocks, "LEAF_ROWS", 500)
+    assert [len(leaf) for leaf in blocks.leaves(blocks.partitions(collection), None)] == [3, 3]
     assert facts(on_dask.fit(OnlineLandmarks(5, memory=80), collection)) != single
+    monkeypatch.setattr(blocks, "LEAF_ROWS", 1)
+    monkeypatch.setattr(blocks, "MOST_LEAVES", 3)
+    assert [len(leaf) for leaf in blocks.leaves(blocks.partitions(collection), None)] == [2, 2, 2]
 
 
 def test_places_are_lazy_and_keep_their_form(tmp_path):
@@ -117,7 +121,11 @@ def bad(kind):
 
 @pytest.mark.parametrize(
     ("kind", "match"),
-    [("nan", "partition 3: .*row 17, column 2"), ("width", "partition 3: X has 3 features"), ("text", "partition 3: ")],
+    [
+        ("nan", "partition 3, row 17, column 2 is NaN"),
+        ("width", "partition 3: X has 3 features"),
+        ("text", "partition 3, row 0, column 0 is 'a'"),
+    ],
 )
 @pytest.mark.parametrize("what", ["fit", "transform", "certify"])
 def test_errors_name_the_partition_and_the_row(kind, match, what):
@@ -132,8 +140,8 @@ def test_errors_name_the_partition_and_the_row(kind, match, what):
 
 
 def test_empty_partitions_are_passed_over():
-    blocks = [delayed(part) for part in (X[:0], X[:500], X[:0], X[500:], X[:0])]
-    fitted = on_dask.fit(OnlineLandmarks(5, memory=80), blocks, partitions_per_leaf=1)
+    parts = [delayed(part) for part in (X[:0], X[:500], X[:0], X[500:], X[:0])]
+    fitted = on_dask.fit(OnlineLandmarks(5, memory=80), parts, partitions_per_leaf=1)
     parts = [OnlineLandmarks(5, memory=80).fit(part) for part in (X[:500], X[500:])]
     assert facts(fitted) == facts(parts[0].merge(parts[1]))
     with pytest.raises(ValueError, match="has no rows"):
@@ -147,7 +155,7 @@ def test_bad_requests(tmp_path):
         on_dask.fit(OnlineLandmarks(5), da.from_array(X), fan_in=1)
     with pytest.raises(TypeError, match="X must be a dask array"):
         on_dask.fit(OnlineLandmarks(5), X)
-    with pytest.raises(ValueError, match=r"no \*\.parquet files"):
+    with pytest.raises(ValueError, match=r"has no files \*\.parquet"):
         on_dask.fit(OnlineLandmarks(5), tmp_path)
     with pytest.raises(TypeError, match="mapper must be"):
         on_dask.fit(object(), da.from_array(X))

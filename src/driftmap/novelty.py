@@ -8,7 +8,7 @@ of 0.999 or more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -102,9 +102,9 @@ class RecentReaches:
         return recent
 
     @classmethod
-    def joined(cls, parts: Iterable[RecentReaches]) -> Self:
-        """The window after streams that follow each other."""
-        return cls.of(np.concatenate([part.values for part in parts])[-RECENT:])
+    def joined(cls, parts: Sequence[Array]) -> Self:
+        """The window after streams that follow each other, from the :attr:`values` of each."""
+        return cls.of(np.concatenate(parts)[-RECENT:])
 
     def copy(self) -> Self:
         """An independent copy."""

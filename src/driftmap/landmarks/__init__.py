@@ -12,6 +12,7 @@ from driftmap.landmarks.dominating_set import (
 )
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.events import Event
+from driftmap.landmarks.merging import CoreSet
 
 if TYPE_CHECKING:
     from driftmap.landmarks.baselines import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from driftmap.landmarks.estimators import LandmarkSelector, OnlineLandmarks
 
 __all__ = [
+    "CoreSet",
     "Detector",
     "Event",
     "FarthestFirstLandmarks",

@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 from driftmap.io import checkpoint, serialization
 from driftmap.landmarks.events import Event
-from driftmap.landmarks.merging import check_settings
+from driftmap.landmarks.merging import CoreSet, check_settings
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.utils import Array, Ids, validation
 
@@ -18,8 +18,9 @@ T = TypeVar("T")
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether X is a dask collection, which is not to be loaded as a whole."""
-    return hasattr(X, "__dask_graph__")
+    """Whether X is a dask collection, which is not to be loaded as a whole; xarray's objects may be or not."""
+    graph = getattr(X, "__dask_graph__", None)
+    return graph is not None and graph() is not None
 
 
 class Delegated(Generic[T]):
@@ -102,8 +103,7 @@ class EngineEstimator(HasLandmarks):
         if is_lazy(X):
             from driftmap import dask
 
-            for block in dask.blocks(X):
-                self.partial_fit(block)
+            dask.learn_here(self, X)
             return self
         with self._learning_engine(X) as engine:
             engine.partial_fit(X, times)
@@ -125,28 +125,34 @@ class EngineEstimator(HasLandmarks):
                 self._prepare(engine, X)
             yield engine
 
-    def merge(self, *later: Self) -> Self:
+    def coreset(self) -> CoreSet:
+        """The stored points with their weights and spreads: a weighted sample of all points, with a bound on its error.
+
+        It is all that :meth:`merge` needs of a later stream, and takes 8 bytes per number and 24 per point.
+        """
+        raise NotImplementedError
+
+    def merge(self, *later: Self | CoreSet) -> Self:
         """The estimator of several streams that follow each other, each learnt by its own; the parts stay as they are.
 
-        While all stored points fit into memory, this is the single pass over all streams, to the bit. Beyond, at most
-        ``memory`` points are stored, masses sum to all points, and ``coverage_bound_`` holds for every point of every
-        part. Arrivals are numbered through all streams. ``events_`` and ``n_replacements_`` are those of the first
-        stream, followed by those of taking in the others' stored points. ``n_jobs`` may differ between the parts.
+        Of the later ones their :meth:`coreset` is enough. While all stored points fit into memory, this is the single
+        pass over all streams, to the bit. Beyond, at most ``memory`` points are stored, masses sum to all points, and
+        ``coverage_bound_`` holds for every point of every part. Arrivals are numbered through all streams. ``events_``
+        and ``n_replacements_`` are those of the first stream, followed by those of taking in the others' stored points.
+        ``n_jobs`` may differ between the parts.
         """
-        for number, part in enumerate(later, start=1):
-            if type(part) is not type(self):
-                raise TypeError(f"part {number} is a {type(part).__name__}, not a {type(self).__name__}")
-        engines = [part._fitted_engine() for part in (self, *later)]
+        engine = self._fitted_engine()
+        self.check_mergeable()
         merged = type(self)(**self._engine_params())
-        merged._engine = self._merged(*engines)
+        merged._engine = self._merged(engine, [part if isinstance(part, CoreSet) else part.coreset() for part in later])
         return merged
+
+    def _merged(self, engine: Any, later: list[CoreSet]) -> Any:
+        raise NotImplementedError
 
     def check_mergeable(self) -> None:
         """Raise an error that names the parameter with which nothing could be promised of a merge, if there is one."""
         check_settings(self)
-
-    def _merged(self, *engines: Any) -> Any:
-        raise NotImplementedError
 
     def _prepare(self, engine: Any, X: Any) -> None:
         """Before an engine learns its first points."""

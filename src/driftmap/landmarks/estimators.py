@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from driftmap.landmarks.delegation import EngineEstimator
 from driftmap.landmarks.drift import Detector
-from driftmap.landmarks.merging import merge
+from driftmap.landmarks.merging import CoreSet, coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import Metric
 from driftmap.utils import Array, Ids
@@ -103,8 +103,12 @@ class OnlineLandmarks(EngineEstimator, LandmarkSelector):
         """True distances of the rows of X to the landmarks, (n, m)."""
         return self._landmark_engine().distances(X)
 
-    def _merged(self, first: LandmarkEngine, *later: LandmarkEngine) -> LandmarkEngine:
-        return merge(first, *later)
+    def coreset(self) -> CoreSet:
+        """See :meth:`EngineEstimator.coreset`."""
+        return coreset(self._landmark_engine())
+
+    def _merged(self, engine: LandmarkEngine, later: list[CoreSet]) -> LandmarkEngine:
+        return merge(engine, later)
 
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
         """True distances between stored points, given by their arrival numbers."""

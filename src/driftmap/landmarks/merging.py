@@ -1,48 +1,87 @@
 """Merging: the landmarks of several streams as those of one, in which they follow each other.
 
-The stored points of the later stream arrive at the earlier one, each with its weight and spread; none joins another.
-If they are then more than the memory holds, they are thinned once. As long as nothing has been merged away this is the
-single pass over all points, to the bit. Else the bound per stored point still holds for every point of every part.
+The core-set of the later stream, its stored points, arrives at the earlier one, each point with its weight and spread;
+none joins another. If they are then more than the memory holds, they are thinned once. As long as nothing has been
+merged away this is the single pass over all points, to the bit. Else the bound per stored point still holds for every
+point of every part.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import NativeSpace, make_space
 from driftmap.metrics.base import Source
+from driftmap.utils import Array, Ids
 
 
-def merge(first: LandmarkEngine, *later: LandmarkEngine) -> LandmarkEngine:
-    """The landmarks of several streams, one after the other, as a new engine; its parts stay as they are."""
+class Origin(NamedTuple):
+    """Which estimator has learnt a stream: parts that merge have the same."""
+
+    kind: str
+    params: Mapping[str, Any]
+    names: tuple[str, ...] = ()
+    """Of the features, where they have names."""
+
+
+class CoreSet(NamedTuple):
+    """The stored points of a stream and what each stands for: all that a merge needs of a later stream."""
+
+    points: Any
+    """Rows of an array, or a list of objects."""
+    arrivals: Ids
+    """Their arrival numbers, ascending."""
+    weights: Array
+    """How many points each stands for."""
+    spreads: Array
+    """Within which distance of it these lie."""
+    n_samples_seen: int
+    origin: Origin | None = None
+    """None: it is known to be that of the first part."""
+    recent: Array = np.empty(0)
+    """Reaches of the last arrivals, where they were scored (:class:`driftmap.novelty.RecentReaches`)."""
+
+
+def coreset(engine: LandmarkEngine) -> CoreSet:
+    """The core-set of a stream."""
+    with engine.lock:
+        stream = engine._stream()
+        points = engine._points(np.arange(stream.n_stored))
+        columns = stream.arrivals(), stream.masses(), stream.spreads()
+        return CoreSet(points, *columns, stream.seen, Origin(engine.kind, engine.params()))
+
+
+def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None = None) -> LandmarkEngine:
+    """The landmarks of several streams, one after the other, as a new engine; its parts stay as they are.
+
+    ``origin``: of the first part, if it is more than landmarks.
+    """
     check_settings(first)
-    first._stream()
-    merged = copy.deepcopy(first)
     for number, part in enumerate(later, start=1):
-        _check_same(first, part, number)
-        with part.lock:
-            _absorb(merged, part)
+        _check_same(first, part, origin or Origin(first.kind, first.params()), number)
+    merged = copy.deepcopy(first)
+    for part in later:
+        _absorb(merged, part)
     return merged
 
 
-def _absorb(engine: LandmarkEngine, part: LandmarkEngine) -> None:
+def _absorb(engine: LandmarkEngine, part: CoreSet) -> None:
     """Let the stored points of another stream arrive."""
-    stream, other, space = engine._stream(), part._stream(), engine.space
-    rows = np.arange(other.n_stored)
-    points, n_seen = part._points(rows), stream.seen
-    native = isinstance(space, NativeSpace)
+    stream, space = engine._stream(), engine.space
+    n_seen, native = stream.seen, isinstance(space, NativeSpace)
     if not native:
-        space.batch, space.first = space.check(points), n_seen
+        space.batch, space.first = space.check(part.points), n_seen
     try:
         stream.learn(
-            points if native else len(points),
-            arrivals=n_seen + np.append(other.arrivals(), other.seen),
-            weights=other.masses(),
-            spreads=other.spreads(),
+            part.points if native else len(part.points),
+            arrivals=n_seen + np.append(part.arrivals, part.n_samples_seen),
+            weights=part.weights,
+            spreads=part.spreads,
         )
     finally:
         space.batch = None
@@ -68,13 +107,19 @@ def check_settings(params: Any) -> None:
         raise ValueError(f"memory=None stores every point, which a merge cannot: give memory a number, or {instead}")
 
 
-def _check_same(first: LandmarkEngine, part: LandmarkEngine, number: int) -> None:
-    for name, value in first.params().items():
-        other = getattr(part, name)
-        if not _equal(value, other):
-            raise ValueError(f"part {number} has {name}={other!r}, but the first one has {name}={value!r}")
-    if first.n_features != part.n_features:
-        raise ValueError(f"part {number} has {part.n_features} features, but the first one has {first.n_features}")
+def _check_same(first: LandmarkEngine, part: CoreSet, origin: Origin, number: int) -> None:
+    """Refuse a part that another estimator has learnt, or one with other parameters or features."""
+    kind, params, names = part.origin or origin
+    if kind != origin.kind:
+        raise TypeError(f"part {number} is a {kind}, not a {origin.kind}")
+    for name, value in origin.params.items():
+        if not _equal(value, params[name]):
+            raise ValueError(f"part {number} has {name}={params[name]!r}, but the first one has {name}={value!r}")
+    if names != origin.names:
+        raise ValueError(f"the features of part {number} have other names than those of the first one")
+    if first.n_features is not None and first.n_features != part.points.shape[1]:
+        width = part.points.shape[1]
+        raise ValueError(f"part {number} has {width} features, but the first one has {first.n_features}")
 
 
 def _equal(value: Any, other: Any) -> bool:

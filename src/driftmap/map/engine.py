@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,7 +13,7 @@ from driftmap.embedding import Embedding
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
-from driftmap.landmarks.merging import merge
+from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
 from driftmap.landmarks.online import KNOWN, LandmarkEngine
 from driftmap.map.arrivals import Arrivals, Scores, alerts_of, told
 from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
@@ -24,7 +24,6 @@ from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import EMBEDDINGS
 
-MAP_PARAMS = ("n_components", "embedding", "n_anchors", "align", "random_state")
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -141,24 +140,22 @@ class StreamMap(HasLandmarks):
             self.frames.version = -1  # learning that is undone may count its versions anew
             raise
 
-    def merge(self, *later: StreamMap) -> Self:
+    def coreset(self) -> CoreSet:
+        """The stored points with their weights and spreads."""
+        return coreset(self._landmark_engine())._replace(origin=self._origin(), recent=self.recent.values)
+
+    def _origin(self) -> Origin:
+        params = {name: value for name, value in self.params().items() if name != "n_jobs"}
+        return Origin(self.kind, params, self.feature_names or self.dict_names)
+
+    def merge(self, later: Sequence[CoreSet]) -> Self:
         """The map of several streams that follow each other, as a new one; its parts stay as they are."""
-        parts: list[StreamMap] = [self, *later]
-        for number, part in enumerate(parts):
-            for name in MAP_PARAMS:
-                if getattr(part, name) != getattr(self, name):
-                    other, own = getattr(part, name), getattr(self, name)
-                    raise ValueError(f"part {number} has {name}={other!r}, but the first one has {name}={own!r}")
-            for names in ("feature_names", "dict_names"):
-                if getattr(part, names) != getattr(self, names):
-                    raise ValueError(f"the features of part {number} have other names than those of the first one")
         merged = type(self)(**self.params())
-        merged._new_landmarks()
         merged.frames = merged._new_frames()
-        merged.landmarks = merge(*(part._landmark_engine() for part in parts))
+        merged.landmarks = merge(self._landmark_engine(), later, self._origin())
         merged.landmarks.lock = merged.lock
         merged.feature_names, merged.dict_names = self.feature_names, self.dict_names
-        merged.recent = RecentReaches.joined(part.recent for part in parts)
+        merged.recent = RecentReaches.joined([self.recent.values, *(part.recent for part in later)])
         return merged
 
     def _new_landmarks(self) -> LandmarkEngine:

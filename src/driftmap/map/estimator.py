@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from driftmap.embedding import Embedding
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import Delegated, EngineEstimator, is_lazy
+from driftmap.landmarks.merging import CoreSet
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Arrivals, Novelty, StreamMap
 from driftmap.map.frames import FrameChange
@@ -161,8 +162,12 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         self._check_features(X)
         return engine.novelty(X)
 
-    def _merged(self, first: StreamMap, *later: StreamMap) -> StreamMap:
-        return first.merge(*later)
+    def coreset(self) -> CoreSet:
+        """See :meth:`~driftmap.landmarks.OnlineLandmarks.coreset`."""
+        return self._fitted_engine().coreset()
+
+    def _merged(self, engine: StreamMap, later: list[CoreSet]) -> StreamMap:
+        return engine.merge(later)
 
     def freeze(self) -> FrozenMap:
         """The present frame as an immutable map that only places and scores, to be used anywhere."""

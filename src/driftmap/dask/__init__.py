@@ -1,0 +1,168 @@
+"""Maps of dask collections: learn where the data lies, merge small states, map everywhere (extra ``dask``).
+
+Consecutive partitions form leaves. Each leaf is learnt by a chain of tasks, one per partition, from an empty state;
+leaves merge in a tree, in the order of the partitions. So the result is a function of the rows, the leaves, the fan-in
+and the parameters, never of workers or timing, and a task that runs twice gives the same bits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import CancelledError
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+try:
+    from dask.base import compute
+    from dask.delayed import Delayed, delayed
+except ImportError as error:  # pragma: no cover
+    from driftmap.utils.errors import MissingDependencyError
+
+    raise MissingDependencyError("driftmap.dask needs dask", extra="dask") from error
+
+from driftmap.dask import tasks
+from driftmap.dask.blocks import is_array, is_dataframe, leaves, partitions, rows_only
+from driftmap.dask.tasks import PartitionError
+from driftmap.utils.validation import integer_at_least
+
+__all__ = ["ClusterLostError", "PartitionError", "certify", "fit", "fit_transform", "transform"]
+
+Mapper = TypeVar("Mapper")
+ADDED_AT_ONCE = 16
+"""Partitions whose certificates are added in one task."""
+
+
+class ClusterLostError(RuntimeError):
+    """The scheduler was lost or restarted, and all work with it."""
+
+
+def fit(mapper: Mapper, X: Any, *, partitions_per_leaf: int | None = None, fan_in: int = 2) -> Mapper:
+    """Learn a collection; returns a fitted copy of the estimator, a ``DriftMap`` or ``OnlineLandmarks``.
+
+    Parameters
+    ----------
+    X : dask array, dask dataframe, list of delayed blocks, or Parquet files (a folder, a file, a list of files)
+        Its partitions, in their order, are the stream.
+    partitions_per_leaf : int, optional
+        None: as many as have a million rows, or a 4,096th of all rows if that is more. To count rows, a collection of
+        unknown lengths is read once more.
+    fan_in : int
+        How many states merge at a time.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from driftmap import OnlineLandmarks
+    >>> walk = da.random.default_rng(0).standard_normal((4000, 3), chunks=(500, 3)).cumsum(axis=0)
+    >>> landmarks = fit(OnlineLandmarks(10, memory=160), walk, partitions_per_leaf=2)
+    >>> landmarks.n_samples_seen_, len(landmarks.landmark_indices_)
+    (4000, 10)
+    """
+    integer_at_least(fan_in, "fan_in", 2)
+    if partitions_per_leaf is not None:
+        integer_at_least(partitions_per_leaf, "partitions_per_leaf", 1)
+    blank = delayed(_unfitted(mapper), traverse=False)
+    parts: list[_Part] = []
+    for leaf in leaves(partitions(X), partitions_per_leaf):
+        state = None
+        for partition in leaf:
+            state = delayed(tasks.learn)(blank, state, partition.source, partition.name)
+        parts.append(_Part(state, any(partition.rows for partition in leaf)))
+    while len(parts) > 1:
+        parts = [_merge(parts[i : i + fan_in]) for i in range(0, len(parts), fan_in)]
+    fitted = _computed(parts[0].state)
+    if fitted is None:
+        raise ValueError("the collection has no rows")
+    result: Mapper = fitted
+    return result
+
+
+class _Part(NamedTuple):
+    """The state of a leaf, or of several that are merged."""
+
+    state: Any
+    has_rows: bool
+    """Known to; else only its task will know."""
+
+
+def _merge(parts: list[_Part]) -> _Part:
+    """The first of the parts that have rows takes in the core-sets of the others, which are all that travels."""
+    if len(parts) == 1:
+        return parts[0]
+    needed = [parts[0].state]
+    for i, part in enumerate(parts[1:], start=1):
+        known = any(before.has_rows for before in parts[:i])
+        before = [False] if known else [delayed(tasks.is_empty)(before.state) for before in parts[:i]]
+        needed.append(delayed(tasks.later_part)(part.state, before))
+    return _Part(delayed(tasks.merge)(needed), any(part.has_rows for part in parts))
+
+
+def transform(mapper: Any, X: Any) -> Any:
+    """Place a collection, lazily: an array gives an array, a dataframe a dataframe with its index, others delayed rows.
+
+    ``mapper`` is a fitted ``DriftMap`` or what its ``freeze`` returned; each task gets the frozen map.
+    """
+    frozen = _frozen(mapper)
+    shared, names = delayed(frozen, traverse=False), list(frozen.get_feature_names_out())
+    if is_array(X):
+        return rows_only(X).map_blocks(
+            tasks.place_array, shared, dtype=np.float64, chunks=(X.chunks[0], (len(names),)), meta=np.empty((0, 0))
+        )
+    if is_dataframe(X):
+        return X.map_partitions(tasks.place_frame, shared, names, meta=dict.fromkeys(names, np.float64))
+    return [delayed(tasks.place)(shared, part.source, part.name) for part in partitions(X)]
+
+
+def fit_transform(mapper: Any, X: Any, **options: Any) -> Any:
+    """Learn a collection, then place it, lazily; the options are those of :func:`fit`."""
+    return transform(fit(mapper, X, **options), X)
+
+
+def certify(mapper: Any, X: Any) -> Any:
+    """The frozen map with the exact covering radius and masses of all rows of X, found by another pass over them.
+
+    They replace the bound. ``mapper`` is a frozen map, or a ``DriftMap`` that is frozen first.
+    """
+    frozen = _frozen(mapper)
+    shared = delayed(frozen, traverse=False)
+    found = [delayed(tasks.measure)(shared, part.source, part.name) for part in partitions(X)]
+    while len(found) > 1:
+        found = [delayed(tasks.add)(found[i : i + ADDED_AT_ONCE]) for i in range(0, len(found), ADDED_AT_ONCE)]
+    radius, masses, rows = _computed(found[0])
+    return dataclasses.replace(
+        frozen, covering_radius_=radius, coverage_bound_=radius, landmark_mass_=masses, n_samples_seen_=rows,
+        certified=True,
+    )  # fmt: skip
+
+
+def learn_here(estimator: Any, X: Any) -> None:
+    """Learn the partitions in this process, one after the other; each is computed when it is its turn."""
+    for part in partitions(X):
+        block = _computed(delayed(tasks.rows)(part.source, part.name))
+        if len(block):
+            with tasks.naming(part.name):
+                estimator.partial_fit(block)
+
+
+def _frozen(mapper: Any) -> Any:
+    return mapper.freeze() if hasattr(mapper, "freeze") else mapper
+
+
+def _unfitted(mapper: Any) -> Any:
+    from sklearn.base import clone
+
+    if not hasattr(mapper, "check_mergeable"):
+        raise TypeError(f"mapper must be a DriftMap or OnlineLandmarks, got {type(mapper).__name__}")
+    mapper.check_mergeable()
+    return clone(mapper)
+
+
+def _computed(task: Delayed) -> Any:
+    try:
+        return compute(task)[0]  # type: ignore[no-untyped-call]
+    except CancelledError as error:
+        raise ClusterLostError(
+            "the scheduler of the cluster was lost or restarted, and the work with it: start again; the result is the "
+            "same, whichever workers compute it"
+        ) from error

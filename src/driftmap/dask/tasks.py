@@ -1,0 +1,144 @@
+"""What tasks do. Their inputs are shared and stay as they are; run twice, a task gives the same bits."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftmap.dask.blocks import pieces
+from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
+
+TOPIC = "driftmap"
+"""Under which workers tell the client how far they are: (stage, partition, its rows so far)."""
+MEASURED_AT_ONCE = 4096
+"""Rows whose distances to the landmarks are in memory."""
+
+
+class PartitionError(InputError):
+    """What is wrong with a partition; the message names it, and the row in it."""
+
+
+class Found(NamedTuple):
+    """What a pass over some rows has found: exact facts about them."""
+
+    covering_radius: float
+    masses: Ids
+    rows: int
+
+
+def learn(blank: Any, state: Any, source: Any, name: str) -> Any:
+    """The estimator after one more partition; None: there have been no rows yet."""
+    estimator: Any = None
+    for first, block, _ in _named_pieces(source, name):
+        if estimator is None:
+            estimator = copy.deepcopy(blank if state is None else state)
+        with naming(name, first):
+            estimator.partial_fit(block)
+        tell("learning", name, first + len(block))
+    return state if estimator is None else estimator
+
+
+def rows(source: Any, name: str) -> Any:
+    """The rows of a partition of a collection, in the form in which it has them."""
+    return next((block for _, block, _ in _named_pieces(source, name)), ())
+
+
+def is_empty(state: Any) -> bool:
+    """Whether a leaf has no rows."""
+    return state is None
+
+
+def later_part(state: Any, before: Sequence[bool]) -> Any:
+    """What a merge needs of a part: its core-set, or all of it if the parts ``before`` are empty."""
+    if state is None or all(before):
+        return state
+    return state.coreset()._replace(origin=None)  # a function that has travelled is not equal to itself any more
+
+
+def merge(parts: Sequence[Any]) -> Any:
+    """The parts that have rows as one."""
+    full = [part for part in parts if part is not None]
+    return full[0].merge(*full[1:]) if full else None
+
+
+def place_array(block: Any, frozen: Any, block_info: Any = None) -> Array:
+    """Coordinates of a block of an array."""
+    number = block_info[0]["chunk-location"][0] if block_info else "?"
+    return place(frozen, block, f"partition {number}")
+
+
+def place_frame(frame: Any, frozen: Any, names: list[str], partition_info: Any = None) -> Any:
+    """Coordinates of a partition of a dataframe, with its index."""
+    name = f"partition {partition_info['number']}" if partition_info else "a partition"
+    return type(frame)(place(frozen, frame, name), index=frame.index, columns=names)
+
+
+def place(frozen: Any, source: Any, name: str) -> Array:
+    """Coordinates of the rows of a partition."""
+    places = [np.empty((0, frozen.params["n_components"]))]
+    for first, block, _ in _named_pieces(source, name):
+        with naming(name, first):
+            places.append(frozen.transform(block))
+    return np.concatenate(places)
+
+
+def measure(frozen: Any, source: Any, name: str) -> Found:
+    """The exact covering radius and masses of the rows of a partition."""
+    m = len(frozen.landmark_indices_)
+    found = Found(0.0, np.zeros(m, np.int64), 0)
+    for first, block, _ in _named_pieces(source, name):
+        for i in range(0, len(block), MEASURED_AT_ONCE):
+            rows = block[i : i + MEASURED_AT_ONCE]
+            with naming(name, first + i):
+                distances = frozen.distances(rows)
+            masses = np.bincount(distances.argmin(axis=1), minlength=m)
+            found = add([found, Found(float(distances.min(axis=1).max()), masses, len(rows))])
+        tell("certifying", name, first + len(block))
+    return found
+
+
+def add(parts: Sequence[Found]) -> Found:
+    """The facts about the rows of several parts."""
+    radii, masses, rows = zip(*parts, strict=True)
+    return Found(max(radii), np.sum(masses, axis=0), sum(rows))
+
+
+@contextlib.contextmanager
+def naming(name: str, first: int = 0) -> Iterator[None]:
+    """Around work on rows of a partition before which there are ``first``: errors name the partition and its row."""
+    try:
+        yield
+    except PartitionError:
+        raise
+    except InputError as error:
+        if error.source is not None:  # a file, which knows its rows
+            raise PartitionError(error.problem, **_place(error)) from None
+        where = _place(error) | {"source": name, "row": None if error.row is None else first + error.row}
+        if error.parameter is None:
+            raise PartitionError(error.problem, **where) from None
+        raise PartitionError(f": {error}", source=name) from None
+    except (ValueError, TypeError, OSError) as error:
+        raise PartitionError(f": {error}", source=name) from None
+
+
+def _place(error: InputError) -> dict[str, Any]:
+    return {key: getattr(error, key) for key in ("source", "line", "row", "column", "column_name")}
+
+
+def _named_pieces(source: Any, name: str) -> Iterator[tuple[int, Any, Any]]:
+    with naming(name):
+        yield from pieces(source)
+
+
+def tell(stage: str, name: str, rows: int) -> None:
+    """Tell the client how far this partition is, if this is a worker of a cluster."""
+    distributed = sys.modules.get("distributed")
+    if distributed is not None:
+        with contextlib.suppress(ValueError):  # this is no worker
+            distributed.get_worker().log_event(TOPIC, (stage, name, rows))
