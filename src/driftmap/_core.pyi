@@ -180,8 +180,8 @@ class Placement:
         """Of a fixed points on a map of size 1 round 0: their k coordinates and weights, ``fixed`` (k + 1, a).
 
         A point starts at ``projection`` (k, a) times its squared distances plus ``shift`` (k,). Its place times
-        ``size`` plus ``origin`` (k,) is returned. ``steadiness`` weighs the squared distance to the start. Squared distances are :func:`affine` of the rows that are placed, or
-        their squares where there is no ``matrix``.
+        ``size`` plus ``origin`` (k,) is returned. ``steadiness`` weighs the squared distance to the start. Squared
+        distances are :func:`affine` of the rows that are placed, or their squares where there is no ``matrix``.
         """
 
     def place(self, X: NDArray[Any]) -> Array:
