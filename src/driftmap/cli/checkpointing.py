@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from driftmap.cli.errors import UserError, writing
+from driftmap.cli.errors import UserError
+from driftmap.cli.files import writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
 from driftmap.io.prepared import PreparedTable

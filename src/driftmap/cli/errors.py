@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
 
 from driftmap.utils.errors import InputError
 
@@ -22,17 +21,6 @@ OPTIONS = {
 
 class UserError(Exception):
     """A mistake in the command line or in the data; ``main`` prints it as one line and exits with code 2."""
-
-
-@contextlib.contextmanager
-def writing() -> Iterator[None]:
-    """Around writing to an open file: the system's message alone would not say what failed."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise UserError(f"the output cannot be written: {error.strerror or error}") from error
 
 
 def one_line(error: BaseException) -> str:

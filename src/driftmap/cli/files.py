@@ -46,6 +46,17 @@ def new_table(
         writer.close()
 
 
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Around writing to an open file: the system's message alone would not say what failed."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"the output cannot be written: {error.strerror or error}") from error
+
+
 class StandardOutput:
     """Text on standard output. If its reader closes the pipe, the run ends or, unless it is ``alone``, goes on without.
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.cli.errors import writing
+from driftmap.cli.files import writing
 from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
 from driftmap.map import Novelty, StreamMap

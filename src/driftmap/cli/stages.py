@@ -66,11 +66,9 @@ def place(table: Table, scaling: Scaling | None, job: Job, *, with_novelty: bool
         with contextlib.closing(in_parallel(work, chunks, threads)) as updates:
             for update in updates:
                 job.notify(update)
-    if job.counts["mapping"] != mapper.n_samples_seen_:
-        raise UserError(
-            f"{table.name} changed while it was read: it had {mapper.n_samples_seen_} rows, "
-            f"then {job.counts['mapping']}"
-        )
+    before, now = job.counts["learning"], job.counts["mapping"]
+    if now != before:
+        raise UserError(f"{table.name} changed while it was read: it had {before} rows, then {now}")
 
 
 def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool) -> None:

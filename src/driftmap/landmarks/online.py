@@ -147,6 +147,7 @@ class LandmarkEngine:
             size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
             raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
         self._memory = memory_of(self, self.space)
+        self._expires = self._memory.expires
         return {
             "metric": source,
             "p": p,
@@ -188,7 +189,7 @@ class LandmarkEngine:
 
     def _moments(self, stream: Stream, n: int, times: Any) -> Array | None:
         """When the points arrive, if they are ever forgotten."""
-        if self._memory.expires:
+        if self._expires:
             moments, self._time_kind = times_of(times, n, stream.seen, self._now, self._time_kind)
             return moments
         if times is not None:

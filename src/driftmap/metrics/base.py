@@ -72,16 +72,6 @@ class Space(ABC):
         """Store what :meth:`dump` gave, and check it; ``arrivals`` are the arrival numbers, if not 0, 1, 2, ..."""
         raise ValueError("it stores its points in another way than its metric needs")
 
-    def _check_rows(self, X: Any, *, missing: bool = False) -> Array:
-        """Rows of numbers, all of the width of the first ones; with ``missing``, they may have NaN."""
-        rows = validation.points(X, missing=missing)
-        if self.n_features is None:
-            self.n_features = rows.shape[1]
-        elif rows.shape[1] != self.n_features:
-            problem = f"has {rows.shape[1]} features, but the points seen so far have {self.n_features}"
-            raise InputError(problem, parameter="X")
-        return rows
-
 
 class Source(Space):
     """Points that are stored here and measured for the core: a :class:`driftmap._core.DistanceSource`.
@@ -188,7 +178,9 @@ class RowSource(Source):
 
     def check(self, X: Any) -> Array:
         """Return X as a matrix of the stored width, or raise."""
-        return np.asarray(self._check_rows(X), dtype=np.float64)
+        rows = validation.points(X, self.n_features)
+        self.n_features = rows.shape[1]
+        return np.asarray(rows, dtype=np.float64)
 
     def extend(self, batch: Array) -> None:
         """Store checked points."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from driftmap.metrics.base import RowSource
-from driftmap.utils import Array, Ids
+from driftmap.utils import Array, Ids, validation
+from driftmap.utils.errors import InputError
 
 MASKED = "nan_euclidean"
 """The name of the metric, as in scikit-learn."""
@@ -24,10 +25,11 @@ class MaskedSpace(RowSource):
 
     def check(self, X: Any) -> Array:
         """Return X as a matrix of the stored width in which every row has a number, or raise."""
-        rows = np.asarray(self._check_rows(X, missing=True), dtype=np.float64)
+        rows = np.asarray(validation.points(X, self.n_features, missing=True), dtype=np.float64)
+        self.n_features = rows.shape[1]
         empty = np.flatnonzero(np.isnan(rows).all(axis=1))
         if len(empty):
-            raise ValueError(f"row {empty[0]} has no number at all: drop such rows first")
+            raise InputError("has no number at all: drop such rows first", row=int(empty[0]))
         return rows
 
     def pairs(self, rows: Ids, columns: Ids) -> Array:

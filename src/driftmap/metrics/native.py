@@ -8,7 +8,7 @@ import numpy as np
 
 from driftmap import _core
 from driftmap.metrics.base import Space, usable
-from driftmap.utils import Array, Ids
+from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
 OBEY_TRIANGLE = frozenset({"euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming"})
@@ -38,10 +38,13 @@ class NativeSpace(Space):
 
     def check(self, X: Any) -> Array:
         """Return X as a matrix of the stored width on which the metric is defined, or raise."""
-        rows = self._check_rows(X)
+        rows = validation.points(X, self.n_features)
+        self.n_features = rows.shape[1]
         if self.name in ("cosine", "correlation"):
             _check_defined(rows, self.name)
         return rows
+
+    check_queries = check
 
     def extend(self, batch: Array) -> None:
         """Store checked points."""

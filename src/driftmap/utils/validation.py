@@ -87,17 +87,24 @@ def is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in NATIVE_DTYPES and X.flags.c_contiguous and X.size > 0
 
 
-def points(X: Any, *, missing: bool = False) -> Array:
-    """Return X as a C-contiguous matrix of finite numbers, or raise an error that names the bad row and column.
+def points(X: Any, width: int | None = None, *, missing: bool = False) -> Array:
+    """Return X as a C-contiguous matrix of usable numbers, or raise an error that names the bad row and column.
 
-    With ``missing``, NaN stands for a number that is missing and is left as it is.
-
-    The result has double precision, or single precision if X is a C-contiguous matrix of it.
+    The result has double precision, or single precision if X is a C-contiguous matrix of it. ``width``: of the points
+    seen so far. With ``missing``, NaN stands for a number that is missing and is left as it is.
     """
-    if is_plain(X):
-        check_numbers(X, missing=missing)
-        return X
     columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
+    array: Array = X if is_plain(X) else _as_matrix(X, columns)
+    if not usable(array, missing=missing):
+        row, column, problem = first_unusable(array, missing=missing)
+        raise InputError(problem, row=row, column=column, column_name=None if columns is None else columns[column])
+    if width is not None and array.shape[1] != width:
+        problem = f"has {array.shape[1]} features, but the points seen so far have {width}"
+        raise InputError(problem, parameter="X")
+    return array
+
+
+def _as_matrix(X: Any, columns: Sequence[str] | None) -> Array:
     if np.ma.is_masked(X):
         raise InputError(f"has masked entries; {FILL}", parameter="X")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
@@ -106,6 +113,7 @@ def points(X: Any, *, missing: bool = False) -> Array:
 
     try:
         array: Array = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
+        return array
     except ValueError as error:
         place = _first_text(X)
         if place is None:
@@ -114,8 +122,6 @@ def points(X: Any, *, missing: bool = False) -> Array:
         problem = f"is {value!r}, not a number: map text columns to numbers or leave them out"
         name = None if columns is None else columns[column]
         raise InputError(problem, row=row, column=column, column_name=name) from error
-    check_numbers(array, columns, missing=missing)
-    return array
 
 
 def usable(numbers: Array, *, missing: bool = False) -> bool:
@@ -124,13 +130,6 @@ def usable(numbers: Array, *, missing: bool = False) -> bool:
     if np.vdot(numbers, numbers) <= SAFE_SUM_OF_SQUARES or (np.abs(numbers) <= LARGEST_NUMBER).all():
         return True
     return missing and not bool((np.abs(numbers) > LARGEST_NUMBER).any())
-
-
-def check_numbers(array: Array, columns: Sequence[str] | None = None, *, missing: bool = False) -> None:
-    """Raise an error that names the first number that cannot be used."""
-    if not usable(array, missing=missing):
-        row, column, problem = first_unusable(array, missing=missing)
-        raise InputError(problem, row=row, column=column, column_name=None if columns is None else columns[column])
 
 
 def first_unusable(array: Array, fill: str = FILL, *, missing: bool = False) -> tuple[int, int, str]:
