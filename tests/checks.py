@@ -28,7 +28,7 @@ from driftmap.landmarks import (
     RandomOnlineLandmarks,
     RatioShift,
 )
-from driftmap.novelty import NoveltyDetector
+from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils.validation import EMBEDDINGS
 from streams import EXAMPLES, facts, make
 

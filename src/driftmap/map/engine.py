@@ -18,7 +18,7 @@ from driftmap.landmarks.online import KNOWN, LandmarkEngine
 from driftmap.map.arrivals import Arrivals, Scores, alerts_of, told
 from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.metrics import Metric, PrecomputedSpace, Space
-from driftmap.novelty import NoveltyDetector, RecentReaches, reaches
+from driftmap.streams.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError

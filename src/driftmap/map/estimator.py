@@ -19,7 +19,7 @@ from driftmap.map import Arrivals, Novelty, StreamMap
 from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.metrics import Metric
-from driftmap.novelty import NoveltyDetector
+from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
 

@@ -1,4 +1,4 @@
-"""Steps between a stream of rows and its map: missing values, delay embedding, running normalisation.
+"""Steps between a stream of rows and its map: missing values, delay embedding, running normalisation; and novelty.
 
 A step takes rows in their order, a few at a time or many, with the same result, and its state is a few arrays.
 """
