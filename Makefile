@@ -53,7 +53,7 @@ $(VENV)/.test: $(CORE) | $(VENV)/bin/python
 	$(PIP) install -e ".[test]" $(SETTINGS)
 	@touch $@ $(VENV)/.demo
 
-# The tests of the core with GCC's sanitizers, for one level, built anew in an environment of its own.
+# The tests of the core with GCC's sanitizers, for one level, built in an environment of its own.
 LEVEL ?= $(if $(filter x86_64 amd64,$(shell uname -m)),v3,generic)
 CORE_TESTS ?= $(wildcard tests/test_build.py tests/test_stream.py tests/test_placement.py)
 sanitize: VENV = .venv-sanitize

@@ -1,4 +1,4 @@
-"""The handful of cases that matter: kernels in short slices, each beside the least numpy work that it is compared with.
+"""The handful of cases that matter: kernels in short slices, each with the least numpy work that it is compared with.
 
 A slice takes some milliseconds at most, so a kernel and its reference can take turns many times. Everything goes
 through the public estimators, on one thread: what a user gets is what is kept fast. ``benchmarks/speed.py`` checks the

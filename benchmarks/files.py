@@ -3,10 +3,10 @@
 A slowly drifting stream of 16 numbers per row is written as CSV, Parquet and JSON lines. For each, ``driftmap embed``
 is compared with a process that only reads the file piece by piece with the fastest common reader and writes two columns
 in the same format: pyarrow for CSV and Parquet, orjson for JSON lines. Both run in turn and write a new file, the best
-of several times counts; CPU time (all threads) is told too, since it depends less on what else the machine does. Peak
+of several times counts; CPU time (all threads) is shown too, since it depends less on what else the machine does. Peak
 memory is that of the process, also for twice the rows: it must be bounded, however large the file is. What starting,
-learning and mapping take is told by the same command from NPY to NPY, where nothing is parsed or formatted. A small
-file shows how long the command takes to start, beside ``import numpy`` and the imports of its parser.
+learning and mapping take is measured by the same command from NPY to NPY, where nothing is parsed or formatted. A small
+file shows how long the command takes to start, compared with ``import numpy`` and the imports of its parser.
 """
 
 from __future__ import annotations
@@ -153,10 +153,10 @@ def files(folder: Path, rows: int, times: int, embedding: str) -> None:
                 runs.append(run("-m", *command))
         more = run("-m", "driftmap", "embed", twice, "-o", out, *options)
         a, b = best(alone), best(ours)
-        told = TICK[b.seconds / a.seconds <= GOAL]
+        mark = TICK[b.seconds / a.seconds <= GOAL]
         print(
             f"| {kind} | {os.path.getsize(source) / 1e6:.0f} | {a.seconds:.2f} | {a.cpu:.2f} | {b.seconds:.2f} | "
-            f"{b.cpu:.2f} | {b.seconds / a.seconds:.2f} {told} | {b.cpu / a.cpu:.2f} | {b.megabytes:.0f} | "
+            f"{b.cpu:.2f} | {b.seconds / a.seconds:.2f} {mark} | {b.cpu / a.cpu:.2f} | {b.megabytes:.0f} | "
             f"{more.megabytes:.0f} |",
             flush=True,
         )

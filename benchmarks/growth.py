@@ -2,7 +2,7 @@
 
 Learning the seasonal stream of 16 numbers, one thread, processor time. The exponent is the slope of the straight line
 through log(time) against log(length of the stream), or against log(number of landmarks): 1 is in proportion; that
-between the last two columns is told beside it. Memory is what the system says a process occupies, per point stored,
+between the last two columns is printed next to it. Memory is what the system says a process occupies, per point stored,
 with every point stored.
 """
 
@@ -21,7 +21,7 @@ LENGTHS = (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6, 3 * 10**6)
 LANDMARKS = (20, 50, 100, 200, 500)
 DIMENSIONS = (3, 16, 128)
 GOAL, GOAL_BYTES = 1.1, 64
-"""The largest exponent, and the most bytes of a stored point beside its numbers: a record, and room to grow."""
+"""The largest exponent; the most bytes of a stored point in addition to its numbers: a record and spare capacity."""
 
 
 def seconds(X: np.ndarray, m: int, memory: str | None) -> float:
@@ -57,8 +57,8 @@ def time(quick: bool) -> list[Limit]:
 
 
 def memory(quick: bool) -> list[Limit]:
-    """Bytes per stored point beside its numbers."""
-    print("\n| d | bytes per stored point | beside its numbers |\n|---|---|---|")
+    """Bytes per stored point in addition to its numbers."""
+    print("\n| d | bytes per stored point | in addition to its numbers |\n|---|---|---|")
     excess = []
     for d in DIMENSIONS:
         used = bytes_per_point(d, 2 * 10**5 if quick else 10**6)
@@ -67,7 +67,7 @@ def memory(quick: bool) -> list[Limit]:
             return []
         excess.append(used - 8 * d)
         print(f"| {d} | {used:.0f} | {excess[-1]:.0f} {TICK[excess[-1] <= GOAL_BYTES]} |", flush=True)
-    return [at_most("bytes per stored point beside its numbers", GOAL_BYTES, excess)]
+    return [at_most("bytes per stored point in addition to its numbers", GOAL_BYTES, excess)]
 
 
 def run(quick: bool) -> list[Limit]:

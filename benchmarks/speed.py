@@ -69,7 +69,7 @@ def expected(baseline: dict[str, Ratios], kind: str) -> Ratios:
 
 
 def least(name: str, known: float) -> float:
-    """Measure a case until it is fast enough, a few times at most, and tell what was found; returns the least."""
+    """Measure a case until it is fast enough, a few times at most, and print what was found; returns the least."""
     found = []
     for _ in range(ATTEMPTS):
         found.append(measure(name))

@@ -80,10 +80,10 @@ def run(quick: bool) -> list[Limit]:
             landmarks, ours, passes = storm(memory, 5 if quick else 30)
             n, stored = landmarks.n_samples_seen_, len(landmarks.stored_indices_)
             uncovered = landmarks.n_replacements_ / (n - M)
-            told = f" {TICK[ours / passes <= GOAL]}" if memory is None else ""
+            mark = f" {TICK[ours / passes <= GOAL]}" if memory is None else ""
             print(
                 f"| {memory} | {n:,} | {uncovered:.1%} | {stored:,} | {ours:.2f} | {ours / n * 1e6:.0f} | "
-                f"{passes:.2f} | {ours / passes:.2f}{told} |",
+                f"{passes:.2f} | {ours / passes:.2f}{mark} |",
                 flush=True,
             )
             if memory is None:

@@ -141,7 +141,7 @@ def bounded(scale: int) -> None:
 
 
 def bytes_per_point(d: int, points: int = 10**6) -> float | None:
-    """Resident memory per stored point, measured in a process of its own; None where the system does not tell."""
+    """Resident memory per stored point, measured in a process of its own; None where the system does not say."""
     code = (
         "import resource, numpy as np\n"
         "from driftmap.landmarks import OnlineLandmarks\n"

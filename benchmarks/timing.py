@@ -32,7 +32,7 @@ def in_turn(
 ) -> list[float]:
     """The shortest time of each of several runs that take turns, so that a busy moment meets all of them alike.
 
-    The clock is the processor time of this process unless told otherwise: with one thread it is what a clock on the
+    The clock is the processor time of this process by default: with one thread it is what a clock on the
     wall shows on an idle machine, and other jobs hardly change it. Work on several threads needs the wall clock. No
     further turn begins after ``enough`` seconds.
     """
@@ -81,10 +81,10 @@ def _limit(
     holds: Callable[[float], bool],
 ) -> Limit:
     numbers = list(measured)
-    told = f"{worst(numbers):.3g}"
+    text = f"{worst(numbers):.3g}"
     if len(numbers) > 1:
-        told += f" at worst; {sum(map(holds, numbers))} of {len(numbers)} within"
-    return Limit(what, goal, told, holds(worst(numbers)))
+        text += f" at worst; {sum(map(holds, numbers))} of {len(numbers)} within"
+    return Limit(what, goal, text, holds(worst(numbers)))
 
 
 def summary(limits: Iterable[Limit]) -> str:

@@ -1,4 +1,4 @@
-"""Points the tests at the recorded data sets, where a copy lies beside the repository."""
+"""Points the tests at the recorded data sets, where there is a copy next to the repository."""
 
 import os
 from pathlib import Path

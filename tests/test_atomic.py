@@ -97,7 +97,7 @@ WRITES = """
 import json, os, sys
 opened = []
 
-def record(event, args):  # open() with an opener is told twice: by itself, and by os.open
+def record(event, args):  # open() with an opener is audited twice: by itself, and by os.open
     if event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR):
         opened.append((args[0], bool(args[2] & os.O_EXCL)))
 
@@ -128,7 +128,7 @@ print(json.dumps(opened))
 """
 
 
-def test_every_file_is_written_beside_its_name_and_renamed(tmp_path):
+def test_every_file_is_written_next_to_its_name_and_renamed(tmp_path):
     done = subprocess.run([sys.executable, "-c", WRITES], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     *_, last = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Checkpoint files: what was written comes back to the bit, and whatever is wrong with a file is told in one line."""
+"""Checkpoint files: what was written comes back to the bit, and any damage to a file is reported in one line."""
 
 import errno
 import io

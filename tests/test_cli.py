@@ -391,7 +391,7 @@ def test_plots_of_all_kinds_of_labels(folder, options):
     assert folder.joinpath("m.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_trust_is_written_after_the_coordinates_in_every_format(folder, capfd, monkeypatch):
+def test_novelty_is_written_after_the_coordinates_in_every_format(folder, capfd, monkeypatch):
     monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
     for suffix in ("csv", "parquet", "npy"):
         run("embed", "dated.csv", "--label", "date", "--landmarks", M, "--novelty", "-o", f"o.{suffix}")
@@ -408,7 +408,7 @@ def test_trust_is_written_after_the_coordinates_in_every_format(folder, capfd, m
     assert capfd.readouterr() == ("", "")
 
 
-def test_online_trust_is_that_of_the_frame_in_which_the_row_is_mapped(folder, capfd):
+def test_online_novelty_is_that_of_the_frame_in_which_the_row_is_mapped(folder, capfd):
     run("embed", "t.csv", "--landmarks", M, "--online", "--novelty")
     header, rows = parse(capfd.readouterr().out)
     assert header == ["frame", "x1", "x2", "reach", "residual"]
@@ -423,7 +423,7 @@ def test_online_trust_is_that_of_the_frame_in_which_the_row_is_mapped(folder, ca
 
 @pytest.mark.parametrize("options", [[], ["--online"]])
 @pytest.mark.parametrize("shade", ["reach", "residual"])
-def test_a_plot_can_be_shaded_by_trust_without_its_columns(folder, monkeypatch, options, shade):
+def test_a_plot_can_be_shaded_by_novelty_without_its_columns(folder, monkeypatch, options, shade):
     from driftmap.cli import outputs
 
     drawn = {}
@@ -574,7 +574,7 @@ def test_a_link_stays_a_link(folder):
     assert folder.joinpath("real.csv").is_file()
 
 
-def test_too_few_dimensions_are_told_in_one_line(folder, capfd):
+def test_too_few_dimensions_are_reported_in_one_line(folder, capfd):
     run("embed", "t.csv", "--columns", "a")
     assert capfd.readouterr().err == (
         "driftmap: warning: the landmarks span 1 of 2 dimensions; the missing coordinates are 0\n"
@@ -639,7 +639,7 @@ def mistake(capfd, *argv):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("online", [False, True])
-def test_bad_files_are_told_in_one_line_and_leave_nothing(folder, capfd, monkeypatch, name, online):
+def test_bad_files_are_reported_in_one_line_and_leave_nothing(folder, capfd, monkeypatch, name, online):
     content, expected = FILES[name]
     if content is not None:
         folder.joinpath(name).write_bytes(content)

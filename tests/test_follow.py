@@ -1,4 +1,4 @@
-"""Following a source that grows: every line is answered, none is lost, and bad ones are told by number."""
+"""Following a source that grows: every line is answered, none is lost, and bad ones are reported by number."""
 
 import csv
 import io
@@ -198,18 +198,18 @@ def test_a_bad_line_ends_it_by_number(tmp_path, monkeypatch, capfd, line):
     np.testing.assert_array_equal(table(out), expected(X[:1]))
 
 
-def test_bad_lines_are_told_skipped_and_counted(tmp_path):
+def test_bad_lines_are_reported_skipped_and_counted(tmp_path):
     path = tmp_path / "live.csv"
     path.write_bytes((HEADER + LINES[0] + "".join(BAD)).encode() + b"\xff,1,2\n" + "".join(LINES[1:3]).encode())
     follower = Follower(tmp_path, "live.csv", "--skip-bad")
     follower.read_lines(4)
     code, err = follower.stop()
     assert code == 130
-    *told, summary = err.splitlines()
+    *reported, summary = err.splitlines()
     assert sorted(
-        int(line.split("live.csv, line ")[1].split(",")[0].split(":")[0].split()[0]) for line in told
+        int(line.split("live.csv, line ")[1].split(",")[0].split(":")[0].split()[0]) for line in reported
     ) == list(range(3, 10))
-    assert all(line.startswith("driftmap: skipped: live.csv, line ") for line in told)
+    assert all(line.startswith("driftmap: skipped: live.csv, line ") for line in reported)
     assert "stopped after 3 rows, 7 bad lines" in summary
     np.testing.assert_array_equal(table(follower.out.decode()), expected(X[:3]))
 

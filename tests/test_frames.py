@@ -44,7 +44,7 @@ def test_frames_are_counted_when_landmarks_have_changed_and_coordinates_are_aske
 
 
 @pytest.mark.parametrize("embedding", EMBEDDINGS)
-def test_the_displacement_told_is_that_of_the_points(embedding):
+def test_the_displacement_reported_is_that_of_the_points(embedding):
     X = make("walk", 200, 4, seed=1)
     mapper = DriftMap(n_landmarks=10, embedding=embedding).fit(X[:150])
     mapper.transform(X[:1])
@@ -133,7 +133,7 @@ def test_a_line_that_does_not_flip():
 
 
 @pytest.mark.parametrize("embedding", EMBEDDINGS)
-def test_trust_tells_which_points_the_map_does_not_represent(embedding):
+def test_novelty_says_which_points_the_map_does_not_represent(embedding):
     X = make("walk", 300, 5, seed=4)
     mapper = DriftMap(2, n_landmarks=20, embedding=embedding).fit(X)
     seen = mapper.novelty(X)

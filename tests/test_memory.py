@@ -322,7 +322,7 @@ def test_a_landmark_of_long_ago_leaves():
     assert landmarks.landmark_mass_.min() > 0
 
 
-def test_an_error_in_the_first_batch_is_the_one_that_is_told():
+def test_an_error_in_the_first_batch_is_the_one_that_is_raised():
     def broken(x, y):
         raise RuntimeError("my metric failed")
 

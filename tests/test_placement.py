@@ -86,7 +86,7 @@ def test_a_step_goes_down_outside_the_map_too():
 @pytest.mark.parametrize("scale", [1e-145, 1e-30, 1.0, 1e30, 1e125])
 @pytest.mark.parametrize("shift", [0.0, 1e3])
 def test_maps_of_any_size_anywhere_are_the_same(scale, shift):
-    """Single precision has neither so large numbers nor so small ones, nor does it tell places that are far from 0."""
+    """Single precision has neither so large numbers nor so small ones, and does not resolve places far from 0."""
     rng = np.random.default_rng(1)
     positions = rng.standard_normal((40, 2))
     D = cdist(rng.standard_normal((70, 2)), positions) + 0.1 * rng.random((70, 40))

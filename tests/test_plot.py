@@ -19,7 +19,7 @@ LANDMARKS = POINTS[::10]
 
 
 def bar_label(figure: Figure) -> str:
-    """The label of the colour bar: axes beside the map, or within it."""
+    """The label of the colour bar: axes next to the map, or within it."""
     inside = [child for axes in figure.axes for child in axes.child_axes]
     return [*figure.axes, *inside][-1].get_ylabel()
 

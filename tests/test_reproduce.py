@@ -75,7 +75,7 @@ def test_means_of_random_scenarios_lie_within_two_printed_standard_deviations(da
 def test_the_printed_table_is_copied_without_error():
     path = Path(__file__).resolve().parents[2] / "shared" / "paper" / "table1.json"
     if not path.is_file():
-        pytest.skip("needs the paper's table beside the repository")
+        pytest.skip("needs the paper's table next to the repository")
     table = json.loads(path.read_text())
     for data, ours in PRINTED.items():
         theirs = table[data.replace("-", "_")]

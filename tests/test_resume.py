@@ -213,7 +213,7 @@ def test_files_that_are_no_checkpoints_of_runs_are_left_alone(folder, capfd, res
     assert folder.joinpath("notes.txt").read_text() == "mine"
 
 
-def test_a_damaged_checkpoint_is_told_and_left(folder, capfd, monkeypatch):
+def test_a_damaged_checkpoint_is_reported_and_left(folder, capfd, monkeypatch):
     interrupted(monkeypatch, *COMMAND)
     data = bytearray(folder.joinpath("c.ckpt").read_bytes())
     data[len(data) // 2] ^= 1
@@ -222,7 +222,7 @@ def test_a_damaged_checkpoint_is_told_and_left(folder, capfd, monkeypatch):
 
 
 @pytest.mark.parametrize("saves", [3, 14])
-def test_an_unfinished_output_that_is_gone_or_cut_is_told(folder, capfd, monkeypatch, saves):
+def test_an_unfinished_output_that_is_gone_or_cut_is_reported(folder, capfd, monkeypatch, saves):
     interrupted(monkeypatch, *COMMAND, saves=saves)
     unfinished = folder.joinpath(".o.csv.partial")
     content = unfinished.read_bytes()
@@ -291,7 +291,7 @@ def test_a_full_disk_while_the_state_is_saved(folder, capfd, monkeypatch):
 
 
 def contextless():
-    """The output is on another disk, which has room."""
+    """The output is on another disk, which is not full."""
     import contextlib
 
     return contextlib.suppress(OSError)

@@ -43,7 +43,7 @@ def test_an_unknown_processor_is_held_to_a_generous_limit(ratios, monkeypatch):
     assert speed.check() == ["two: 61.00 times its reference at best, the baseline is 40.00"]
 
 
-def test_a_case_without_a_baseline_is_told(ratios, monkeypatch):
+def test_a_case_without_a_baseline_is_reported(ratios, monkeypatch):
     monkeypatch.setitem(speed.CASES, "three", None)
     assert speed.check() == ["three: it has no baseline yet"]
 

@@ -63,11 +63,11 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     with ThreadPoolExecutor(options.jobs) as pool:
 
         def start(work: Callable[..., dict[str, Any]], method: str, stream: data.Stream) -> Future[dict[str, Any]]:
-            def told() -> dict[str, Any]:
+            def measured() -> dict[str, Any]:
                 print(f"{stream.name}: {work.__name__} {METHODS[method].label}", file=sys.stderr, flush=True)
                 return work(method, stream, *limits)
 
-            return pool.submit(told)
+            return pool.submit(measured)
 
         tables = {key: [start(run.halves, m, stream) for m in options.methods] for key, stream in streams.items()}
         drifting = [m for m in FOLLOWED if m in options.methods] if "drift" in streams else []

@@ -84,7 +84,7 @@ def _panel(axes: Axes, stream: dict[str, Any]) -> Labelled:
 
 
 def _label_points(axes: Axes, points: Labelled, renderer: Any) -> None:
-    """Names beside their points: the nearest free place, tied to the point if that is not next to it."""
+    """Names next to their points: the nearest free place, tied to the point if that is not next to it."""
     inside = axes.get_window_extent(renderer)
     spots = [axes.transData.transform((x, y)) for x, y, _ in points]
     taken = [Bbox.from_bounds(x - 6, y - 6, 12, 12) for x, y in spots]

@@ -105,7 +105,7 @@ def _seconds_used(pid: int) -> float:
     """Seconds of the processor that a process has used."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:  # it has just ended, or this system has no /proc and nobody watches the time
+    except OSError:  # it has just ended, or this system has no /proc and the time is not watched
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -62,7 +62,7 @@ def count_or_all(text: str) -> int | str | None:
     try:
         return integer_from(1)(text)
     except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to keep every row') from None
+        raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to store every row') from None
 
 
 def rate(text: str) -> float:

@@ -165,7 +165,7 @@ class Job:
 
     @contextlib.contextmanager
     def open_output(self, path: Path, *, continued: bool) -> Iterator[BinaryIO]:
-        """An unfinished file beside ``path`` that takes its place at the end; it stays if the state is saved.
+        """An unfinished file in the folder of ``path`` that takes its place at the end; it stays if the state is saved.
 
         ``continued``: it is taken back to the length that it had when the state was saved.
         """
@@ -191,7 +191,7 @@ class Job:
 
     @contextlib.contextmanager
     def open_growing(self, path: Path) -> Iterator[BinaryIO]:
-        """A file that is appended to where everybody sees it, for rows that never end."""
+        """A file that is appended to in place, for streams without end."""
         if self.length is None and path.exists() and path.stat().st_size:
             raise UserError(
                 f"{path} exists; --follow goes on with it only from a checkpoint (--checkpoint FILE --resume): "

@@ -115,7 +115,7 @@ def _work(args: argparse.Namespace, job: Job) -> None:
             f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
             "the missing coordinates are 0"
         )
-    if args.json:  # last, so that whoever reads it can rely on the files
+    if args.json:  # last, so that its reader can rely on the files
         print(json.dumps(_summary(args, table, job), indent=2))
 
 

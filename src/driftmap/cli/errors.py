@@ -45,12 +45,12 @@ def escaped(text: str) -> str:
 
 
 def note(message: str) -> None:
-    """Tell the user what is done, on one line of standard error."""
+    """Report what is done, on one line of standard error."""
     _tell(f"driftmap: {escaped(message)}")
 
 
 def warn(message: str) -> None:
-    """Tell the user something on one line of standard error."""
+    """Print a warning on one line of standard error."""
     _tell(f"driftmap: warning: {escaped(message)}")
 
 

@@ -111,7 +111,7 @@ class StandardOutput:
 
 
 def abandon_stdout() -> None:
-    """Whoever read our output has gone: let nothing be flushed into the closed pipe when Python exits."""
+    """The reader of standard output has closed it: flush nothing into the closed pipe when Python exits."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -46,7 +46,7 @@ for the next writer. Ctrl-C ends it.
 divided by the radius (above 1: farther out than all rows learnt), and "residual", by how much the row's distances to
 the landmarks are off on the map (root mean square, in the units of the data).
 
---checkpoint keeps the state of the run in a file. After a crash, a kill or Ctrl-C, the same command with --resume goes
+--checkpoint saves the state of the run to a file. After a crash, a kill or Ctrl-C, the same command with --resume goes
 on where the checkpoint is, and the output is the same to the byte as that of a run without interruption. Standard input
 has to be given again from its start; the rows done before are skipped.
 
@@ -143,7 +143,7 @@ def _add_mapping(parser: kinds.Parser) -> None:
         type=kinds.count_or_all,
         default="auto",
         metavar="N",
-        help="the most rows to store: others are merged into those near them; all: keep every row (default: 10000)",
+        help="the most rows to store: others are merged into those near them; all: store every row (default: 10000)",
     )
     how.add_argument(
         "--window", type=kinds.integer_from(1), metavar="N", help="remember only the last N rows; landmarks follow them"
@@ -189,7 +189,7 @@ def _add_writing(parser: kinds.Parser) -> None:
 
 def _add_interrupting(parser: kinds.Parser) -> None:
     long = parser.add_argument_group("runs that may be interrupted")
-    long.add_argument("--checkpoint", type=Path, metavar="FILE", help="keep the state of the run in this file")
+    long.add_argument("--checkpoint", type=Path, metavar="FILE", help="save the state of the run to this file")
     long.add_argument(
         "--checkpoint-every",
         type=kinds.duration,
@@ -254,7 +254,7 @@ def _check_writing(args: argparse.Namespace) -> None:
         raise UserError("--shade is for figures: add --plot")
     if args.online and args.landmarks_out is not None and (args.window or args.half_life):
         raise UserError(
-            "--landmarks-out needs the rows of all landmarks, which --online does not keep where rows are forgotten; "
+            "--landmarks-out needs the rows of all landmarks, which --online does not store where rows are forgotten; "
             "leave out one of them"
         )
     if args.animate_frames is not None and args.animate is None:

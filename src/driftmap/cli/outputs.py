@@ -66,7 +66,7 @@ class Landmarks(Observer):
         self._rows: dict[int, tuple[Array, Any]] = {}
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Keep the mapped rows that are landmarks now: only an arrival becomes one, so no other will be later."""
+        """Store the mapped rows that are landmarks now: only an arrival becomes one, so no other will be later."""
         if update.coordinates is None:
             return
         features, labels, _ = update.rows
@@ -101,7 +101,7 @@ class Picture(Observer):
         self._labels: list[Any] = []
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Keep the coordinates, and what colours them."""
+        """Store the coordinates, and what colours them."""
         if update.coordinates is None:
             return
         self._coordinates.append(update.coordinates)

@@ -1,4 +1,4 @@
-"""``driftmap reproduce``: the paper's tables and figures beside ours."""
+"""``driftmap reproduce``: the paper's tables and figures, computed and compared with the printed ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from driftmap.cli.errors import UserError
 
 NAMES = ("s-curve", "spy", "hospital")
 DESCRIPTION = """\
-Reproduce the paper: Table 1 beside the printed values, every figure as PNG and SVG, the final radii and what else the
+Reproduce the paper: Table 1 with the printed values, every figure as PNG and SVG, the final radii and what else the
 text states, and report.html with all of it.
 
 s-curve needs no data. The prices (spy) and the contacts (hospital) are read from --data or from the folder that the

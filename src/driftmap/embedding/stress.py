@@ -159,7 +159,7 @@ class LandmarkStress:
         return self._coordinates
 
     def _fit(self, targets: Array, masses: Array, start: Array | None, reference: float | None) -> None:
-        """Place the points that others are placed by, and keep what is needed to do so."""
+        """Place the points that others are placed by, and store what that needs."""
         mds = classical_mds(targets, max(self.n_components, 2), masses)
         real = self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
         weights = self._weights = masses / masses.sum()

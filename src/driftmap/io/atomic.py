@@ -23,7 +23,7 @@ FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | geta
 
 
 def temporary_name(path: Path) -> str:
-    """An unpredictable name for a temporary file beside ``path``."""
+    """An unpredictable name for a temporary file in the folder of ``path``."""
     return f".{path.resolve().name}.{secrets.token_hex(TOKEN // 2)}.tmp"
 
 
@@ -82,7 +82,7 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
 
 
 def discard(path: Path, temporary: str) -> None:
-    """Remove the temporary file that a killed process left beside ``path``, under a name that it had recorded.
+    """Remove the temporary file that a killed process left in the folder of ``path``, under a name it had recorded.
 
     A name that no :func:`temporary_name` gives is left alone, and so is a file that is still being written.
     """

@@ -36,7 +36,7 @@ DIGEST = 64
 COMMENT = b"sha256:" + b"0" * DIGEST
 COPY_BYTES = 2**20
 
-# What the readers of ZIP, NPY and JSON raise, given bytes that somebody has made up.
+# What the readers of ZIP, NPY and JSON raise, given arbitrary bytes.
 UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, EOFError, MemoryError,
     NotImplementedError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile, zipfile.LargeZipFile, SyntaxError,

@@ -35,7 +35,7 @@ class Tail:
 
 
 def digest(data: bytes) -> str:
-    """What tells some bytes from others."""
+    """A digest that identifies some bytes."""
     return hashlib.sha256(data).hexdigest()
 
 

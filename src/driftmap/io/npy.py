@@ -65,7 +65,7 @@ class NumpyTable(ArrayTable):
     """An NPY file with a matrix, or a vector as one column; columns are named by their numbers from 1."""
 
     def __init__(self, source: Source, wanted: Wanted) -> None:
-        with contextlib.ExitStack() as stack:  # nobody closes a table that could not be opened
+        with contextlib.ExitStack() as stack:  # a table that could not be opened is not closed by its user
             self._file = stack.enter_context(contextlib.closing(NumpyFile(source)))
             names = numbered(self._file.width)
             places, label, _ = select(names, wanted, source.name)

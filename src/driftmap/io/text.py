@@ -147,7 +147,7 @@ class TextTable:
         raise InputError("is empty", source=self.name)
 
     def _kinds(self, read: list[Block], skipped: int, blocks: Iterator[Block]) -> list[str]:
-        """What the columns hold; blocks that are needed to tell are appended to those that are read.
+        """What the columns hold; blocks that had to be read to find out are appended to those that are read.
 
         Of a stream only the first row is waited for.
         """

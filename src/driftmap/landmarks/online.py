@@ -42,7 +42,7 @@ MANY = 1_000_000
 class LandmarkEngine:
     """Landmarks of a stream, by the parameters of :class:`~driftmap.landmarks.OnlineLandmarks`.
 
-    Methods that learn or save take ``lock``. Whoever reads attributes while another thread may learn takes it, too.
+    Methods that learn or save take ``lock``. So must a caller that reads attributes while another thread may learn.
     """
 
     kind: ClassVar[str] = "OnlineLandmarks"

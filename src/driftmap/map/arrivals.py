@@ -66,7 +66,7 @@ def alerts_of(
         )
 
 
-def told(detector: NoveltyDetector | None, scores: Scores) -> Scores:
+def after_callback(detector: NoveltyDetector | None, scores: Scores) -> Scores:
     """The scores, once the callback has been given the alerts."""
     if detector is not None and detector.callback is not None:
         for alert in scores.alerts:

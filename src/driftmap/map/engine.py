@@ -15,7 +15,7 @@ from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
 from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
 from driftmap.landmarks.online import KNOWN, LandmarkEngine
-from driftmap.map.arrivals import Arrivals, Scores, alerts_of, told
+from driftmap.map.arrivals import Arrivals, Scores, after_callback, alerts_of
 from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.metrics import Metric, PrecomputedSpace, Space
 from driftmap.streams.novelty import NoveltyDetector, RecentReaches, reaches
@@ -95,7 +95,7 @@ class StreamMap(HasLandmarks):
         """Score and learn further points: row i after row i - 1 was learnt, whatever the batches."""
         with self.lock:
             scores = self._learn(X, times, detector)
-        return told(detector, scores)
+        return after_callback(detector, scores)
 
     def update(self, X: Any, times: Any = None, detector: NoveltyDetector | None = None) -> Arrivals:
         """Score, learn and place further points: :meth:`learn`, and positions on the map after the last of them."""
@@ -110,7 +110,7 @@ class StreamMap(HasLandmarks):
                 queries = space.check_queries(X)
         if not isinstance(space, PrecomputedSpace):
             coordinates = frame.place_queries(space, queries, n_threads(self.n_jobs))
-        return Arrivals(coordinates, count, count != before, *told(detector, scores))
+        return Arrivals(coordinates, count, count != before, *after_callback(detector, scores))
 
     def _learn(self, X: Any, times: Any, detector: NoveltyDetector | None) -> Scores:
         with self._learning() as landmarks:
@@ -137,7 +137,7 @@ class StreamMap(HasLandmarks):
         try:
             yield self.landmarks
         except BaseException:
-            self.frames.version = -1  # learning that is undone may count its versions anew
+            self.frames.version = -1  # learning that is undone may repeat its version numbers
             raise
 
     def coreset(self) -> CoreSet:
@@ -207,7 +207,7 @@ class StreamMap(HasLandmarks):
         """Positions of the landmarks on the map.
 
         With stress these fit the landmarks' distances to each other; ``transform`` fits a point's distances to all of
-        them by mass, so a landmark given to it may come to lie a little beside its position.
+        them by mass, so a landmark given to it may be placed a little off its position.
         """
         with self.lock:
             return self._present_frame().landmark_positions()

@@ -127,7 +127,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
 
         Row i is scored after row i - 1 was learnt and before it is learnt itself, whatever the batches. All rows are
         placed on the map after the last of them. ``detector`` is given the novelty of each row; its alerts are in the
-        result, and it tells its callback of them.
+        result, and its callback is called with them.
 
         >>> rows = np.random.default_rng(0).standard_normal((600, 3))
         >>> rows[500] = 40.0

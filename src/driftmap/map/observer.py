@@ -1,4 +1,4 @@
-"""Observers: a progress bar, a table, an animation, or whatever else watches a stream while it is learnt and mapped."""
+"""Observers: a progress bar, a table, an animation, and other watchers of a stream that is learnt and mapped."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ OBEY_TRIANGLE = frozenset({"euclidean", "cityblock", "chebyshev", "minkowski", "
 class NativeSpace(Space):
     """Rows of numbers with a metric of the core.
 
-    The points of a stream are stored by :class:`driftmap._core.Stream`; those that are stored here are for whoever
-    needs all of them.
+    The points of a stream are stored by :class:`driftmap._core.Stream`; those that are stored here are for callers
+    that need all of them.
     """
 
     def __init__(self, name: str, p: float = 2.0) -> None:

@@ -142,7 +142,7 @@ def _check_count(n_eigenvalues: int | None, n: int) -> int:
 
 def _as_adjacency(network: Any) -> Any:
     """The network's adjacency matrix, dense or sparse as it came, checked."""
-    networkx = sys.modules.get("networkx")  # whoever passes a graph has imported networkx
+    networkx = sys.modules.get("networkx")  # a caller that passes a graph has imported networkx
     if isinstance(network, TieDecayNetwork):
         return network.sparse_adjacency()
     if networkx is not None and isinstance(network, networkx.Graph):

@@ -1,4 +1,4 @@
-"""Stress of Driftmap's embeddings, beside the paper's embedding and beside the best that batch methods reach.
+"""Stress of Driftmap's embeddings, compared with the paper's embedding and with the best that batch methods reach.
 
 Driftmap's embeddings use one pass, the tight rule, the paper's m, and the distances to the m landmarks only. Classical
 MDS and batch stress use the distances between all points.

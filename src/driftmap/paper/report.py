@@ -92,8 +92,8 @@ def to_html(
 <h1>Online landmark replacement, reproduced</h1>
 {banner}
 <p>The tables and figures of <i>Online landmark replacement for out-of-sample dimensionality reduction methods</i>
-(C. Thongprayoon and N. Masuda), computed with Driftmap {escape(__version__)} beside the printed values. Data sets:
-{escape(names)}. Mode: {escape(settings.mode)}.</p>
+(C. Thongprayoon and N. Masuda), computed with Driftmap {escape(__version__)} and compared with the printed values.
+Data sets: {escape(names)}. Mode: {escape(settings.mode)}.</p>
 <nav><a href="#short">In short</a> <a href="#table1">Table 1</a> <a href="#stated">Statements</a>
 <a href="#rule">The better rule</a> <a href="#embedding">Better embeddings</a> <a href="#figures">Figures</a></nav>
 </header>

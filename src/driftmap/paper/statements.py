@@ -1,4 +1,4 @@
-"""What the paper states outside Table 1, beside our results: radii, jumps, years, hours, distances."""
+"""What the paper states outside Table 1, compared with our results: radii, jumps, years, hours, distances."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Radius(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """All statements beside our results, and the tables behind them."""
+    """All statements with our results, and the tables behind them."""
 
     statements: list[Statement]
     radii: list[Radius]

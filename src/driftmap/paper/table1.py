@@ -1,4 +1,4 @@
-"""Table 1 beside the printed one, as records and as JSON, Markdown and CSV."""
+"""Table 1 compared with the printed one, as records and as JSON, Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def to_markdown(cells: Iterable[Cell], mode: str) -> str:
     rows = list(cells)
     width = len(SCENARIOS)
     lines = [
-        "# Table 1: goodness of landmark MDS, ours beside the printed values",
+        "# Table 1: goodness of landmark MDS, ours and the printed values",
         "",
         f"Mode: {mode}.",
         "",

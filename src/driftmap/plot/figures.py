@@ -298,7 +298,7 @@ def add_legend(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmark
             place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "title": coloring.label, "borderaxespad": 0.0}
         else:  # above the axes, across from the title
             place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
-            letters = 10 * (figure.get_figwidth() - 1.6) / len(axes) - 14  # that fit beside the legend
+            letters = 10 * (figure.get_figwidth() - 1.6) / len(axes) - 14  # that fit next to the legend
             title = last.get_title(loc="left")
             if len(title) > letters:
                 last.set_title(title, loc="left", pad=22)

@@ -13,7 +13,7 @@ from driftmap.utils import Array, Ids, validation
 
 
 def delay_embedding(X: ArrayLike, delay: int, every: int = 1) -> Array:
-    """Each row of a series beside earlier ones: every ``every``-th of the last ``delay`` rows, the oldest first.
+    """Each row of a series joined with earlier ones: every ``every``-th of the last ``delay`` rows, the oldest first.
 
     The first rows, which have too few before them, are left out: row i of the result belongs to row
     ``len(X) - len(result) + i`` of X.

@@ -1,4 +1,4 @@
-"""What is new in a stream: how far out an arrival was before it was learnt, how unusual that is, and when to tell.
+"""What is new in a stream: how far out an arrival was before it was learnt, how unusual that is, and when to alert.
 
 The *reach* of an arrival is its distance to the nearest landmark divided by the radius, both as they were just before
 it came: above 1 it is farther out than everything seen. Its *quantile* is its rank among the reaches of recent
@@ -112,7 +112,7 @@ class RecentReaches:
 
 
 class NoveltyDetector:
-    """Decides which arrivals are novel, and tells about the first of each run of them.
+    """Decides which arrivals are novel, and raises an alert at the first of each run of them.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class NoveltyDetector:
         self.threshold = validation.positive_number(threshold, "threshold")
         if RECENT / (RECENT + 1) < threshold < 1:
             raise ValueError(
-                f"threshold={threshold} is more than {RECENT:,} recent arrivals can tell: give at most "
+                f"threshold={threshold} is more than {RECENT:,} recent arrivals resolve: give at most "
                 f"{1 - 1 / RECENT:g}, or a reach (1 or more)"
             )
         self.quiet = validation.integer_at_least(quiet, "quiet", 0)
