@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from driftmap import DriftMap, OnlineLandmarks
-from driftmap.embedding import LandmarkMDS, LandmarkStress
+from driftmap.embedding import LandmarkIsomap, LandmarkMDS, LandmarkStress
 from streams import facts, make
 
 
@@ -187,7 +187,9 @@ def test_precomputed_distances_are_mapped():
         ({"n_components": 3, "n_landmarks": 3}, ValueError, "n_landmarks must be at least 4 for 3 dimensions, got 3"),
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
         ({"n_components": 1.5}, TypeError, "n_components must be an integer"),
-        ({"embedding": "tsne"}, ValueError, "embedding must be one of"),
+        ({"embedding": "umap"}, ValueError, "embedding must be one of"),
+        ({"embedding": "tsne", "n_landmarks": 3}, ValueError, "n_landmarks=3 is too few for t-SNE: at least 4"),
+        ({"embedding": LandmarkIsomap(2, n_neighbors=0)}, ValueError, "n_neighbors must be at least 1"),
         ({"embedding": 7}, TypeError, "embedding must be a name or an object"),
         ({"rule": "x"}, ValueError, "rule must be one of"),
         ({"embedding": LandmarkMDS(3)}, ValueError, "embedding has n_components=3, but the map has 2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -60,6 +61,16 @@ class StoredPoints(NamedTuple):
     """Nearest others that are not at distance 0, as positions in ``ids``, (w, k); -1: there are no more."""
     lengths: Array | None = None
     """How far these are, ascending, (w, k); infinity: there are no more."""
+
+
+class Configured:
+    """An embedding that its parameters describe: it shows them, and a checkpoint holds them."""
+
+    def _asdict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
 
 
 class RowPlacer(Protocol):

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from driftmap import _core
-from driftmap.embedding.base import StoredPoints, check_between, check_masses, check_stored, check_to_landmarks
+from driftmap.embedding.base import (
+    Configured,
+    StoredPoints,
+    check_between,
+    check_masses,
+    check_stored,
+    check_to_landmarks,
+)
 from driftmap.embedding.rows import SquaredRows, place_in_blocks, rows_by_squares
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
@@ -43,7 +50,7 @@ class Extension(NamedTuple):
         return sums[:, :-1] / sums[:, -1:]
 
 
-class LandmarkDiffusionMap:
+class LandmarkDiffusionMap(Configured):
     """Diffusion map of the landmarks with their masses; points by the Nystrom extension.
 
     Coordinate i is the i-th eigenfunction of the walk after the constant one, times its eigenvalue to the power of

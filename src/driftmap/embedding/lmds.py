@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from driftmap import _core
-from driftmap.embedding.base import check_masses
+from driftmap.embedding.base import Configured, check_masses
 from driftmap.utils import Array
 
 # An eigenvalue below this fraction of the largest is rounding noise, not a dimension of the data.
@@ -82,7 +82,7 @@ def place(squared_distances: Array, mds: ClassicalMDS) -> Array:
     return -0.5 * (squared_distances - mds.mean_squared) @ mds.projection.T
 
 
-class LandmarkMDS:
+class LandmarkMDS(Configured):
     """Landmark MDS (de Silva and Tenenbaum; the paper's section 4).
 
     With ``weighted=True`` each landmark counts as the points it stands for, so that the axes are those of the whole

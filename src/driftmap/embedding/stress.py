@@ -13,7 +13,7 @@ import numpy as np
 
 from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
-from driftmap.embedding.base import check_masses
+from driftmap.embedding.base import Configured, check_masses
 from driftmap.embedding.lmds import ClassicalMDS, classical_mds
 from driftmap.embedding.placement import Placement, arrange
 from driftmap.metrics import euclidean
@@ -28,7 +28,7 @@ STRAY = 1.1
 DIRECTIONS = [np.array([np.cos(angle), np.sin(angle)]) for angle in np.arange(1, 8) * np.pi / 8]
 
 
-class LandmarkStress:
+class LandmarkStress(Configured):
     """Landmarks by weighted stress from their masses, points by stress from their distances to the landmarks.
 
     The landmarks start from mass-weighted classical MDS and move one at a time by Newton steps, until a sweep moves

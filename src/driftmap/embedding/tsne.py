@@ -10,7 +10,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from driftmap.embedding.affinities import joint_affinities, nearest_affinities, shared_affinities
-from driftmap.embedding.base import StoredPoints, check_between, check_masses, check_stored, check_to_landmarks
+from driftmap.embedding.base import (
+    Configured,
+    StoredPoints,
+    check_between,
+    check_masses,
+    check_stored,
+    check_to_landmarks,
+)
 from driftmap.embedding.lmds import classical_mds
 from driftmap.embedding.rows import SquaredRows, place_in_blocks, rows_by_squares
 from driftmap.utils import Array, Ids, validation
@@ -55,7 +62,7 @@ class Layout(NamedTuple):
     """Landmarks exchanged since then."""
 
 
-class LandmarkTSNE:
+class LandmarkTSNE(Configured):
     """t-SNE of the landmarks; points by attraction alone.
 
     A point has affinities to the landmarks near it (perplexity 5). It goes to where their attraction, with t-SNE's

@@ -115,7 +115,7 @@ def pack_params(params: Mapping[str, Any], arrays: Arrays, known: tuple[type, ..
     """The parameters of an engine; of functions and objects that cannot be stored, the name."""
     packed: dict[str, Any] = {}
     for key, value in params.items():
-        if key in OWN and not isinstance(value, (str, *known)):
+        if key in OWN and not (isinstance(value, str) or type(value) in known):
             packed[key] = {"given": _name(value)}
         elif key == "random_state" and not isinstance(value, int | None):
             packed[key] = None

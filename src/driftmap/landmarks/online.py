@@ -324,6 +324,11 @@ class LandmarkEngine:
         """Arrival numbers of the points that are stored and not forgotten, ascending."""
         return self._arrivals()[self._stream().masses() > 0]
 
+    def stored_masses(self) -> Array:
+        """How many points each of ``stored_indices_`` represents now."""
+        masses = self._stream().masses()
+        return masses[masses > 0]
+
     def cells(self) -> tuple[list[Ids], list[Array]]:
         """For each landmark, the stored points nearest to it (its Voronoi cell), ascending; and their masses."""
         stream = self._stream()

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from driftmap.embedding import Embedding
+from driftmap.embedding import Embedding, make_embedding
+from driftmap.embedding.factory import KINDS
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
@@ -171,6 +172,9 @@ class StreamMap(HasLandmarks):
         elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
             problem = f"has n_components={own}, but the map has {self.n_components}"
             raise InputError(problem, parameter="embedding")
+        template = make_embedding(self.embedding, self.n_components)
+        if hasattr(template, "check"):
+            template.check(self.n_landmarks)
         params = self.params()
         shared = {field.name: params[field.name] for field in fields(LandmarkEngine) if field.name in params}
         landmarks = LandmarkEngine(**shared)
@@ -219,6 +223,15 @@ class StreamMap(HasLandmarks):
             return self._present_frame().embedding.n_dimensions_
 
     @property
+    def fitted_embedding_(self) -> Any:
+        """The embedding of the present frame, with what it knows of itself; read only.
+
+        Its ``coordinates_`` are as they were before the frame was turned and shifted.
+        """
+        with self.lock:
+            return self._present_frame().embedding
+
+    @property
     def frame_(self) -> int:
         """Number of the frame in which coordinates are given now, from 1; a new one begins when landmarks change."""
         with self.lock:
@@ -249,7 +262,7 @@ class StreamMap(HasLandmarks):
         with self.lock:
             header = {
                 "kind": self.kind,
-                "params": pack_params(self.params(), arrays, KNOWN),
+                "params": pack_params(self.params(), arrays, KNOWN + KINDS),
                 "landmarks": self._landmark_engine().pack_state(arrays),
                 "frames": self.frames.pack(arrays),
                 "feature_names": [str(name) for name in self.feature_names],
@@ -261,7 +274,7 @@ class StreamMap(HasLandmarks):
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
         """Make the map again."""
-        mapper = cls(**unpack_params(header["params"], arrays, KNOWN, given))
+        mapper = cls(**unpack_params(header["params"], arrays, KNOWN + KINDS, given))
         landmarks = mapper._new_landmarks()
         landmarks.unpack_state(header["landmarks"], arrays)
         mapper.frames = mapper._new_frames()

@@ -73,6 +73,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     _engine_type = StreamMap
 
     landmark_embedding_ = Delegated[Array](StreamMap, "_fitted_engine")
+    fitted_embedding_ = Delegated[Any](StreamMap, "_fitted_engine")
     n_dimensions_ = Delegated[int](StreamMap, "_fitted_engine")
     frame_ = Delegated[int](StreamMap, "_fitted_engine")
     frames_ = Delegated[list[FrameChange]](StreamMap, "_fitted_engine")

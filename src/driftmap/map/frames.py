@@ -16,11 +16,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, RowPlacer, choose_anchors, move, procrustes
+from driftmap.embedding import (
+    Embedding,
+    LandmarkStress,
+    RowPlacer,
+    choose_anchors,
+    make_embedding,
+    move,
+    procrustes,
+)
+from driftmap.embedding.factory import KINDS
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.verification import ROUNDING
 from driftmap.map.distances import MeasuredDistances
+from driftmap.map.needs import Needs
 from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.metrics.callables import Function
 from driftmap.quality import Displacement, displacement
@@ -65,12 +75,12 @@ class Inputs(NamedTuple):
     reference: float | None = None
     """The stress of the last fit without a start; None: it is out of date."""
 
-    def fit(self, embedding: str, n_components: int) -> LandmarkMDS | LandmarkStress:
-        """The embedding of this name."""
+    def fit(self, embedding: Any) -> Any:
+        """The embedding, fitted to these."""
         distances, masses, anchors, anchor_masses, start, reference = self
-        if embedding != "stress":
-            return LandmarkMDS(n_components, weighted=embedding == "weighted-lmds").fit(distances, masses)
-        return LandmarkStress(n_components).fit(
+        if type(embedding) is not LandmarkStress:
+            return embedding.fit(distances, masses)
+        return embedding.fit(
             distances, masses, anchors=anchors, anchor_masses=anchor_masses, start=start, reference=reference
         )
 
@@ -140,7 +150,8 @@ class Frames:
     """Makes frames when they are asked for."""
 
     def __init__(self, embedding: str | Embedding, n_components: int, n_anchors: int | None, align: bool) -> None:
-        self.embedding, self.n_components, self.n_anchors, self.align = embedding, n_components, n_anchors, align
+        self.embedding: Any = make_embedding(embedding, n_components)
+        self.n_components, self.n_anchors, self.align = n_components, n_anchors, align
         self.current: Frame | None = None
         self.count = 0
         self.changes: deque[FrameChange] = deque(maxlen=FRAMES_KEPT)
@@ -148,11 +159,17 @@ class Frames:
         self.version = -1  # of the landmarks when the current frame was last looked at
         self.exchanged = 0  # landmarks since the last fit without a start
         self.between, self.to_anchors = MeasuredDistances(), MeasuredDistances()
+        self.needs = Needs(self.embedding)
+
+    @property
+    def _is_stored(self) -> bool:
+        """Whether a checkpoint can hold a frame."""
+        return type(self.embedding) in KINDS or hasattr(self.embedding, "restore")
 
     def copy(self) -> Frames:
         """An independent copy; frames themselves do not change."""
         other = copy.copy(self)
-        other.changes = self.changes.copy()
+        other.changes, other.needs = self.changes.copy(), copy.copy(self.needs)
         return other
 
     def pack(self, arrays: Arrays) -> dict[str, Any]:
@@ -164,9 +181,10 @@ class Frames:
             "displacements": np.array([change.displacement for change in self.changes], dtype=np.float64),
             "frame": None,
         }
-        if frame is not None and isinstance(self.embedding, str):
+        if frame is not None and self._is_stored:
             names = ("landmarks", "rotation", "translation", "points")
             values["frame"] = frame.inputs._asdict() | {name: getattr(frame, name) for name in names}
+            values["frame"]["state"] = frame.embedding.state() if hasattr(frame.embedding, "state") else None
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
         return {"count": self.count, "warned": self.warned, "exchanged": self.exchanged, **packed}
 
@@ -184,7 +202,7 @@ class Frames:
             raise ValueError("its frames are not in order")
         for number, rotation, moved in zip(frames.tolist(), rotations, displacements.tolist(), strict=True):
             self.changes.append(FrameChange(int(number), rotation, Displacement(*moved)))
-        if frame is not None and isinstance(self.embedding, str):
+        if frame is not None and self._is_stored:
             with np.errstate(all="ignore"):
                 self.current = self._restored(space, n_seen, **frame)
 
@@ -197,6 +215,7 @@ class Frames:
         rotation: Array,
         translation: Array,
         points: Any,
+        state: dict[str, Any] | None,
         **values: Any,
     ) -> Frame:
         """A frame from what was packed, once that has been checked."""
@@ -224,7 +243,11 @@ class Frames:
             raise ValueError("its frame has other landmarks")
         if not _are_distances(inputs.distances, space, landmarks, points):
             raise ValueError("the distances of its frame are not those of its landmarks")
-        embedding = inputs.fit(self.embedding, k)  # type: ignore[arg-type]
+        embedding = copy.deepcopy(self.embedding)
+        if hasattr(embedding, "restore"):
+            embedding.restore(inputs.distances, inputs.masses, state)
+        else:
+            inputs.fit(embedding)
         if not _squarable(embedding.coordinates_):
             raise ValueError("its frame has no positions")
         placer = _row_placer(embedding, space, points)
@@ -245,7 +268,7 @@ class Frames:
         embedding, inputs = self._embed(engine, landmarks, masses)
         k = self.n_components
         points = None if isinstance(engine.space, PrecomputedSpace) else engine.landmarks_
-        placer = _row_placer(embedding, engine.space, points) if isinstance(self.embedding, str) else None
+        placer = _row_placer(embedding, engine.space, points)
         frame = Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), placer, points)
         if old is not None:
             stored = engine.stored_indices_
@@ -273,9 +296,9 @@ class Frames:
         """Embed the landmarks; stress starts from where they lie on the last map."""
         self.between = self.between.to(engine, landmarks, landmarks)
         inputs = Inputs(self.between.values, masses)
-        if not isinstance(self.embedding, str):
-            return copy.deepcopy(self.embedding).fit(inputs.distances, masses), inputs
-        if self.embedding == "stress":
+        if self.needs.names:
+            return self._fit_with_needs(engine, landmarks, inputs), inputs
+        if type(self.embedding) is LandmarkStress:
             points = landmarks
             if self.n_anchors is not None and self.n_anchors > len(landmarks):
                 cells, weights = engine.cells()
@@ -288,16 +311,28 @@ class Frames:
                 fresh = self.exchanged < FRESH * len(landmarks)
                 reference = getattr(self.current.embedding, "cold_stress_", None) if fresh else None
                 inputs = inputs._replace(start=self.current.place_stored(engine, points), reference=reference)
-        embedding = inputs.fit(self.embedding, self.n_components)
+        embedding = inputs.fit(copy.deepcopy(self.embedding))
         if inputs.reference is None or getattr(embedding, "cold_stress_", None) != inputs.reference:
             self.exchanged = 0
         return embedding, inputs
+
+    def _fit_with_needs(self, engine: LandmarkEngine, landmarks: Ids, inputs: Inputs) -> Any:
+        """A copy of the embedding that was fitted last, fitted to the present landmarks and what it needs."""
+        given: dict[str, Any] = {}
+        if self.needs.names - {"start"}:
+            given["stored"] = self.needs.stored(engine, landmarks)
+        if "start" in self.needs.names:
+            last = self.current if self.align else None
+            given["start"] = None if last is None else last.place_stored(engine, landmarks)
+        embedding = copy.deepcopy(self.embedding if self.current is None else self.current.embedding)
+        return embedding.fit(inputs.distances, inputs.masses, **given)
 
 
 def _row_placer(embedding: Any, space: Space, points: Any) -> RowPlacer | None:
     """What places rows without their distances to the landmarks, where these are Euclidean."""
     is_euclidean = isinstance(space, NativeSpace) and space.name == "euclidean"
-    placer: RowPlacer | None = embedding.for_rows(points) if is_euclidean else None
+    # a class that is derived from one of these may place points in another way
+    placer: RowPlacer | None = embedding.for_rows(points) if is_euclidean and type(embedding) in KINDS else None
     return placer
 
 

@@ -15,7 +15,9 @@ from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 
 RULES = ("tight", "paper")
-EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
+EMBEDDINGS = (
+    "stress", "weighted-lmds", "lmds", "isomap", "diffusion", "tsne", "kernel-tsne", "bikernel-tsne",
+)  # fmt: skip
 """Names of the replacement rules and of the embeddings; the first is the default."""
 
 NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
