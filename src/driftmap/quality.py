@@ -1,17 +1,28 @@
-"""Measures of a map: stress, covering radius, displacement, trustworthiness.
+"""Measures of a map. Which of them means something depends on what the embedding is meant to keep:
 
-Stress compares all pairs of points. ``stress`` is exact and works in blocks, without an n x n matrix;
-``stress_estimate`` samples pairs and gives a standard error.
+| measure | means something for |
+|---|---|
+| ``stress``, ``stress_estimate``, ``landmark_stress`` | stress, lmds, weighted-lmds: distances are to be kept |
+| ``scaled_stress`` | these and, against geodesics, isomap: distances up to one factor |
+| ``residual_variance`` | these and, against geodesics, isomap: distances up to one linear function |
+| ``procrustes_error`` | all but the t-SNE family, where the true coordinates are known |
+| ``trustworthiness``, ``neighborhood_preservation`` | all; the t-SNE family keeps nothing but neighbours |
+| ``displacement`` | all: frames of one map |
+| ``covering_radius`` | the landmarks, whatever the embedding |
+
+Measures of all pairs work in blocks, without an n x n matrix; ``stress_estimate`` samples pairs and gives a standard
+error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from driftmap.metrics import Metric, Space, euclidean, make_space
-from driftmap.utils import Array, validation
+from driftmap.utils import Array, Ids, validation
 
 __all__ = [
     "Displacement",
@@ -19,6 +30,10 @@ __all__ = [
     "covering_radius",
     "displacement",
     "landmark_stress",
+    "neighborhood_preservation",
+    "procrustes_error",
+    "residual_variance",
+    "scaled_stress",
     "stress",
     "stress_estimate",
     "trustworthiness",  # noqa: F822 - see __getattr__
@@ -60,21 +75,117 @@ def stress(
     >>> stress([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]], [[0.0], [5.0], [10.0]])
     0.0
     """
-    space, Y = _points(X, coordinates, metric, metric_params)
-    n = len(space)
     above, below = 0.0, 0.0
+    for d, on_map in _all_pairs(*_points(X, coordinates, metric, metric_params)):
+        above += float(np.sum((d - on_map) ** 2))
+        below += float(np.sum(d**2))
+    return _root(above, below)
+
+
+def scaled_stress(
+    X: Any, coordinates: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+) -> float:
+    """Normalised stress of a map that is enlarged or shrunk by the factor that makes it least.
+
+    For maps that keep distances up to one factor. Isomap is one, against distances along the sheet
+    (``metric="precomputed"``): paths in its graph are a little longer than the sheet.
+
+    >>> scaled_stress([[0.0], [1.0], [3.0]], [[0.0], [2.0], [6.0]])
+    0.0
+    """
+    both, of_data, of_map = 0.0, 0.0, 0.0
+    for d, on_map in _all_pairs(*_points(X, coordinates, metric, metric_params)):
+        both += float(np.sum(d * on_map))
+        of_data += float(np.sum(d**2))
+        of_map += float(np.sum(on_map**2))
+    if of_map == 0:
+        return _root(of_data, of_data)
+    return _root(max(of_data - both**2 / of_map, 0.0), of_data)
+
+
+def residual_variance(
+    X: Any, coordinates: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+) -> float:
+    """1 - R^2 between true distances and those on the map, over all pairs (Tenenbaum, de Silva and Langford, 2000).
+
+    For isomap give the distances along the sheet, if they are known, with ``metric="precomputed"``.
+
+    >>> round(residual_variance([[0.0], [1.0], [3.0]], [[0.0], [2.0], [6.0]]), 12)
+    0.0
+    """
+    sums, n = np.zeros(5), 0
+    space, Y = _points(X, coordinates, metric, metric_params)
+    shifts = None
+    for d, on_map in _all_pairs(space, Y):
+        if shifts is None:  # near the means, so that the differences of squares below keep their digits
+            shifts = float(d.mean()), float(on_map.mean())
+        x, y = d - shifts[0], on_map - shifts[1]
+        sums += [x.sum(), y.sum(), np.sum(x * x), np.sum(y * y), np.sum(x * y)]
+        n += x.size
+    if n == 0:
+        return 0.0
+    x, y, xx, yy, xy = sums / n
+    variances = max(xx - x * x, 0.0) * max(yy - y * y, 0.0)
+    return float(1.0 - (xy - x * y) ** 2 / variances) if variances > 0 else 1.0
+
+
+def neighborhood_preservation(
+    X: Any,
+    coordinates: Any,
+    *,
+    n_neighbors: int = 12,
+    metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+) -> float:
+    """The mean share of a point's ``n_neighbors`` nearest others that are also its nearest on the map (recall).
+
+    For all embeddings; the t-SNE family is made for it. Unlike trustworthiness, it also sees neighbours that were lost,
+    and it does not matter how far off the others are.
+
+    >>> neighborhood_preservation([[0.0], [1.0], [3.0], [7.0]], [[0.0], [1.0], [3.0], [-9.0]], n_neighbors=1)
+    0.75
+    """
+    validation.integer_at_least(n_neighbors, "n_neighbors", 1)
+    space, Y = _points(X, coordinates, metric, metric_params)
+    n, kept = len(space), 0
+    if n <= n_neighbors:
+        raise ValueError(f"n_neighbors={n_neighbors} is too many for {n} points: at most {n - 1} are possible")
     for first in range(0, n, BLOCK_ROWS):
         rows = np.arange(first, min(first + BLOCK_ROWS, n))
-        for start in range(0, first + BLOCK_ROWS, 8 * BLOCK_ROWS):
-            columns = np.arange(start, min(start + 8 * BLOCK_ROWS, rows[-1] + 1))
-            d = space.pairs(rows, columns)
-            gap = d - euclidean(Y[rows], Y[columns])
-            if columns[-1] >= first:  # count each pair once
-                once = columns[None, :] < rows[:, None]
-                d, gap = d[once], gap[once]
-            above += float(np.sum(gap**2))
-            below += float(np.sum(d**2))
-    return _root(above, below)
+        true, found = (_nearest(d, rows, n_neighbors) for d in (space.pairs(rows, np.arange(n)), euclidean(Y[rows], Y)))
+        is_true = np.zeros((len(rows), n), dtype=bool)
+        np.put_along_axis(is_true, true, True, axis=1)
+        kept += int(np.take_along_axis(is_true, found, axis=1).sum())
+    return kept / (n * n_neighbors)
+
+
+def _nearest(distances: Array, rows: Ids, k: int) -> Ids:
+    """The k nearest others of each of these points; of equally near ones, those that come first."""
+    distances[np.arange(len(rows)), rows] = np.inf
+    return np.argsort(distances, axis=1, kind="stable")[:, :k]
+
+
+def procrustes_error(truth: Any, coordinates: Any) -> float:
+    """How far a map is from the true coordinates, after the similarity that fits it best onto them.
+
+    The root mean square of what is left, divided by that of the true coordinates about their mean: from 0, the same
+    shape, to 1, nothing in common. For embeddings that keep shapes, where the truth is known: isomap on a sheet that
+    can be unrolled, stress and landmark MDS on points of a plane.
+
+    >>> round(procrustes_error([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], [[5.0, 5.0], [5.0, 9.0], [3.0, 5.0]]), 12)
+    0.0
+    """
+    true, found = validation.points(truth), validation.points(coordinates)
+    if len(true) != len(found):
+        raise ValueError(f"there must be a true place for each of {len(found)} coordinates, got {len(true)}")
+    true, found = true - true.mean(axis=0), found - found.mean(axis=0)
+    spread, size = np.linalg.norm(true), np.linalg.norm(found)
+    if spread == 0:
+        return 0.0 if size == 0 else 1.0
+    if size == 0:
+        return 1.0
+    fit = float(np.linalg.svd((found / size).T @ (true / spread), compute_uv=False).sum())
+    return float(np.sqrt(max(1.0 - fit**2, 0.0)))
 
 
 def stress_estimate(
@@ -178,6 +289,21 @@ def _diameter(X: Array) -> float:
     # Both ends of the diameter are at least this far from the mean; most points are not.
     outer = X[reach >= (least - reach.max()) * (1 - 1e-9)]
     return max(float(euclidean(outer[a : a + BLOCK_ROWS], outer).max()) for a in range(0, len(outer), BLOCK_ROWS))
+
+
+def _all_pairs(space: Space, Y: Array) -> Iterator[tuple[Array, Array]]:
+    """True distances and those on the map, in blocks; each pair once."""
+    n = len(space)
+    for first in range(0, n, BLOCK_ROWS):
+        rows = np.arange(first, min(first + BLOCK_ROWS, n))
+        for start in range(0, first + BLOCK_ROWS, 8 * BLOCK_ROWS):
+            columns = np.arange(start, min(start + 8 * BLOCK_ROWS, rows[-1] + 1))
+            d, on_map = space.pairs(rows, columns), euclidean(Y[rows], Y[columns])
+            if columns[-1] >= first:
+                once = columns[None, :] < rows[:, None]
+                d, on_map = d[once], on_map[once]
+            if d.size:
+                yield d, on_map
 
 
 def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:

@@ -42,6 +42,8 @@ FRESH = 0.5
 """The share of landmarks that may be exchanged before stress is fitted without a start again, as a reference."""
 SAMPLE = 400
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
+FEWEST = 10
+"""If an embedding needs stored points: those that had arrived by the last frame, as long as so many are left."""
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark has."""
 PLACED_AT_ONCE = 4096
@@ -157,6 +159,7 @@ class Frames:
         self.changes: deque[FrameChange] = deque(maxlen=FRAMES_KEPT)
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
+        self.seen = 0  # arrivals when the current frame was made
         self.exchanged = 0  # landmarks since the last fit without a start
         self.between, self.to_anchors = MeasuredDistances(), MeasuredDistances()
         self.needs = Needs(self.embedding)
@@ -186,12 +189,14 @@ class Frames:
             values["frame"] = frame.inputs._asdict() | {name: getattr(frame, name) for name in names}
             values["frame"]["state"] = frame.embedding.state() if hasattr(frame.embedding, "state") else None
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
-        return {"count": self.count, "warned": self.warned, "exchanged": self.exchanged, **packed}
+        numbers = {"count": self.count, "seen": self.seen, "warned": self.warned, "exchanged": self.exchanged}
+        return numbers | packed
 
     def unpack(self, packed: dict[str, Any], arrays: Arrays, space: Space, n_seen: int) -> None:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
         self.count, self.warned = validation.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
         self.exchanged = validation.integer_at_least(packed["exchanged"], "exchanged", 0)
+        self.seen = min(validation.integer_at_least(packed["seen"], "seen", 0), n_seen)
         frame, frames, rotations, displacements = (
             rebuild(packed[name], arrays) for name in ("frame", "frames", "rotations", "displacements")
         )
@@ -272,6 +277,8 @@ class Frames:
         frame = Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), placer, points)
         if old is not None:
             stored = engine.stored_indices_
+            if self.needs.names and len(known := stored[stored < self.seen]) >= FEWEST:
+                stored = known  # such an embedding does not extrapolate: on the last map, newer points lay anywhere
             sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
             before, after = (f.place_stored(engine, sample) for f in (old, frame))
             if self.align:
@@ -281,7 +288,7 @@ class Frames:
                 frame, after = frame.laid(rotation, translation), move(after, rotation, translation)
             if old.embedding.n_dimensions_:  # a map that was one place has no diameter to compare with
                 self.changes.append(FrameChange(self.count + 1, frame.rotation, displacement(before, after)))
-        self.current = frame
+        self.current, self.seen = frame, engine.n_samples_seen_
         self.count += 1
         if embedding.n_dimensions_ < k and not self.warned:
             self.warned = True
