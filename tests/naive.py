@@ -466,3 +466,79 @@ def stress(distances, coordinates):
             above += gap * gap
             below += distances[s][r] ** 2
     return math.sqrt(above / below)
+
+
+# --- other landmark methods -------------------------------------------------------------------------------------------
+
+
+def nearest_neighbours(D, ids, k):
+    """The k nearest of each point among ``ids`` by distance, then number; those at distance 0 do not count."""
+    lists = [sorted((D[i, j], j) for j in ids if D[i, j] > 0)[:k] for i in ids]
+    return [[j for _, j in one] + [-1] * (k - len(one)) for one in lists]
+
+
+def geodesics(D, k):
+    """Lengths of shortest paths (Floyd and Warshall) in the graph that joins each point to its k nearest others."""
+    n = len(D)
+    G = np.where(D == 0, 0.0, np.inf)
+    for i, near in enumerate(nearest_neighbours(D, range(n), k)):
+        for j in near:
+            if j >= 0:
+                G[i, j] = G[j, i] = D[i, j]
+    for j in range(n):
+        G = np.minimum(G, G[:, j : j + 1] + G[j])
+    return G
+
+
+def diffusion_map(D, sigma, alpha, time, k):
+    """Coifman and Lafon's diffusion map of equally heavy points, eigenfunctions of mean square 1; and eigenvalues."""
+    K = np.exp(-(D**2) / (2 * sigma**2))
+    K = K / np.outer(K.sum(axis=1), K.sum(axis=1)) ** alpha
+    degrees = K.sum(axis=1)
+    values, vectors = np.linalg.eigh(K / np.sqrt(np.outer(degrees, degrees)))  # similar to K / degrees[:, None]
+    values, functions = values[::-1][: k + 1], (vectors / np.sqrt(degrees)[:, None])[:, ::-1][:, : k + 1]
+    functions = functions / np.sqrt((degrees / degrees.sum()) @ functions**2)
+    return functions[:, 1:] * values[1:] ** time, values
+
+
+def perplexity(shares):
+    shares = shares[shares > 0]
+    return float(np.exp(-np.sum(shares * np.log(shares))))
+
+
+def tsne_gradient(P, Y):
+    """The gradient of the Kullback-Leibler divergence, one point at a time (van der Maaten and Hinton, Eq. 5)."""
+    m = len(Y)
+    nearness = np.array([[0.0 if i == j else 1 / (1 + np.sum((Y[i] - Y[j]) ** 2)) for j in range(m)] for i in range(m)])
+    Q = nearness / nearness.sum()
+    pull = (P - Q) * nearness
+    return np.array([4 * sum(pull[i, j] * (Y[i] - Y[j]) for j in range(m)) for i in range(m)])
+
+
+def kernel_tsne(D, Y, Dx, width):
+    """Kernel t-SNE for a fixed map of the landmarks (Gisbrecht, Schulz and Hammer)."""
+    sigma = [width * min(D[j, i] for i in range(len(D)) if i != j) for j in range(len(D))]
+
+    def shares(distances):
+        exponents = [[-((d / s) ** 2) / 2 for d, s in zip(row, sigma, strict=True)] for row in distances]
+        rows = [np.exp(np.array(row) - max(row)) for row in exponents]
+        return np.array([row / row.sum() for row in rows])
+
+    return shares(Dx) @ np.linalg.pinv(shares(D)) @ Y
+
+
+def bikernel_tsne(D, T, Dx, k):
+    """Bi-kernel t-SNE for a fixed map T of the landmarks (Zhang et al.): landmarks and points."""
+    m = len(D)
+
+    def gaussian(distances, between):
+        farthest = sorted(between[i, j] for i in range(m) for j in range(i))[-10:]
+        sigma = np.median(farthest) / np.sqrt(-2 * np.log(0.6))
+        return np.exp(-(distances**2) / (2 * sigma**2))
+
+    between = np.linalg.norm(T[:, None] - T, axis=2)
+    KX, KT, kx = gaussian(D, D), gaussian(between, between), gaussian(Dx, D)
+    A = np.linalg.pinv(KX.T @ KX) @ KX.T @ KT
+    centred = KT - KT.mean(axis=0)
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :k]
+    return centred @ axes, (kx @ A - KT.mean(axis=0)) @ axes

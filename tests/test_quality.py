@@ -69,3 +69,60 @@ def test_mistakes_are_named():
         quality.stress([[1.0], [2.0]], [[0.0]])
     with pytest.raises(ValueError, match="n_pairs must be at least 2"):
         quality.stress_estimate([[1.0], [2.0]], [[0.0], [1.0]], n_pairs=1)
+
+
+@given(stream=streams(longest=40))
+@many
+def test_scaled_stress_and_residual_variance_equal_their_formulas(stream):
+    X, _ = stream
+    Y = X[:, :1] * 0.3 + np.sin(X[:, :1])
+    D, E = (np.sqrt(naive.squared_distance_matrix(A))[np.triu_indices(len(X), 1)] for A in (X, Y))
+    if not (D.any() and E.any()):
+        return
+    scale = (D @ E) / (E @ E)
+    assert quality.scaled_stress(X, Y) == pytest.approx(np.sqrt(np.sum((D - scale * E) ** 2) / np.sum(D**2)), abs=1e-7)
+    if D.std() > 1e-9 * D.max() and E.std() > 1e-9 * E.max():
+        expected = 1 - np.corrcoef(D, E)[0, 1] ** 2
+        assert quality.residual_variance(X, Y) == pytest.approx(expected, abs=1e-6)
+    assert quality.scaled_stress(X, Y) <= quality.stress(X, Y) + 1e-9
+
+
+def test_neighborhood_preservation_is_recall():
+    X = make("walk", 700, 3, seed=0)  # more than a block
+    Y = X[:, :1]
+    true, found = (
+        np.argsort(np.linalg.norm(A[:, None] - A, axis=2) + 1e9 * np.eye(700), axis=1)[:, :7] for A in (X, Y)
+    )
+    expected = np.mean([len({*a} & {*b}) / 7 for a, b in zip(true.tolist(), found.tolist(), strict=True)])
+    assert quality.neighborhood_preservation(X, Y, n_neighbors=7) == pytest.approx(expected)
+    assert quality.neighborhood_preservation(X, 3 * X) == 1.0
+    D = np.abs(X[:, None] - X).sum(axis=2)
+    by_name, by_matrix = (
+        quality.neighborhood_preservation(A, Y, metric=m) for A, m in ((X, "cityblock"), (D, "precomputed"))
+    )
+    assert by_name == pytest.approx(by_matrix, abs=1e-3)
+    with pytest.raises(ValueError, match="n_neighbors=5 is too many for 5 points: at most 4"):
+        quality.neighborhood_preservation(X[:5], Y[:5], n_neighbors=5)
+
+
+def test_procrustes_error_sees_shapes_only():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((50, 2)) * [3, 1]
+    turn = np.linalg.qr(rng.standard_normal((2, 2)))[0]
+    assert quality.procrustes_error(truth, 7 * truth @ turn + 5) < 1e-7
+    noisy = truth + 0.1 * rng.standard_normal(truth.shape)
+    best = min(
+        np.linalg.norm(
+            s * (noisy - noisy.mean(axis=0)) @ [[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]
+            - truth
+            + truth.mean(axis=0)
+        )
+        for a in np.linspace(-0.1, 0.1, 101)
+        for s in np.linspace(0.95, 1.05, 101)
+    )
+    spread = np.linalg.norm(truth - truth.mean(axis=0))
+    assert quality.procrustes_error(truth, noisy) == pytest.approx(best / spread, rel=1e-3)
+    assert quality.procrustes_error(truth, rng.standard_normal((50, 2))) > 0.8
+    assert quality.procrustes_error(truth, np.zeros((50, 2))) == 1.0
+    with pytest.raises(ValueError, match="a true place for each of 49"):
+        quality.procrustes_error(truth, truth[1:])

@@ -25,6 +25,8 @@ from driftmap.utils.concurrency import one_thread
 
 NOISE = 1e-10
 """An eigenvalue below this is rounding noise and no dimension; the largest is 1."""
+WIDTH = 1.25
+"""The automatic bandwidth, in spacings of the landmarks."""
 FORMS = ("landmarks", "roseland")
 
 
@@ -66,7 +68,8 @@ class LandmarkDiffusionMap(Configured):
     time : float
         Steps of the walk: the larger, the less quickly mixing directions count.
     bandwidth : float or None
-        sigma of the kernel ``exp(-d^2 / 2 sigma^2)``; None: the median distance of a landmark to its nearest other one.
+        sigma of the kernel ``exp(-d^2 / 2 sigma^2)``; None: 1.25 times the median
+        distance of a landmark to its nearest other one.
     form : {"landmarks", "roseland"}
         "landmarks": a walk on the landmarks. "roseland": a walk on the stored points, each step through a landmark
         (Shen and Wu, 2022); eigenvalues are those of such a double step.
@@ -124,7 +127,7 @@ class LandmarkDiffusionMap(Configured):
         distances = check_between(distances)
         masses = check_masses(masses, len(distances))
         self.check(len(distances))
-        self.bandwidth_ = self.bandwidth or spacing(distances)
+        self.bandwidth_ = self.bandwidth or WIDTH * spacing(distances)
         with one_thread():
             if self.form == "landmarks":
                 walk = landmark_walk(distances, masses / masses.sum(), self.bandwidth_, self.alpha)

@@ -279,11 +279,13 @@ class Triangulation(NamedTuple):
     """Of the part of each landmark, (m, k)."""
 
     def place(self, near: Array, through: Ids, lengths: Array) -> Array:
-        """Places of points, given some of their nearest landmarks, (t, n), and their distances to these."""
-        geodesics = functools.reduce(np.minimum, (d[:, None] + lengths[j] for d, j in zip(near, through, strict=True)))
+        """Places of points, given some of their nearest landmarks, (n, t), and their distances to these."""
+        geodesics = functools.reduce(
+            np.minimum, (d[:, None] + lengths[j] for d, j in zip(near.T, through.T, strict=True))
+        )
         geodesics[~np.isfinite(geodesics)] = 0.0
         k = self.slopes.shape[1]
-        return _core.affine(geodesics, self.slopes, np.zeros(k)) + self.offsets[through[0]]
+        return _core.affine(geodesics, self.slopes, np.zeros(k)) + self.offsets[through[:, 0]]
 
 
 def triangulation(lengths: Array, coordinates: Array) -> Triangulation:

@@ -32,8 +32,10 @@ SMALL = 1e-4
 """The size of a map at the start of early exaggeration."""
 EXAGGERATION = 12.0
 """By how much attraction is enlarged then, so that clusters find together."""
-EARLY, LATE, WARM = 150, 400, 50
-"""Iterations with exaggeration, after it, and from a start."""
+EARLY, LATE = 150, 400
+"""Iterations with exaggeration, and after it."""
+WARM, SETTLING = 50, 200
+"""Iterations from a start, and further ones before the result is compared with one of early exaggeration."""
 FLAT = 1e-6
 """A start whose extent in some direction is below this share of its largest one says nothing about that direction."""
 STALE = 0.5
@@ -240,7 +242,7 @@ def lay_out(mds: Array, affinities: Array, ids: Ids, start: Array | None, before
         n_exchanged = before.n_exchanged + int(np.sum(~np.isin(ids, before.landmarks)))
         if n_exchanged <= STALE * m and warm[1] <= STRAY * before.reference:
             return Layout(ids, *warm, before.reference, n_exchanged)
-        mds = start
+        warm, mds = descend(affinities, warm[0], SETTLING), start
     small = mds * (SMALL / max(float(np.sqrt((mds**2).sum(axis=1).mean())), TINY))
     gathered = descend(affinities, small, EARLY, EXAGGERATION)
     cold = descend(affinities, gathered[0], LATE)
