@@ -1,4 +1,6 @@
-"""Landmark MDS against its formulas."""
+"""Landmark MDS against its formulas; what holds for all embeddings."""
+
+import warnings
 
 import numpy as np
 import pytest
@@ -6,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from driftmap.embedding import Embedding, LandmarkMDS, classical_mds
+from driftmap import DriftMap
+from driftmap.embedding import Embedding, LandmarkMDS, classical_mds, make_embedding
+from driftmap.embedding.factory import BY_NAME, KINDS
+from driftmap.utils.validation import EMBEDDINGS
 
 
 def distances(X, Y):
@@ -89,3 +94,114 @@ def test_only_positive_eigenvalues_count():
 
 def test_the_protocol_fits():
     assert isinstance(LandmarkMDS(2).fit(np.zeros((1, 1))), Embedding)
+
+
+# --- all embeddings ---------------------------------------------------------------------------------------------------
+
+
+def fitted(name, L, k=2):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the graph of")
+        return make_embedding(name, k).fit(distances(L, L), np.ones(len(L)))
+
+
+def test_names_are_those_of_the_command_line():
+    assert tuple(BY_NAME) == EMBEDDINGS
+    assert all(type(make_embedding(name, 2)) in KINDS for name in EMBEDDINGS)
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+@given(seed=st.integers(0, 10**6), m=st.integers(1, 40), k=st.integers(1, 3))
+@settings(max_examples=8, derandomize=True, deadline=None)
+def test_places_are_finite_and_rows_go_where_their_distances_go(name, seed, m, k):
+    """Far points, duplicates of landmarks, few landmarks, landmarks in the same place."""
+    rng = np.random.default_rng(seed)
+    L = rng.standard_normal((m, 4)) * [3, 2, 1, 0.5]
+    L[rng.random(m) < 0.2] = L[0]
+    X = np.concatenate([rng.standard_normal((10, 4)), L[: min(m, 5)], [[1e9] * 4, [1e60, 0, 0, 0], [-1e140] * 4]])
+    embedding = fitted(name, L, k)
+    D = distances(X, L)
+    Y = embedding.place(D)
+    assert Y.shape == (len(X), k)
+    assert embedding.coordinates_.shape == (m, k)
+    assert np.isfinite(Y).all()
+    assert not Y[:, embedding.n_dimensions_ :].any()
+    assert Y.tobytes() == np.concatenate([embedding.place(row[None]) for row in D]).tobytes()
+    if name not in ("stress", "lmds", "weighted-lmds"):  # which have tests of their own
+        placer = embedding.for_rows(L)
+        near = placer.place(X[:10])
+        assert near.tobytes() == np.concatenate([placer.place(x[None]) for x in X[:10]]).tobytes()
+        np.testing.assert_allclose(near, Y[:10], atol=1e-5 * max(np.ptp(embedding.coordinates_), 1e-9))
+        assert np.isfinite(placer.place(X)).all()
+        rotation, translation = np.linalg.qr(rng.standard_normal((k, k)))[0], rng.standard_normal(k)
+        moved = placer.moved(rotation, translation).place(X[:10])
+        np.testing.assert_allclose(moved, near @ rotation + translation, atol=1e-9 * (1 + np.abs(near).max()))
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS[3:])
+def test_wrong_shapes_are_named(name):
+    L = np.random.default_rng(0).standard_normal((12, 3))
+    with pytest.raises(ValueError, match=r"distances must have shape \(n, 12\), got \(5, 11\)"):
+        fitted(name, L).place(np.ones((5, 11)))
+    with pytest.raises(ValueError, match=r"shape \(m, m\), m at least 1, got \(3, 4\)"):
+        make_embedding(name, 2).fit(np.ones((3, 4)), np.ones(3))
+    with pytest.raises(ValueError, match="one mass for each of the 12 points"):
+        make_embedding(name, 2).fit(distances(L, L), np.ones(3))
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_a_stream_may_be_asked_from_its_first_point_on(name):
+    mapper, X = DriftMap(2, n_landmarks=8, embedding=name), np.random.default_rng(0).standard_normal((20, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i in range(len(X)):
+            assert np.isfinite(mapper.partial_fit(X[i : i + 1]).transform(X)).all()
+            mapper.partial_fit(X[i : i + 1])  # again
+    assert mapper.n_dimensions_ == 2
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_points_in_one_place(name):
+    mapper = DriftMap(2, n_landmarks=5, embedding=name)
+    with pytest.warns(UserWarning, match="span 0 of n_components=2") as caught:
+        Y = mapper.fit_transform(np.ones((30, 3)))
+    assert len(caught) == 1
+    assert not Y.any()
+
+
+def test_needs_are_given_and_others_are_refused():
+    asked = {}
+
+    class Curious:
+        n_dimensions_, n_neighbors = 2, 3
+
+        def __init__(self, needs):
+            self.needs = needs
+
+        def fit(self, distances, masses, **given):
+            asked.update(given)
+            self.coordinates_ = distances[:, :2]
+            return self
+
+        def place(self, distances):
+            return distances[:, :2]
+
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    mapper = DriftMap(2, n_landmarks=6, embedding=Curious({"neighbours", "to_landmarks", "start"})).fit(X)
+    mapper.transform(X)
+    stored = asked["stored"]
+    assert asked["start"] is None
+    np.testing.assert_array_equal(stored.ids, mapper.stored_indices_)
+    np.testing.assert_array_equal(stored.ids[stored.landmarks], mapper.landmark_indices_)
+    np.testing.assert_allclose(stored.to_landmarks, distances(X, mapper.landmarks_))
+    assert stored.neighbours.tolist() == naive.nearest_neighbours(distances(X, X), range(50), 3)
+    assert stored.masses.sum() == 50
+    mapper.partial_fit(X * 3)
+    mapper.landmark_embedding_  # noqa: B018 - makes a frame
+    assert asked["start"].shape == (6, 2)
+    asked.clear()
+    DriftMap(2, n_landmarks=6, embedding=Curious({"stored"})).fit_transform(X)
+    assert asked.keys() == {"stored"}
+    assert asked["stored"].to_landmarks is asked["stored"].neighbours is None
+    with pytest.raises(ValueError, match="needs must be one of 'stored', 'to_landmarks', 'neighbours', 'start'"):
+        DriftMap(2, n_landmarks=6, embedding=Curious({"points"})).fit(X)
