@@ -188,7 +188,7 @@ def test_precomputed_distances_are_mapped():
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
         ({"n_components": 1.5}, TypeError, "n_components must be an integer"),
         ({"embedding": "umap"}, ValueError, "embedding must be one of"),
-        ({"embedding": "tsne", "n_landmarks": 3}, ValueError, "n_landmarks=3 is too few for t-SNE: at least 4"),
+        ({"embedding": "tsne", "n_landmarks": 3}, ValueError, "n_landmarks must be at least 4 for t-SNE, got 3"),
         ({"embedding": LandmarkIsomap(2, n_neighbors=0)}, ValueError, "n_neighbors must be at least 1"),
         ({"embedding": 7}, TypeError, "embedding must be a name or an object"),
         ({"rule": "x"}, ValueError, "rule must be one of"),

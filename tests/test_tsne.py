@@ -144,7 +144,7 @@ def test_bad_parameters():
     for embedding, message in (
         (LandmarkTSNE(affinities="x"), "affinities must be one of 'stored', 'landmarks'"),
         (LandmarkTSNE(perplexity=0.5), "perplexity must be at least 1"),
-        (LandmarkTSNE(perplexity=30), "n_landmarks=20 is too few for t-SNE with perplexity=30: at least 32"),
+        (LandmarkTSNE(perplexity=30), "n_landmarks must be at least 32 for a perplexity of 30, got 20"),
         (KernelTSNE(width=0.0), "width must be positive"),
     ):
         with pytest.raises(ValueError, match=message):

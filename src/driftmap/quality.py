@@ -23,6 +23,7 @@ import numpy as np
 
 from driftmap.metrics import Metric, Space, euclidean, make_space
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.errors import InputError
 
 __all__ = [
     "Displacement",
@@ -149,7 +150,8 @@ def neighborhood_preservation(
     space, Y = _points(X, coordinates, metric, metric_params)
     n, kept = len(space), 0
     if n <= n_neighbors:
-        raise ValueError(f"n_neighbors={n_neighbors} is too many for {n} points: at most {n - 1} are possible")
+        problem = f"={n_neighbors} is too many for {n} points: at most {n - 1} are possible"
+        raise InputError(problem, parameter="n_neighbors")
     for first in range(0, n, BLOCK_ROWS):
         rows = np.arange(first, min(first + BLOCK_ROWS, n))
         true, found = (_nearest(d, rows, n_neighbors) for d in (space.pairs(rows, np.arange(n)), euclidean(Y[rows], Y)))

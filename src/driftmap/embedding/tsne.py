@@ -22,6 +22,7 @@ from driftmap.embedding.lmds import classical_mds
 from driftmap.embedding.rows import SquaredRows, place_in_blocks, rows_by_squares
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
+from driftmap.utils.errors import InputError
 
 AFFINITIES = ("stored", "landmarks")
 FEWEST = 4
@@ -117,12 +118,12 @@ class LandmarkTSNE(Configured):
     def check(self, n_landmarks: int) -> None:
         """Refuse parameters that no stream could satisfy."""
         validation.one_of(self.affinities, "affinities", AFFINITIES)
-        if self.perplexity is not None and validation.positive_number(self.perplexity, "perplexity") < 1:
-            raise ValueError(f"perplexity must be at least 1, got {self.perplexity}")
-        fewest = max(FEWEST, int(self.perplexity or 0) + 2)
-        if n_landmarks < fewest:
-            cause = "" if fewest == FEWEST else f" with perplexity={self.perplexity}"
-            raise ValueError(f"n_landmarks={n_landmarks} is too few for t-SNE{cause}: at least {fewest} are needed")
+        fewest, needed_by = FEWEST, " for t-SNE"
+        if self.perplexity is not None:
+            if validation.positive_number(self.perplexity, "perplexity") < 1:
+                raise InputError(f"must be at least 1, got {self.perplexity}", parameter="perplexity")
+            fewest, needed_by = max(FEWEST, int(self.perplexity) + 2), f" for a perplexity of {self.perplexity:g}"
+        validation.integer_at_least(n_landmarks, "n_landmarks", fewest, needed_by)
 
     def fit(
         self,
