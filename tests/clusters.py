@@ -1,0 +1,61 @@
+"""A cluster of processes on this machine, and blocks that its workers compute; one kills its worker."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import dask
+import numpy as np
+from dask.delayed import delayed
+from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
+
+N_BLOCKS, ROWS = 24, 500
+SETTINGS = {"distributed.scheduler.allowed-failures": 100, "distributed.worker.multiprocessing-method": "forkserver"}
+with dask.config.set(SETTINGS):
+    get_mp_context()  # which chooses what the server of forks imports
+multiprocessing.set_forkserver_preload(["distributed", "driftmap.dask", "driftmap.map.estimator"])  # workers start fast
+
+
+@contextlib.contextmanager
+def cluster(n_workers, **options):
+    """A client of some workers, each a process that is started again when it dies."""
+    own = {"host": "127.0.0.1", "dashboard_address": ":0", "threads_per_worker": 1, "silence_logs": 60}
+    with (
+        dask.config.set(SETTINGS),
+        LocalCluster(n_workers=n_workers, **own, **options) as workers,
+        Client(workers) as client,
+    ):
+        yield client
+
+
+def block(number, seconds=0.0, seen=None):
+    """Some rows of a walk; ``seen`` is a folder in which is noted that they were computed."""
+    time.sleep(seconds)
+    if seen is not None:
+        Path(seen, str(number)).touch()
+    return np.cumsum(np.random.default_rng(number).standard_normal((ROWS, 6)), axis=0)
+
+
+def fatal(number, marker):
+    """The same rows, but the first worker that computes them dies."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block(number)
+
+
+def stream(**options):
+    """The blocks of a walk."""
+    return [delayed(block)(number, **options) for number in range(N_BLOCKS)]
+
+
+def wait_until(holds, seconds=60.0):
+    """Wait for something that is bound to happen."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
