@@ -1,5 +1,6 @@
 """Files of all formats: blocks of any size give the same rows, the same places and the same complaints."""
 
+import decimal
 import errno
 import gzip
 import json
@@ -582,3 +583,118 @@ def test_offsets_of_a_damaged_arrow_file_lead_nowhere(folder, capfd):
     folder.joinpath("t.arrow").write_bytes(data.replace(offsets, np.array([0, 2**30, 5, -7], np.int32).tobytes()))
     assert main(["embed", "t.arrow", "--label", "name", "--components", "1", "-o", "o.csv"]) == 2
     assert "t.arrow is damaged" in capfd.readouterr().err
+
+
+# --- numbers in other forms ---
+
+GAPS = np.where(np.random.default_rng(8).random(X.shape) < 0.2, np.nan, X)
+GAPS[0] = X[0]
+
+
+def gap_files(folder):
+    """The same numbers, some of them missing, in every format."""
+    words = ["", "NA", "nan", "null", "?", " ", "N/A ", "None"]
+    rows = [
+        [words[(3 * i + j) % 8] if v != v else repr(v) for j, v in enumerate(row)]
+        for i, row in enumerate(GAPS.tolist())
+    ]
+    folder.joinpath("t.csv").write_bytes(encoded(["a,b,c", *map(",".join, rows)]))
+    names = [dict(zip("abc", row, strict=True)) for row in GAPS.tolist()]
+    absent = [{k: v if v == v else None for k, v in row.items() if v == v or i % 2} for i, row in enumerate(names)]
+    folder.joinpath("t.jsonl").write_bytes(encoded(map(json.dumps, absent)))
+    folder.joinpath("arrays.jsonl").write_bytes(
+        encoded(json.dumps([v if v == v else None for v in row]) for row in GAPS.tolist())
+    )
+    np.save("t.npy", GAPS)
+    nulls = pa.table({k: pa.array(column, mask=np.isnan(column)) for k, column in zip("abc", GAPS.T, strict=True)})
+    pq.write_table(nulls, "t.parquet")
+    pyarrow.feather.write_feather(nulls, "t.feather")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "arrays.jsonl", "t.npy", "t.parquet", "t.feather"])
+def test_missing_numbers_are_nan_in_every_format_where_they_may_be(folder, monkeypatch, name):
+    gap_files(folder)
+    features, *_, error = assert_same(name, monkeypatch, missing=True)
+    assert error is None
+    np.testing.assert_array_equal(features, GAPS)
+    assert "; choose --missing drop, mean or last" in read(name, monkeypatch)[4] or name == "t.jsonl"
+    for method in ("drop", "mean", "last"):
+        assert main(["embed", name, "--missing", method, "--landmarks", "8", "-o", f"{method}.npy"]) == 0
+    assert len(np.load("drop.npy")) == np.isfinite(GAPS).all(axis=1).sum()
+    assert len(np.load("mean.npy")) == len(np.load("last.npy")) == 90
+
+
+def test_text_and_infinity_are_not_missing(folder, monkeypatch):
+    for cell, problem in (
+        ("x", "is 'x', not a number"),
+        ("inf", "is inf; drop such rows first"),
+        ("1e200", "overflows"),
+    ):
+        folder.joinpath("t.csv").write_bytes(encoded(["a,b", "1,2", f"3,{cell}", "4,"]))
+        assert problem in assert_same("t.csv", monkeypatch, missing=True)[4]
+    folder.joinpath("t.jsonl").write_bytes(encoded(['{"a": 1, "b": 2}', '{"a": null, "b": "x"}']))
+    assert "column 'b' is 'x', not a number" in assert_same("t.jsonl", monkeypatch, missing=True)[4]
+
+
+@pytest.mark.parametrize("options", [[], ["--online"]])
+def test_lists_of_numbers_are_columns(folder, capfd, options):
+    rows = X.astype(np.float32).tolist()
+    kinds = {
+        "list": pa.list_(pa.float32()), "large": pa.large_list(pa.float64()), "fixed": pa.list_(pa.float32(), 3),
+        "half": pa.list_(pa.float64()),
+    }  # fmt: skip
+    np.save("plain.npy", X.astype(np.float32))
+    command = ["embed", "--landmarks", "8", *options, "-o"]
+    assert main([*command, "plain.csv", "plain.npy"]) == 0
+    for name, kind in kinds.items():
+        table = pa.table({"id": [f"r{i}" for i in range(90)], "vector": pa.array(rows, kind)})
+        pq.write_table(table, "t.parquet", row_group_size=40)
+        with pa.ipc.new_file("t.arrow", table.schema) as writer:
+            writer.write_table(table.slice(0), max_chunksize=25)
+        for file in ("t.parquet", "t.arrow"):
+            with open_table(file, Wanted(), once=False) as opened:
+                assert opened.columns == ("vector_1", "vector_2", "vector_3")
+            for columns in ([], ["--columns", "vector"]):
+                assert main([*command, "o.csv", file, *columns]) == 0
+                assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("plain.csv").read_bytes(), name
+    objects = [{"id": "x", "vector": row} for row in rows]
+    folder.joinpath("t.jsonl").write_bytes(encoded(map(json.dumps, objects)))
+    assert main([*command, "o.csv", "t.jsonl"]) == 0
+    assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("plain.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("vectors", "problem"),
+    [
+        ([[1.0, 2.0], [3.0]], "row 2, column 'v' is a list of 1 numbers, where the first has 2"),
+        ([[1.0, 2.0], None], "row 2, column 'v' is empty; choose --missing"),
+        ([[1.0, 2.0], [3.0, None]], "row 2, column 'v' has an empty entry; choose --missing"),
+        ([[1.0, 2.0], [3.0, np.inf]], "row 2, column 'v_2' is inf"),
+    ],
+)
+def test_bad_lists_are_named(folder, monkeypatch, vectors, problem):
+    pq.write_table(pa.table({"v": pa.array(vectors, pa.list_(pa.float64()))}), "t.parquet")
+    assert problem in read("t.parquet", monkeypatch)[4]
+    if None in vectors or None in vectors[1]:
+        known = [[np.nan] * 2 if v is None else [np.nan if x is None else x for x in v] for v in vectors]
+        np.testing.assert_array_equal(read("t.parquet", monkeypatch, missing=True)[0], known)
+    if np.inf not in (vectors[1] or ()):
+        folder.joinpath("t.jsonl").write_bytes(encoded(json.dumps({"v": v}) for v in vectors))
+        assert "t.jsonl, line 2, column 'v' is no list of 2 numbers" in read("t.jsonl", monkeypatch)[4]
+
+
+def test_numbers_of_other_types(folder, monkeypatch):
+    seconds = pa.array([1500, 2000, None], pa.duration("ms"))
+    table = pa.table({
+        "money": pa.array([decimal.Decimal("1.50"), decimal.Decimal("2"), None]), "span": seconds,
+        "flag": [True, False, None],
+        "grade": pa.array([3, 1, None]).dictionary_encode(), "kind": pa.array(["x", "y", None]).dictionary_encode(),
+        "half": pa.array(np.array([1, 2, 3], np.float16)), "time": pa.array([1, 2, 3], pa.time32("s")),
+    })  # fmt: skip
+    pq.write_table(table, "t.parquet")
+    with open_table("t.parquet", Wanted(missing=True), once=False) as opened:
+        assert opened.columns == ("money", "span", "flag", "grade", "half")
+        assert opened.left_out == (("kind", "text"), ("time", "dates"))
+        (chunk,) = opened.chunks(10)
+    nan = np.nan
+    np.testing.assert_array_equal(chunk.features, [[1.5, 1.5, 1, 3, 1], [2, 2, 0, 1, 2], [nan, nan, nan, nan, 3]])

@@ -48,6 +48,16 @@ def folder(tmp_path, monkeypatch):
     rows = [dict(zip(["date", *NAMES], [f"d{i}", *r], strict=True)) for i, r in enumerate(X.tolist())]
     tmp_path.joinpath("t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     np.save("t.npy", X)
+    gaps = X.copy()
+    gaps[np.random.default_rng(6).random(X.shape) < 0.1] = np.nan
+    np.save("gaps.npy", gaps)
+    cells = [["" if np.isnan(value) else repr(value) for value in row] for row in gaps.tolist()]
+    lines = [f"täg{i},{','.join(row)}\n" for i, row in enumerate(cells)]
+    tmp_path.joinpath("gaps.csv").write_text("date,a,b,c\n" + "".join(lines))
+    known = [{name: x for name, x in zip(NAMES, row, strict=True) if x == x} for row in gaps.tolist()]
+    known[0] = dict.fromkeys(NAMES, 0.5)  # the first line names the columns
+    objects = [{"date": f"d{i}", **row} for i, row in enumerate(known)]
+    tmp_path.joinpath("gaps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in objects))
     pq.write_table(pa.table(dict(zip(NAMES, X.T, strict=True))), "t.parquet", row_group_size=40)
     return tmp_path
 
@@ -98,6 +108,24 @@ RUNS = {
     "online": ["t.csv", *LABELLED, "--online", "--novelty", "-o", "o.csv"],
     "online npy": ["t.npy", "--online", "-o", "o.npy"],
     "online bad": ["bad.csv", *LABELLED, "--skip-bad", "--online", "-o", "o.jsonl"],
+    "mean": ["gaps.csv", *LABELLED, "--missing", "mean", "--normalize", "zscore", "-o", "o.csv", "--json"],
+    "last online": ["gaps.jsonl", *LABELLED, "--missing", "last", "--online", "-o", "o.csv"],
+    "drop": ["gaps.npy", "--missing", "drop", "-o", "o.csv"],
+    "delay": ["gaps.npy", "--missing", "mean", "--delay", "9", "--every", "4", "-o", "o.npy"],
+    "masked": ["gaps.csv", *LABELLED, "--metric", "nan_euclidean", "-o", "o.csv"],
+    "running scale": [
+        "gaps.csv",
+        *LABELLED,
+        "--missing",
+        "last",
+        "--normalize",
+        "zscore",
+        "--online",
+        "--warm-up",
+        "20",
+        "-o",
+        "o.csv",
+    ],
     "stream": ["-", *LABELLED, "-o", "o.csv"],
     "online stream": ["-", *LABELLED, "--online", "-o", "o.csv"],
 }

@@ -30,10 +30,11 @@ from driftmap.cli.signals import Stop, Stopped
 from driftmap.cli.stages import find_scaling, learn, place, place_online
 from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
-from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows, describe
+from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import Writer
 from driftmap.map import StreamMap
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
+from driftmap.utils.columns import describe
 from driftmap.utils.concurrency import one_thread
 
 ONLINE_ROWS = 64  # between two looks at the progress bar

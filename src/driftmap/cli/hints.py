@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from driftmap.cli.errors import note
-from driftmap.io.tables import some
 from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
 from driftmap.utils import Array
+from driftmap.utils.columns import some
 
 UNEQUAL = 100.0
 """How many times wider than another a column is when it decides the map alone."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftmap.io.sources import Source
-from driftmap.io.tables import FILL, Chunk, Labels, Position, Wanted, check_usable, select
+from driftmap.io.tables import FILL, Chunk, Labels, Position, Wanted, check_usable, select, vector_names
 from driftmap.utils import Array
 from driftmap.utils.concurrency import n_cores
 from driftmap.utils.errors import InputError
@@ -40,8 +40,13 @@ class ArrowTable:
         names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
         kinds = [_kind(schema.field(name).type) if names.count(name) == 1 else "several of that name" for name in names]
         places, _, self.left_out = select(names, wanted, self.name, kinds)
-        self.columns = tuple(names[i] for i in places)
-        self._asked = list(dict.fromkeys([*self.columns, *([self.label] if self.label is not None else [])]))
+        self._features = [names[i] for i in places]
+        self._asked = list(dict.fromkeys([*self._features, *([self.label] if self.label is not None else [])]))
+        try:
+            self._widths = {name: self._width(schema.field(name).type, name) for name in self._features}
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"is damaged: {error}", source=self.name) from error
+        self.columns = tuple(column for name, width in self._widths.items() for column in vector_names(name, width))
 
     def _open(self) -> Any:
         """Open the file and return its schema."""
@@ -52,6 +57,18 @@ class ArrowTable:
             return self._reader.schema
         self._file.seek(0)
         return pa.ipc.open_stream(self._file).schema
+
+    def _width(self, kind: Any, name: str) -> int | None:
+        """How many numbers each cell of a column of lists has; None: cells are numbers."""
+        if not _is_list(kind):
+            return None
+        if pa.types.is_fixed_size_list(kind):
+            return int(kind.list_size)
+        for _, _, batch in self._batches(1, 0):
+            lengths = [len(cell) for cell in batch.column(name).to_pylist() if cell is not None]
+            if lengths:
+                return lengths[0]
+        return 0
 
     def _batches(self, rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
         """Batches from that of a row on, each with the rows before it and the rows of the file, 0 if not known."""
@@ -81,7 +98,8 @@ class ArrowTable:
                 return
             for a in range(max(0, begin - first), batch.num_rows, AT_ONCE * rows):
                 part = batch.slice(a, AT_ONCE * rows)
-                features = np.column_stack([self._numbers(part.column(name), name, first + a) for name in self.columns])
+                parts = [self._numbers(part.column(name), name, first + a) for name in self._features]
+                features = np.column_stack(parts)
                 check_usable(features, self.columns, self.name, first + a, missing=self._missing)
                 labels = self._labels(part)
                 for b in range(0, len(features), rows):
@@ -98,9 +116,25 @@ class ArrowTable:
         if column.null_count and not self._missing:
             row = first + column.is_null().index(True).as_py() + 1
             raise InputError(f"is empty; {FILL}", source=self.name, row=row, column=name)
-        if pa.types.is_boolean(column.type):
-            column = column.cast(pa.uint8())
-        return _doubles(column)
+        width = self._widths[name]
+        return _doubles(column) if width is None else self._lists(column, width, name, first)
+
+    def _lists(self, column: Any, width: int, name: str, first: int) -> Array:
+        """Lists of one length as rows; a null among them is a row of missing numbers."""
+        column = column.cast(pa.large_list(column.type.value_type))
+        starts = np.from_dlpack(column.offsets)
+        known = np.flatnonzero(~np.from_dlpack(column.is_null().cast(pa.uint8())).astype(bool))
+        other = np.flatnonzero(np.diff(starts)[known] != width)
+        if len(other):
+            row = int(known[other[0]])
+            problem = f"is a list of {starts[row + 1] - starts[row]} numbers, where the first has {width}"
+            raise InputError(problem, source=self.name, row=first + row + 1, column=name)
+        if column.values.null_count and not self._missing:
+            row = int(np.searchsorted(starts, column.values.is_null().index(True).as_py(), side="right"))
+            raise InputError(f"has an empty entry; {FILL}", source=self.name, row=first + row, column=name)
+        rows = np.full((len(column), width), np.nan)
+        rows[known] = _doubles(column.values)[starts[known][:, None] + np.arange(width)]
+        return rows
 
     def _labels(self, batch: Any) -> Labels:
         if self.label is None:
@@ -149,24 +183,38 @@ class ParquetTable(ArrowTable):
 
 
 def _kind(kind: Any) -> str:
-    """What a column of this type holds; "" for numbers."""
+    """What a column of this type holds; "" for numbers, and for lists of numbers."""
     types = pa.types
+    if _is_list(kind):
+        return "" if _kind(kind.value_type) == "" and not _is_list(kind.value_type) else str(kind)
+    if types.is_dictionary(kind):
+        return _kind(kind.value_type)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
         return ""
-    if types.is_temporal(kind) and not types.is_duration(kind):
-        return "dates"
-    return (
-        "text"
-        if types.is_string(kind) or types.is_large_string(kind)
-        else "empty"
-        if types.is_null(kind)
-        else str(kind)
-    )
+    if types.is_temporal(kind):
+        return "" if types.is_duration(kind) else "dates"
+    if types.is_null(kind):
+        return "empty"
+    return "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
+
+
+def _is_list(kind: Any) -> bool:
+    return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
 def _doubles(column: Any) -> Array:
-    if not pa.types.is_float64(column.type):
+    """Numbers of any type; durations in seconds, null as NaN."""
+    types, unit = pa.types, 1.0
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif types.is_duration(column.type):
+        unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
+        column = column.cast(pa.int64())
+    if not types.is_float64(column.type):
         column = column.cast(pa.float64(), safe=False)
     if column.null_count:
         column = column.fill_null(float("nan"))
-    return np.asarray(np.from_dlpack(column), np.float64)  # to_numpy imports pandas first
+    numbers = np.asarray(np.from_dlpack(column), np.float64)  # to_numpy imports pandas first
+    return numbers if unit == 1.0 else numbers / unit

@@ -140,9 +140,10 @@ class CSV:
             return "_" not in cell
         return False
 
-    def choose(self, places: list[int], label: int | None) -> None:
-        """The columns that are wanted."""
+    def choose(self, places: list[int], label: int | None) -> list[str]:
+        """The columns that are wanted; returns the names of the features."""
         self._places, self._label = [str(place) for place in places], None if label is None else str(label)
+        return [self.names[place] for place in places]
 
     def parse(self, block: Block) -> tuple[Array, list[str] | None]:
         """Features and labels of all rows."""

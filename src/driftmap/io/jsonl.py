@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import FILL, kind_of, numbered
+from driftmap.io.tables import FILL, kind_of, numbered, vector_names
 from driftmap.io.text import Block, no_number
 from driftmap.utils import Array
 from driftmap.utils.validation import LARGEST_NUMBER, problem_of
@@ -48,6 +48,8 @@ class JSONLines:
             raise ValueError
         self.names = list(value) if isinstance(value, dict) else numbered(len(value))
         self._kind: Any = type(value)
+        cells = value.items() if isinstance(value, dict) else enumerate(value)
+        self._vectors = {key: len(cell) for key, cell in cells if isinstance(cell, list) and cell}
         return 0
 
     def kinds(self, rows: list[bytes]) -> list[str]:
@@ -61,22 +63,31 @@ class JSONLines:
         columns = [[value[key] for value in values if self._kind is list or key in value] for key in keys]
         return [
             kind_of(
-                not cells or any(type(cell) in (int, float) for cell in cells),
+                not cells or any(type(cell) in (int, float) or self._is_vector(key, cell) for cell in cells),
                 [cell if isinstance(cell, str) else "" for cell in cells if cell is not None],
             )
-            for cells in columns
+            for key, cells in zip(keys, columns, strict=True)
         ]
 
-    def choose(self, places: list[int], label: int | None) -> None:
-        """The columns that are wanted."""
+    def _is_vector(self, key: Any, cell: Any) -> bool:
+        """Whether a cell is a list of numbers, as many as in the first row."""
+        if not isinstance(cell, list) or len(cell) != self._vectors.get(key):
+            return False
+        return all(type(entry) in (int, float) or (entry is None and self._missing) for entry in cell)
+
+    def choose(self, places: list[int], label: int | None) -> list[str]:
+        """The columns that are wanted; returns the names of the features."""
         self._keys = [place if self._kind is list else self.names[place] for place in places]
         self._label: Any = None if label is None else label if self._kind is list else self.names[label]
         keys = self._keys
         self._pick = operator.itemgetter(*keys) if len(keys) > 1 else lambda value: (value[keys[0]],)
-        self._pack = struct.Struct(f"{len(keys)}d").pack
+        self._widths = [self._vectors.get(key) for key in keys]
+        names = [vector_names(self._name(key), width) for key, width in zip(keys, self._widths, strict=True)]
+        self._pack = struct.Struct(f"{sum(map(len, names))}d").pack
         self._features = set(keys)
         self._absent = {name: math.nan if name in self._features else None for name in self.names}
         self._others = set(self.names) - {str(key) for key in keys} if self._kind is dict else set()
+        return [name for alike in names for name in alike]
 
     def parse(self, block: Block) -> tuple[Array, list[str] | None]:
         """Features and labels of all rows."""
@@ -90,6 +101,8 @@ class JSONLines:
             raise ValueError
         try:
             rows = [self._pick(value) for value in values]
+            if any(self._widths):
+                rows = [self._flat(row) for row in rows]
             packed = bytearray().join([self._pack(*row) for row in rows])
         except (KeyError, struct.error, OverflowError) as error:
             raise ValueError from error
@@ -103,6 +116,20 @@ class JSONLines:
         if self._label is None:
             return features, None
         return features, [self._as_label(value[self._label], line) for value, line in zip(values, lines, strict=True)]
+
+    def _flat(self, row: tuple[Any, ...]) -> list[Any]:
+        """The cells of a row, those of lists one by one."""
+        flat: list[Any] = []
+        for key, width, cell in zip(self._keys, self._widths, row, strict=True):
+            if width is None:
+                flat.append(cell)
+            elif self._is_vector(key, cell):
+                flat += [math.nan if entry is None else entry for entry in cell]
+            elif self._missing and cell != cell:
+                flat += [math.nan] * width
+            else:
+                raise ValueError
+        return flat
 
     def _filled(self, value: Any) -> Any:
         """The same with NaN for numbers that are missing."""
@@ -153,6 +180,10 @@ class JSONLines:
             cell: Any = found.get(key) if isinstance(found, dict) else found[key]
             if cell is None and self._missing:
                 continue
+            if self._vectors.get(key) is not None:
+                if not self._is_vector(key, cell):
+                    return f"is no list of {self._vectors[key]} numbers, which the first line has", self._name(key)
+                cell = max(cell, key=lambda entry: abs(entry or 0)) or 0
             if type(cell) not in (int, float):
                 return no_number(self._as_label(cell, row)), self._name(key)
             if not abs(cell) <= LARGEST_NUMBER:

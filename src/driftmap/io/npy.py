@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.sources import Source
-from driftmap.io.tables import Chunk, LeftOut, Position, Wanted, check_usable, numbered, select
+from driftmap.io.tables import Chunk, Position, Wanted, check_usable, numbered, select
+from driftmap.utils.columns import LeftOut
 from driftmap.utils.errors import InputError
 
 

@@ -60,6 +60,7 @@ def unpack(checkpoint: Checkpoint, *kinds: type[E], place: str = "the checkpoint
 
 def flatten(value: Any, name: str, arrays: Arrays, known: Iterable[type] = ()) -> Any:
     """The value as JSON; its arrays go to ``arrays``, under names that begin with ``name``."""
+    parts: dict[str, Any]
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):
@@ -69,9 +70,12 @@ def flatten(value: Any, name: str, arrays: Arrays, known: Iterable[type] = ()) -
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         arrays[name] = value
         return {"array": name}
+    if hasattr(value, "indptr") and hasattr(value, "tocsr"):
+        parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
+        return {"sparse": _flatten_all(parts, name, arrays, ()), "shape": list(value.shape)}
     for kind in known:
         if type(value) is kind:
-            parts: dict[str, Any] = value._asdict() if hasattr(value, "_asdict") else vars(value)
+            parts = value._asdict() if hasattr(value, "_asdict") else vars(value)
             return {"object": kind.__name__, "parts": _flatten_all(parts, name, arrays, known)}
     if type(value) in (list, tuple):
         parts_of = [flatten(part, f"{name}.{i}", arrays, known) for i, part in enumerate(value)]
@@ -102,6 +106,8 @@ def rebuild(tree: Any, arrays: Mapping[str, NDArray[Any]], known: Iterable[type]
         return tuple(rebuild(part, arrays, known) for part in tree["tuple"])
     if "dict" in tree:
         return {key: rebuild(part, arrays, known) for key, part in tree["dict"].items()}
+    if "sparse" in tree:
+        return _sparse({key: rebuild(part, arrays) for key, part in tree["sparse"].items()}, tree["shape"])
     kind: Any = {one.__name__: one for one in known}[tree["object"]]
     parts = {key: rebuild(part, arrays, known) for key, part in tree["parts"].items()}
     if hasattr(kind, "_asdict"):
@@ -109,6 +115,14 @@ def rebuild(tree: Any, arrays: Mapping[str, NDArray[Any]], known: Iterable[type]
     value: Any = object.__new__(kind)
     vars(value).update(parts)
     return value
+
+
+def _sparse(parts: dict[str, NDArray[Any]], shape: list[int]) -> Any:
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def pack_params(params: Mapping[str, Any], arrays: Arrays, known: tuple[type, ...]) -> dict[str, Any]:

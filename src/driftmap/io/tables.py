@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from driftmap.utils import Array
+from driftmap.utils.columns import LeftOut, describe, some, suggestion
 from driftmap.utils.errors import InputError
-from driftmap.utils.validation import first_unusable, suggestion, usable
+from driftmap.utils.validation import first_unusable, usable
 
 Labels = list[str] | Array | None
 
 CHUNK_ROWS = 2**14
 CHUNK_CELLS = 2**19
 """Rows and cells of a chunk, at most."""
-SHOWN_NAMES = 12
-"""Names of columns that a message lists."""
 NOT_A_NUMBER = "leave out the column with --exclude, or such lines with --skip-bad"
 FILL = "choose --missing drop, mean or last"
 LEAVE_OUT = "leave out such lines with --skip-bad"
@@ -35,13 +34,6 @@ class Chunk(NamedTuple):
         """The rows from ``first`` up to, but not including, ``last``."""
         labels = None if self.labels is None else self.labels[first:last]
         return Chunk(self.features[first:last], labels, self.fraction)
-
-
-class LeftOut(NamedTuple):
-    """A column that is no feature, and why."""
-
-    name: str
-    reason: str
 
 
 class Position(NamedTuple):
@@ -198,27 +190,18 @@ def _unknown(unknown: Sequence[str], names: Sequence[str]) -> str:
     return f"has no column {said}" + ("" if all(found) else f"; it has: {some(names)}")
 
 
-def describe(columns: Sequence[LeftOut]) -> str:
-    """Columns by what they hold.
-
-    >>> describe([LeftOut("day", "dates"), LeftOut("name", "text"), LeftOut("city", "text")])
-    "'day' (dates), 'name', 'city' (text)"
-    """
-    names: dict[str, list[str]] = {}
-    for name, reason in columns:
-        names.setdefault(reason, []).append(name if name.startswith("column ") else repr(name))
-    return ", ".join(f"{some(alike)} ({reason})" for reason, alike in names.items())
-
-
-def some(names: Sequence[str]) -> str:
-    """The first names of a list that may be long."""
-    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
-    return ", ".join(names[:SHOWN_NAMES]) + more
-
-
 def numbered(n: int) -> list[str]:
     """Names of columns that have none: their numbers from 1."""
     return [str(i) for i in range(1, n + 1)]
+
+
+def vector_names(name: str, width: int | None) -> list[str]:
+    """The names of the columns into which a column of lists falls; of one of numbers, its own.
+
+    >>> vector_names("embedding", 3), vector_names("price", None)
+    (['embedding_1', 'embedding_2', 'embedding_3'], ['price'])
+    """
+    return [name] if width is None else [f"{name}_{i}" for i in numbered(width)]
 
 
 def kind_of(numbers: bool, texts: Sequence[str]) -> str:

@@ -85,8 +85,8 @@ class Parser(Protocol):
     def kinds(self, rows: list[bytes]) -> list[str]:
         """What each column holds in the first rows; "" for numbers, or where that cannot be said."""
 
-    def choose(self, places: list[int], label: int | None) -> None:
-        """The columns that are wanted."""
+    def choose(self, places: list[int], label: int | None) -> list[str]:
+        """The columns that are wanted; returns the names of the features."""
 
     def parse(self, block: Block) -> tuple[Array, list[Any] | None]:
         """The features and labels of all rows, or any ValueError."""
@@ -121,8 +121,7 @@ class TextTable:
         rest = [first[0].part(skipped, len(first[0]))] if len(first[0]) > skipped else []
         self._pending: list[Block] | None = [*rest, *first[1:]]
         self._reading: Generator[Block] = blocks
-        self._parser.choose(places, label)
-        self.columns = tuple(self._parser.names[i] for i in places)
+        self.columns = tuple(self._parser.choose(places, label))
 
     def _read_header(self, blocks: Iterator[Block]) -> tuple[list[Block], int]:
         """Let the parser find the names of the columns; the blocks read for that, and the rows that are no data."""

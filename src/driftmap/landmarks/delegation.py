@@ -13,6 +13,7 @@ from driftmap.landmarks.events import Event
 from driftmap.landmarks.merging import CoreSet, check_settings
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.frames import materialized
 
 T = TypeVar("T")
 
@@ -87,7 +88,7 @@ class EngineEstimator(HasLandmarks):
                 raise ValueError("times cannot be given with a dask collection")
             self._engine = dask.fit(self, X)._engine
             return self
-        engine = self._engine_type(**self._engine_params())
+        engine, X = self._engine_type(**self._engine_params()), materialized(X)
         self._prepare(engine, X)
         engine.partial_fit(X, times)
         self._engine = engine

@@ -433,7 +433,8 @@ class LandmarkEngine:
     def unpack_state(self, packed: dict[str, Any], arrays: Arrays) -> None:
         """Bring an engine that has seen nothing to what was packed."""
         state, points = rebuild(packed["stream"], arrays), rebuild(packed["points"], arrays)
-        n_points = len(state["points"] if points is None else points)
+        held = state["points"] if points is None else points
+        n_points = held.shape[0] if hasattr(held, "shape") else len(held)
         if isinstance(self.n_landmarks, int) and self.n_landmarks > max(MANY, n_points):
             raise ValueError(f"n_landmarks={self.n_landmarks} is out of proportion to its {n_points} points")
         self.space = make_space(self.metric, self.metric_params, points)

@@ -22,6 +22,7 @@ from driftmap.metrics import Metric
 from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
+from driftmap.utils.frames import materialized
 
 
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
@@ -119,6 +120,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
         duration; else these count arrivals.
         """
+        X = materialized(X)
         if self.__sklearn_is_fitted__() and not is_lazy(X):
             self._check_features(X)
         return super().partial_fit(X, times=times)
@@ -138,6 +140,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """
         if is_lazy(X):
             raise TypeError("update takes rows that are in memory: give it the partitions of a dask collection in turn")
+        X = materialized(X)
         if self.__sklearn_is_fitted__():
             self._check_features(X)
         with self._learning_engine(X) as engine:
@@ -154,12 +157,13 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             from driftmap import dask
 
             return dask.transform(self, X)
+        X = materialized(X)
         self._check_features(X)
         return engine.transform(X, self.n_jobs)
 
     def novelty(self, X: Any) -> Novelty:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
-        engine = self._fitted_engine()
+        engine, X = self._fitted_engine(), materialized(X)
         self._check_features(X)
         return engine.novelty(X)
 
@@ -190,6 +194,11 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
 
     # --- features, as scikit-learn has them ---
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.metric in ("euclidean", "l2", "cosine")
+        return tags
 
     @property
     def n_features_in_(self) -> int:

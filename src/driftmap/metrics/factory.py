@@ -14,7 +14,9 @@ from driftmap.metrics.masked import MASKED, MaskedSpace
 from driftmap.metrics.native import NativeSpace
 from driftmap.metrics.precomputed import PrecomputedSpace
 from driftmap.metrics.scipy_metrics import ScipySpace
+from driftmap.metrics.sparse import SparseSpace, is_sparse
 from driftmap.utils.errors import InputError
+from driftmap.utils.frames import is_frame
 
 Metric = str | Callable[[Any, Any], float]
 
@@ -33,6 +35,10 @@ def make_space(metric: Metric, metric_params: dict[str, Any] | None, X: Any) -> 
     if metric == "precomputed":
         return PrecomputedSpace()
     name = ALIASES.get(metric, metric)
+    if is_sparse(X):
+        if params:
+            raise InputError(f"={params} is for dense rows, and X is sparse", parameter="metric_params")
+        return SparseSpace(name)
     if name == "minkowski" and set(params) <= {"p"}:
         p = params.get("p", 2)
         if p in SPECIAL_CASES:
@@ -50,8 +56,11 @@ def _is_matrix(X: Any) -> bool:
     """Whether X is a table of numbers: a data frame, a numeric matrix, or rows of numbers of one length."""
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.dtype.kind in "biuf"
-    if hasattr(X, "columns"):  # data frames
+    if is_frame(X):
         return True
+    if hasattr(X, "__array__") or hasattr(X, "__dlpack__"):
+        X = np.asarray(X) if hasattr(X, "__array__") else np.from_dlpack(X)
+        return X.ndim == 2 and X.dtype.kind in "biuf"
     if not isinstance(X, list | tuple) or not all(isinstance(row, list | tuple | np.ndarray) for row in X):
         return False  # other objects may look like sequences, for example graphs
     try:

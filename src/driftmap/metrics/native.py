@@ -13,6 +13,12 @@ from driftmap.utils.errors import InputError
 
 OBEY_TRIANGLE = frozenset({"euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming"})
 
+UNDEFINED = {
+    "cosine": "is zero and has no direction, which metric='cosine' needs: drop such rows",
+    "correlation": "is constant, so metric='correlation' is not defined for it: drop such rows",
+}
+"""What is wrong with rows for which a metric is not defined."""
+
 
 class NativeSpace(Space):
     """Rows of numbers with a metric of the core.
@@ -74,8 +80,7 @@ def _check_defined(rows: Array, name: str) -> None:
         rows = np.where(constant[:, None], 0.0, rows - rows.mean(axis=1, keepdims=True, dtype=np.float64))
     bad = np.flatnonzero(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) == 0)
     if len(bad):
-        reason = "is constant" if name == "correlation" else "has norm 0"
-        raise InputError(f"{reason}: metric={name!r} is not defined for it", row=int(bad[0]))
+        raise InputError(UNDEFINED[name], row=int(bad[0]))
 
 
 def euclidean(X: Array, Y: Array) -> Array:

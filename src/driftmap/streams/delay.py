@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from driftmap.streams.base import State
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.errors import InputError
 
 
 def delay_embedding(X: ArrayLike, delay: int, every: int = 1) -> Array:
@@ -25,7 +26,7 @@ def delay_embedding(X: ArrayLike, delay: int, every: int = 1) -> Array:
     """
     series = np.asarray(X, dtype=np.float64)
     if series.ndim not in (1, 2):
-        raise ValueError(f"a series has one row per moment: shape (n,) or (n, d), got {series.shape}")
+        raise InputError(f"must have one row per moment: shape (n,) or (n, d), got {series.shape}", parameter="X")
     return DelayEmbedding(delay, every)(series.reshape(len(series), -1))[0]
 
 

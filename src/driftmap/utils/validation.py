@@ -5,14 +5,16 @@ Also the words that parameters choose from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from driftmap.utils import Array
+from driftmap.utils.columns import suggestion
 from driftmap.utils.errors import InputError
+from driftmap.utils.frames import as_matrix
 
 RULES = ("tight", "paper")
 EMBEDDINGS = (
@@ -57,18 +59,6 @@ def number_at_least_zero(value: Any, name: str) -> float:
     return 0.0 if value == 0 and not isinstance(value, bool) else positive_number(value, name)
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Words that name what was probably meant; empty if nothing is like it.
-
-    >>> suggestion("euclidian", ["cosine", "euclidean"])
-    " (did you mean 'euclidean'?)"
-    """
-    import difflib  # for those who made a mistake
-
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     """Return a parameter that must be one of some words, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
@@ -95,8 +85,7 @@ def points(X: Any, width: int | None = None, *, missing: bool = False) -> Array:
     The result has double precision, or single precision if X is a C-contiguous matrix of it. ``width``: of the points
     seen so far. With ``missing``, NaN stands for a number that is missing and is left as it is.
     """
-    columns = list(map(str, X.columns)) if hasattr(X, "columns") else None
-    array: Array = X if is_plain(X) else _as_matrix(X, columns)
+    array, columns = (X, None) if is_plain(X) else _as_matrix(X)
     if not usable(array, missing=missing):
         row, column, problem = first_unusable(array, missing=missing)
         raise InputError(problem, row=row, column=column, column_name=None if columns is None else columns[column])
@@ -106,7 +95,9 @@ def points(X: Any, width: int | None = None, *, missing: bool = False) -> Array:
     return array
 
 
-def _as_matrix(X: Any, columns: Sequence[str] | None) -> Array:
+def _as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
+    """X as a matrix, and the names of its columns, where it has any."""
+    X, columns = as_matrix(X)
     if np.ma.is_masked(X):
         raise InputError(f"has masked entries; {FILL}", parameter="X")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
@@ -114,8 +105,7 @@ def _as_matrix(X: Any, columns: Sequence[str] | None) -> Array:
     from sklearn.utils.validation import check_array  # slow to import
 
     try:
-        array: Array = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False)
-        return array
+        return check_array(X, dtype=np.float64, order="C", ensure_all_finite=False), columns
     except ValueError as error:
         place = _first_text(X)
         if place is None:
