@@ -324,7 +324,7 @@ def test_json_lines_hold_the_same_numbers(folder, capfd):
     text = folder.joinpath("o.jsonl").read_text()
     assert capfd.readouterr().out == text
     rows = [json.loads(line) for line in text.splitlines()]
-    assert [*rows[0]] == ["date", "x1", "x2", "reach", "residual"]
+    assert [*rows[0]] == ["date", "x1", "x2", "reach", "quantile", "residual"]
     assert [row["date"] for row in rows] == DATES
     np.testing.assert_array_equal([[row["x1"], row["x2"]] for row in rows], mapped())
     arrivals = [json.loads(line)["arrival"] for line in folder.joinpath("l.ndjson").read_text().splitlines()]
@@ -395,34 +395,35 @@ def test_novelty_is_written_after_the_coordinates_in_every_format(folder, capfd,
     monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
     for suffix in ("csv", "parquet", "npy"):
         run("embed", "dated.csv", "--label", "date", "--landmarks", M, "--novelty", "-o", f"o.{suffix}")
-    mapper = fitted()
-    expected = np.column_stack([mapper.transform(X), *mapper.novelty(X)])
+    mapper, scores = fitted(), DriftMap(n_landmarks=int(M)).update(X)
+    expected = np.column_stack([mapper.transform(X), scores.reach, scores.quantile, mapper.novelty(X).residual])
     header, rows = parse(folder.joinpath("o.csv").read_text())
-    assert header == ["date", "x1", "x2", "reach", "residual"]
+    assert header == ["date", "x1", "x2", "reach", "quantile", "residual"]
     np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), expected)
     table = pq.read_table("o.parquet")
     assert table.column_names == header
     np.testing.assert_array_equal(np.column_stack(table.columns[1:]), expected)
     np.testing.assert_array_equal(np.load("o.npy"), expected)
-    assert expected[:, 2].max() == 1.0  # no row is farther out than the radius
+    assert (np.isinf(expected[:, 2]) == (np.arange(len(X)) <= int(M))).all()  # as long as there is no radius
     assert capfd.readouterr() == ("", "")
 
 
-def test_online_novelty_is_that_of_the_frame_in_which_the_row_is_mapped(folder, capfd):
+def test_online_novelty_is_that_before_the_row_was_learnt(folder, capfd):
     run("embed", "t.csv", "--landmarks", M, "--online", "--novelty")
     header, rows = parse(capfd.readouterr().out)
-    assert header == ["frame", "x1", "x2", "reach", "residual"]
+    assert header == ["frame", "x1", "x2", "reach", "quantile", "residual"]
     mapper, expected = DriftMap(n_landmarks=int(M)), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in X:
-            mapper.partial_fit([row])
-            expected.append([*mapper.transform([row])[0], *np.concatenate(mapper.novelty([row]))])
+            arrival = mapper.update([row])
+            novelty = arrival.reach[0], arrival.quantile[0], mapper.novelty([row]).residual[0]
+            expected.append([*arrival.coordinates[0], *novelty])
     np.testing.assert_array_equal(np.array([row[1:] for row in rows], dtype=float), expected)
 
 
 @pytest.mark.parametrize("options", [[], ["--online"]])
-@pytest.mark.parametrize("shade", ["reach", "residual"])
+@pytest.mark.parametrize("shade", ["reach", "quantile", "residual"])
 def test_a_plot_can_be_shaded_by_novelty_without_its_columns(folder, monkeypatch, options, shade):
     from driftmap.cli import outputs
 

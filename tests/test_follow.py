@@ -29,14 +29,15 @@ def expected(rows=X):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in rows:
-            mapper.partial_fit([row])
-            out.append([mapper.frame_, *mapper.transform([row])[0], *np.concatenate(mapper.novelty([row]))])
+            arrival = mapper.update([row])
+            novelty = arrival.reach[0], arrival.quantile[0], mapper.novelty([row]).residual[0]
+            out.append([arrival.frame, *arrival.coordinates[0], *novelty])
     return np.array(out)
 
 
 def table(text):
     header, *rows = csv.reader(io.StringIO(text))
-    assert header == ["frame", "x1", "x2", "reach", "residual"]
+    assert header == ["frame", "x1", "x2", "reach", "quantile", "residual"]
     return np.array(rows, dtype=float)
 
 
@@ -128,8 +129,9 @@ def test_standard_input_ends_and_json_lines_are_appended(tmp_path, suffix):
     assert code == 0
     assert "stopped after 6 rows" in err
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [*rows[0]] == ["frame", "x1", "x2", "reach", "residual"]
-    np.testing.assert_array_equal([list(row.values()) for row in rows], expected(X[:6]))
+    assert [*rows[0]] == ["frame", "x1", "x2", "reach", "quantile", "residual"]
+    values = [[np.inf if value is None else value for value in row.values()] for row in rows]  # JSON has no infinity
+    np.testing.assert_array_equal(values, expected(X[:6]))
 
 
 def test_json_lines_in_and_out(tmp_path):

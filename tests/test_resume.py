@@ -108,24 +108,10 @@ RUNS = {
     "online": ["t.csv", *LABELLED, "--online", "--novelty", "-o", "o.csv"],
     "online npy": ["t.npy", "--online", "-o", "o.npy"],
     "online bad": ["bad.csv", *LABELLED, "--skip-bad", "--online", "-o", "o.jsonl"],
-    "mean": ["gaps.csv", *LABELLED, "--missing", "mean", "--normalize", "zscore", "-o", "o.csv", "--json"],
-    "last online": ["gaps.jsonl", *LABELLED, "--missing", "last", "--online", "-o", "o.csv"],
-    "drop": ["gaps.npy", "--missing", "drop", "-o", "o.csv"],
-    "delay": ["gaps.npy", "--missing", "mean", "--delay", "9", "--every", "4", "-o", "o.npy"],
-    "masked": ["gaps.csv", *LABELLED, "--metric", "nan_euclidean", "-o", "o.csv"],
-    "running scale": [
-        "gaps.csv",
-        *LABELLED,
-        "--missing",
-        "last",
-        "--normalize",
-        "zscore",
-        "--online",
-        "--warm-up",
-        "20",
-        "-o",
-        "o.csv",
-    ],
+    "alerts": ["t.csv", *LABELLED, "--novelty", "--alert", "0.8", "--alerts", "o.jsonl", "-o", "o.npy"],
+    "alerts, parquet": ["t.csv", *LABELLED, "--novelty", "--alert", "0.8", "--alerts", "o.jsonl", "-o", "o.parquet"],
+    "alerts only": ["t.csv", *LABELLED, "--alert", "0.8", "--alerts", "o.jsonl", "--json"],
+    "alerts, online": ["t.csv", *LABELLED, "--online", "--alert", "0.8", "--alerts", "o.jsonl", "-o", "o.csv"],
     "stream": ["-", *LABELLED, "-o", "o.csv"],
     "online stream": ["-", *LABELLED, "--online", "-o", "o.csv"],
 }
@@ -138,6 +124,7 @@ def test_a_run_cut_off_after_any_checkpoint_ends_with_the_same_bytes(folder, cap
     outputs = [word for word in command if word[:2] in ("o.", "l.")]
     run(*command)
     expected, shown = [folder.joinpath(output).read_bytes() for output in outputs], capfd.readouterr().out
+    assert all(expected)
     for output in outputs:
         os.remove(output)
     number, finished = 0, False

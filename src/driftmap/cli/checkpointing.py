@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -15,9 +16,11 @@ from driftmap.cli.files import writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
 from driftmap.io.prepared import PreparedTable
+from driftmap.io.spool import Spool
 from driftmap.io.tables import Chunk, Position, RejectedLines, Table
 from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
+from driftmap.novelty import NoveltyDetector
 from driftmap.utils import Array
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
@@ -38,6 +41,7 @@ class Job:
         self,
         mapper: StreamMap,
         rejected: RejectedLines,
+        detector: NoveltyDetector | None = None,
         stop: Stop | None = None,
         path: Path | None = None,
         every: float = 0.0,
@@ -60,10 +64,14 @@ class Job:
         """What measuring has found."""
         self.steps: dict[str, Array] = {}
         """What the steps of the table knew when the state was saved."""
-        self.output: BinaryIO | None = None
-        """The coordinates, if they can be continued."""
-        self.length: int | None = None
+        self.files: dict[str, BinaryIO] = {}
+        """Open files that can be continued, by their options: coordinates, alerts, scores."""
+        self.lengths: dict[str, int] = {}
         """Their bytes when the state was saved last."""
+        self.detector = detector
+        """Decides on alerts, if there are to be any."""
+        self.spool: Spool | None = None
+        """The scores of all rows before they were learnt, where mapping needs them."""
         self.restarts = False
         """Whether mapping has to start again when it is interrupted, because its outputs cannot be continued."""
         self.table: Table | None = None
@@ -119,17 +127,19 @@ class Job:
         if self.path is None:
             return
         start = time.monotonic()
-        if self.output is not None and not self.output.closed:
-            with writing():
-                atomic.sync(self.output)
-            self.length = self.output.tell()
+        for name, file in self.files.items():
+            if not file.closed:
+                with writing():
+                    atomic.sync(file)
+                self.lengths[name] = file.seek(0, os.SEEK_END)
         header, arrays = self._pack()
         state = {
             **self.about,
             "stage": self.stage,
             "position": self.position,
             "counts": self.counts,
-            "output_bytes": self.length,
+            "bytes": self.lengths,
+            "detector": None if self.detector is None else self.detector.state(),
             "bad_lines": [self.rejected.settled, self.rejected.last],
             "temporary": self._temporary,
             "tail": None if (tail := getattr(self.table, "tail", None)) is None else tail(),
@@ -152,7 +162,9 @@ class Job:
 
     def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
         """Take up the state of an interrupted run."""
-        self.stage, self.counts, self.length = state["stage"], state["counts"], state["output_bytes"]
+        self.stage, self.counts, self.lengths = state["stage"], state["counts"], state["bytes"]
+        if self.detector is not None:
+            self.detector = NoveltyDetector.from_state(state["detector"])
         self.position = None if state["position"] is None else Position(*state["position"])
         self.rejected.settled, self.rejected.last = state["bad_lines"]
         self.sums = {name: array for name, array in arrays.items() if not name.startswith(STEPS)}
@@ -164,23 +176,23 @@ class Job:
     # --- the files of an interrupted run ---
 
     @contextlib.contextmanager
-    def open_output(self, path: Path, *, continued: bool) -> Iterator[BinaryIO]:
-        """An unfinished file in the folder of ``path`` that takes its place at the end; it stays if the state is saved.
+    def open_output(self, name: str, path: Path, *, continued: bool) -> Iterator[BinaryIO]:
+        """An unfinished file beside ``path`` that takes its place at the end; it stays if the state is saved.
 
         ``continued``: it is taken back to the length that it had when the state was saved.
         """
         target = path.resolve()
         unfinished = atomic.partial(path)
-        length = self.length if continued and self.length is not None else 0
-        with reopened(unfinished, path, length) as file:
+        with reopened(unfinished, path, self.lengths.get(name, 0) if continued else 0) as file:
             if continued:
-                self.output = file
+                self.files[name] = file
             try:
                 yield file
                 with writing():
                     atomic.sync(file)
                 if continued:
-                    self.length, self.output = file.seek(0, os.SEEK_END), None
+                    self.lengths[name] = file.seek(0, os.SEEK_END)
+                    del self.files[name]
                     self.next_stage("closing")
                 unfinished.replace(target)
                 atomic.sync_folder(target.parent)
@@ -190,18 +202,41 @@ class Job:
                 raise
 
     @contextlib.contextmanager
-    def open_growing(self, path: Path) -> Iterator[BinaryIO]:
-        """A file that is appended to in place, for streams without end."""
-        if self.length is None and path.exists() and path.stat().st_size:
+    def open_growing(self, name: str, path: Path) -> Iterator[BinaryIO]:
+        """A file that is appended to where everybody sees it, for rows that never end."""
+        if name not in self.lengths and path.exists() and path.stat().st_size:
             raise UserError(
                 f"{path} exists; --follow goes on with it only from a checkpoint (--checkpoint FILE --resume): "
                 "delete it or name another"
             )
-        with reopened(path.resolve(), path, self.length or 0) as file:
-            self.output = file
-            if not self.saved:  # else rows that are written before a kill would be nobody's
-                self.save()
+        with reopened(path.resolve(), path, self.lengths.get(name, 0)) as file:
+            self.files[name] = file
             yield file
+
+    @contextlib.contextmanager
+    def open_spool(self, folder: Path) -> Iterator[None]:
+        """The file of scores: without a name, or beside the checkpoint, where it stays until the run is finished."""
+        if self.path is None:
+            with writing():  # it has no name, so nothing is left behind however the run ends
+                file: Any = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115
+            with file:
+                self.spool = Spool(file, 2)
+                yield
+            return
+        place = spool_path(self.path)
+        with reopened(place, place, self.lengths.get("scores", 0)) as opened:
+            self.files["scores"], self.spool = opened, Spool(opened, 2)
+            try:
+                yield
+            except BaseException:
+                if not self.saved:
+                    place.unlink(missing_ok=True)
+                raise
+
+
+def spool_path(path: Path) -> Path:
+    """Where a run with this checkpoint keeps the scores of rows until they are mapped."""
+    return atomic.partial(path.resolve().with_name(f"{path.name}.scores"))
 
 
 @contextlib.contextmanager

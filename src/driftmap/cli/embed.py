@@ -6,17 +6,19 @@ import argparse
 import contextlib
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from driftmap.cli import arguments as kinds
-from driftmap.cli.checkpointing import Job
+from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.contacts import open_contacts
-from driftmap.cli.errors import note, warn
+from driftmap.cli.errors import note, tell, warn
 from driftmap.cli.files import StandardOutput, new_file, new_table
 from driftmap.cli.hints import Spreads
 from driftmap.cli.options import DESCRIPTION, add_options, check, files
 from driftmap.cli.outputs import (
+    Alerts,
     Animation,
     Coordinates,
     Landmarks,
@@ -33,6 +35,7 @@ from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import Writer
 from driftmap.map import StreamMap
+from driftmap.novelty import NoveltyDetector
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
 from driftmap.utils.columns import describe
 from driftmap.utils.concurrency import one_thread
@@ -66,13 +69,14 @@ def run(args: argparse.Namespace) -> int:
         half_life=args.half_life,
     )
     mapper.validate()  # before anything is read
+    detector = None if args.alert is None else NoveltyDetector(args.alert)
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
     with one_thread():
         if args.checkpoint is None and not args.follow:
-            _work(args, Job(mapper, rejected))
+            _work(args, Job(mapper, rejected, detector))
             return 0
         with Stop() as stop:
-            job = start_job(args, mapper, rejected, stop)
+            job = start_job(args, Job(mapper, rejected, detector, stop, args.checkpoint, args.checkpoint_every))
             try:
                 if job is not None:
                     _work(args, job)
@@ -111,6 +115,10 @@ def _work(args: argparse.Namespace, job: Job) -> None:
         note(_followed(job))
     else:
         job.next_stage("finished")
+        if job.path is not None:
+            spool_path(job.path).unlink(missing_ok=True)
+        if job.detector is not None:
+            note(_alerted(job.detector))
     if mapper.n_dimensions_ < mapper.n_components:
         warn(
             f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
@@ -134,8 +142,7 @@ def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManag
         thousands=args.thousands,
     )
     # A run that may be interrupted has to find its place in the file itself.
-    folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
-    spool = folder if args.checkpoint is None else None
+    spool = _folder(args) if args.checkpoint is None else None
     return open_table(args.file, wanted, once=args.online, following=args.follow, spool=spool)
 
 
@@ -158,23 +165,45 @@ def _prepared(args: argparse.Namespace, table: Table, job: Job) -> Table:
     return prepared
 
 
+def _folder(args: argparse.Namespace) -> Path:
+    """Where temporary files go."""
+    return Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
+
+
+def _appending(file: BinaryIO) -> Callable[[str], None]:
+    """Writes lines that others see at once."""
+
+    def write(line: str) -> None:
+        file.write(f"{line}\n".encode())
+        file.flush()
+
+    return write
+
+
 def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.ExitStack, job: Job) -> None:
     """Open everything that is to be written, so that a bad path fails before the work is done."""
     # An NPY file holds numbers only: times, but no labels.
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
     names = coordinate_columns(table, args.components, online=args.online, **chosen)
-    more = [path for name, path in files(args).items() if name != "output"]
+    more = [path for name, path in files(args).items() if name not in ("output", "alerts")]
     job.restarts = bool(more) or (args.output is not None and args.output.suffix.lower() == ".parquet")
 
-    def opened(path: Path) -> Any:
+    def opened(name: str, *, continued: bool = not job.restarts) -> Any:
+        path = getattr(args, name)
         if args.follow:
-            return job.open_growing(path)
-        return new_file(path) if job.path is None else job.open_output(path, continued=not job.restarts)
+            return job.open_growing(name, path)
+        return new_file(path) if job.path is None else job.open_output(name, path, continued=continued)
 
+    if not args.online and (args.novelty or args.shade is not None):
+        stack.enter_context(job.open_spool(_folder(args)))
+    if args.alerts is not None:  # before the coordinates: these are closed first, and with them the run
+        job.observers.append(Alerts(_appending(stack.enter_context(opened("alerts", continued=True)))))
+    elif args.alert is not None:
+        job.observers.append(Alerts(tell))
     if args.output is not None:
-        writer: Writer = stack.enter_context(new_table(args.output, names, opened(args.output)))
-        flush = job.output.flush if args.follow and job.output is not None else None
+        writer: Writer = stack.enter_context(new_table(args.output, names, opened("output")))
+        flush = job.files["output"].flush if args.follow else None
         job.observers.append(Coordinates(writer, flush=flush, **chosen))
     elif not args.json:
         kind, at_once = args.format or "csv", _is_live(args)
@@ -184,14 +213,16 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
         names = landmark_columns(table, args.components, with_label=with_label)
-        writer = stack.enter_context(new_table(args.landmarks_out, names, opened(args.landmarks_out)))
+        writer = stack.enter_context(new_table(args.landmarks_out, names, opened("landmarks_out")))
         job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None:
-        file = stack.enter_context(opened(args.plot))
+        file = stack.enter_context(opened("plot"))
         job.observers.append(Picture(file, args.plot, table, online=args.online, shade=args.shade))
     if args.animate is not None:
         file, n_frames = stack.enter_context(new_file(args.animate)), args.animate_frames or N_PICTURES
         job.observers.append(Animation(file, args.animate, table, job.mapper, n_frames))
+    if args.follow and not job.saved:  # else rows that are written before a kill would be nobody's
+        job.save()
 
 
 def _map(args: argparse.Namespace, table: Table, job: Job) -> None:
@@ -202,7 +233,7 @@ def _map(args: argparse.Namespace, table: Table, job: Job) -> None:
         return
     scaling = find_scaling(table, args.normalize, job)
     learn(table, scaling, job)
-    place(table, scaling, job, with_novelty=with_novelty)
+    place(table, scaling, job)
 
 
 def _is_live(args: argparse.Namespace) -> bool:
@@ -228,10 +259,16 @@ def _followed(job: Job) -> str:
     lines = f"{bad:,} bad line{'' if bad == 1 else 's'}"
     if not mapper.fitted:
         return f"stopped before the first row, {lines}"
+    alerts = "" if job.detector is None else f", {_alerted(job.detector)}"
     return (
         f"stopped after {mapper.n_samples_seen_:,} rows, {lines}, radius {mapper.radius_:.4g}, "
-        f"{mapper.n_replacements_:,} replacements"
+        f"{mapper.n_replacements_:,} replacements{alerts}"
     )
+
+
+def _alerted(detector: NoveltyDetector) -> str:
+    alerts, novel = detector.n_alerts, detector.n_novel
+    return f"{alerts:,} alert{'' if alerts == 1 else 's'} ({novel:,} novel row{'' if novel == 1 else 's'})"
 
 
 def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]:
@@ -258,5 +295,6 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
         "coverage_bound": mapper.coverage_bound_ if mapper.obeys_triangle else None,
         "replacements": mapper.n_replacements_,
         "landmark_stress": landmark_stress(mapper),
+        **({} if job.detector is None else {"n_alerts": job.detector.n_alerts, "n_novel": job.detector.n_novel}),
         **{name: str(path) for name, path in files(args).items()},
     }

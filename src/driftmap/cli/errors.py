@@ -11,6 +11,7 @@ OPTIONS = {
     "n_landmarks": "--landmarks",
     "n_components": "--components",
     "half_life": "--half-life",
+    "threshold": "--alert",
     **{
         name: f"--{name}"
         for name in ("rule", "slack", "embedding", "metric", "memory", "window", "columns", "exclude", "decay")
@@ -47,6 +48,11 @@ def escaped(text: str) -> str:
 def note(message: str) -> None:
     """Report what is done, on one line of standard error."""
     _tell(f"driftmap: {escaped(message)}")
+
+
+def tell(line: str) -> None:
+    """One line of standard error for programs that read it."""
+    _tell(line)
 
 
 def warn(message: str) -> None:

@@ -118,8 +118,11 @@ def _job(job: dict[str, Any]) -> list[tuple[str, str]]:
         ("bad lines", f"{job['bad_lines'][0]:,}"),
         ("arguments", ", ".join(f"{name}={_shown(value)}" for name, value in given.items())),
     ]
-    if job["output_bytes"] is not None:
-        lines.insert(2, ("output", f"{job['arguments']['output']}, {job['output_bytes']:,} bytes so far"))
+    for name in ("alerts", "output"):
+        if name in job["bytes"]:
+            lines.insert(2, (name, f"{job['arguments'][name]}, {job['bytes'][name]:,} bytes so far"))
+    if job["detector"] is not None:
+        lines.append(("alerts so far", f"{job['detector']['n_alerts']:,}, {job['detector']['n_novel']:,} novel rows"))
     return lines
 
 

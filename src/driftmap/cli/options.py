@@ -20,8 +20,8 @@ from driftmap.plot import ANIMATION_FORMATS, FIGURE_FORMATS, require_matplotlib
 from driftmap.streams.missing import METHODS
 from driftmap.utils.validation import EMBEDDINGS, RULES
 
-NOVELTY = ("reach", "residual")
-"""The fields of ``driftmap.map.Novelty``, which takes too long to import just for these."""
+NOVELTY = ("reach", "quantile", "residual")
+"""The fields of ``driftmap.map.RowNovelty``, which takes too long to import just for these."""
 
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
@@ -39,12 +39,18 @@ All rows are learnt first; then every row is mapped in the final frame. With --o
 in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.
 
 --follow does the same for a file that is still growing or a pipe, for ever: each row is written as soon as its line has
-its end, with frame, reach and residual. A file that is replaced or cut is read again from its start; a named pipe waits
+its end, with frame and novelty. A file that is replaced or cut is read again from its start; a named pipe waits
 for the next writer. Ctrl-C ends it.
 
---novelty adds two columns that say which rows the map does not represent: "reach", the distance to the nearest landmark
-divided by the radius (above 1: farther out than all rows learnt), and "residual", by how much the row's distances to
-the landmarks are off on the map (root mean square, in the units of the data).
+--novelty adds three columns. Two say how new a row was just before it was learnt: "reach", the distance to the nearest
+landmark divided by the radius (above 1: farther out than all rows before; infinite at the start, before there is a
+radius), and "quantile", the share of the last 2,000 rows whose reach was smaller. "residual" says by how much the row's
+distances to the landmarks are off on the map (root mean square, in the units of the data).
+
+--alert tells of novel rows as they are learnt, in one line of JSON each: row (from 0), label, reach, quantile, nearest
+landmark and the features that differ most from it. --alert 3 is for a reach of 3 or more, if fewer than 1 in 100 recent
+rows had such a reach; --alert 0.999 for quantiles of which an unchanging stream has 1 in 1,000. A run of novel rows is
+one alert: the next one comes after 10 rows that are not novel.
 
 --checkpoint saves the state of the run to a file. After a crash, a kill or Ctrl-C, the same command with --resume goes
 on where the checkpoint is, and the output is the same to the byte as that of a run without interruption. Standard input
@@ -57,6 +63,7 @@ examples:
   driftmap embed prices.csv --label date --animate map.gif --novelty -o map.csv
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
   driftmap embed --follow sensors.csv --skip-bad --format jsonl | consumer
+  driftmap embed --follow sensors.csv --label time --alert 0.999 --alerts alerts.jsonl -o map.csv
 """
 
 
@@ -166,7 +173,18 @@ def _add_writing(parser: kinds.Parser) -> None:
         help="coordinates: .csv, .jsonl, .ndjson, .parquet or .npy; default: text on stdout",
     )
     out.add_argument("--format", choices=("csv", "jsonl"), help="of the coordinates on stdout (default: csv)")
-    out.add_argument("--novelty", action="store_true", help="two more columns, reach and residual: see above")
+    out.add_argument(
+        "--novelty", action="store_true", help="three more columns, reach, quantile and residual: see above"
+    )
+    out.add_argument(
+        "--alert", type=kinds.rate, metavar="T", help="tell of rows beyond this reach (1 or more) or quantile"
+    )
+    out.add_argument(
+        "--alerts",
+        type=kinds.file_with_suffix(".jsonl", ".ndjson"),
+        metavar="OUT",
+        help="alerts as JSON lines: .jsonl or .ndjson (default: on stderr)",
+    )
     out.add_argument("--plot", type=figure, metavar="FIGURE", help="the map as .png, .svg or .pdf")
     out.add_argument("--shade", choices=NOVELTY, help="colour the plot by this instead of by label or arrival")
     out.add_argument(
@@ -257,6 +275,8 @@ def _check_writing(args: argparse.Namespace) -> None:
             "--landmarks-out needs the rows of all landmarks, which --online does not store where rows are forgotten; "
             "leave out one of them"
         )
+    if args.alerts is not None and args.alert is None:
+        raise UserError("--alerts needs to know which rows are worth an alert: add --alert")
     if args.animate_frames is not None and args.animate is None:
         raise UserError("--animate-frames is for animations: add --animate")
     _check_files_differ(args)
@@ -327,5 +347,5 @@ def _check_interrupting(args: argparse.Namespace) -> None:
 
 def files(args: argparse.Namespace) -> dict[str, Path]:
     """The files that are to be written, by the names they have in the summary."""
-    names = ("output", "plot", "landmarks_out", "animate")
+    names = ("output", "alerts", "plot", "landmarks_out", "animate")
     return {name: getattr(args, name) for name in names if getattr(args, name) is not None}

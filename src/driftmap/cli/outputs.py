@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from driftmap.cli.files import writing
 from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
-from driftmap.map import Novelty, StreamMap
+from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.observer import Observer, Update
+from driftmap.novelty import Alert
 from driftmap.plot import map_figure, save_figure
 from driftmap.utils import Array
 
@@ -27,7 +29,7 @@ def axis_names(k: int) -> list[str]:
 def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool, with_novelty: bool) -> list[str]:
     """Names of the columns that :class:`Coordinates` writes."""
     label = [table.label] if with_label and table.label is not None else []
-    return label + ["frame"] * online + axis_names(k) + list(Novelty._fields) * with_novelty
+    return label + ["frame"] * online + axis_names(k) + list(RowNovelty._fields) * with_novelty
 
 
 class Coordinates(Observer):
@@ -50,6 +52,34 @@ class Coordinates(Observer):
             self._writer.write([*columns, *update.coordinates.T, *novelty])
             if self._flush is not None:
                 self._flush()
+
+
+class Alerts(Observer):
+    """One line of JSON for each alert, written at once."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Write the alerts."""
+        for alert in update.alerts:
+            with writing():
+                self._write(alert_line(alert))
+
+
+def alert_line(alert: Alert) -> str:
+    """An alert as JSON; what is infinite or not known is null.
+
+    >>> alert_line(Alert(7, "noon", np.inf, 0.99, -1, ()))
+    '{"row": 7, "time": "noon", "reach": null, "quantile": 0.99, "nearest": null, "features": []}'
+    """
+    values = alert._asdict() | {
+        "time": alert.time.item() if isinstance(alert.time, np.generic) else alert.time,
+        "reach": alert.reach if alert.reach < np.inf else None,
+        "nearest": alert.nearest if alert.nearest >= 0 else None,
+        "features": [{"name": name, "value": value, "landmark": landmark} for name, value, landmark in alert.features],
+    }
+    return json.dumps(values)
 
 
 def landmark_columns(table: Table, k: int, *, with_label: bool) -> list[str]:

@@ -9,14 +9,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli.checkpointing import Job
+from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.errors import UserError, note, one_line
-from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
 from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.follow import digest
 from driftmap.io.serialization import unpack
-from driftmap.io.tables import Position, RejectedLines, Table
+from driftmap.io.tables import Position, Table
 from driftmap.map import StreamMap
 
 SHAPING = (
@@ -24,15 +23,15 @@ SHAPING = (
     "decimal", "thousands", "delay", "every", "warm_up", "landmarks", "components", "rule",
     "embedding", "slack", "memory", "window", "half_life",
     "metric", "normalize", "online", "follow", "output", "format", "novelty", "plot", "shade", "landmarks_out",
+    "alert", "alerts",
 )  # fmt: skip
 """The arguments that a run and the one that goes on with it must have in common."""
 
 
-def start_job(args: argparse.Namespace, mapper: StreamMap, rejected: RejectedLines, stop: Stop) -> Job | None:
-    """A new job, or the one that was interrupted; None if there is nothing left to do."""
+def start_job(args: argparse.Namespace, job: Job) -> Job | None:
+    """The job, or the one that was interrupted; None if there is nothing left to do."""
     if args.checkpoint is None:  # a followed file
-        return Job(mapper, rejected, stop)
-    job = Job(mapper, rejected, stop, args.checkpoint, args.checkpoint_every)
+        return job
     about = {"input": _fingerprint(args.file), "arguments": _arguments(args)}
     job.about = about
     found = checkpoint.read(args.checkpoint) if args.checkpoint.exists() else None
@@ -104,15 +103,19 @@ def _mapper(found: Checkpoint) -> StreamMap | None:
 
 def _close(args: argparse.Namespace, found: Checkpoint) -> None:
     """Do what was left of a run that was interrupted at its very end."""
-    state, output = found.header["job"], args.output
-    if output is not None:
-        unfinished, size = atomic.partial(output), state["output_bytes"]
+    state = found.header["job"]
+    for name, size in state["bytes"].items():
+        if name == "scores":
+            continue
+        output: Path = getattr(args, name)
+        unfinished = atomic.partial(output)
         if unfinished.exists():
             if unfinished.stat().st_size != size:
                 raise UserError(f"{unfinished} was changed; delete {args.checkpoint} to start again")
             unfinished.replace(output.resolve())
         elif not (output.exists() and output.stat().st_size == size):
             raise UserError(f"{output} was deleted or changed; delete {args.checkpoint} to start again")
+    spool_path(args.checkpoint).unlink(missing_ok=True)
     atomic.discard(args.checkpoint, str(state.get("temporary")))
     state = {**state, "stage": "finished"}
     checkpoint.write(args.checkpoint, found.header | {"job": state}, found.arrays)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from driftmap.cli.checkpointing import Job
-from driftmap.cli.errors import UserError
-from driftmap.io.tables import Chunk, Table, chunk_rows
-from driftmap.map import Novelty
+from driftmap.cli.errors import UserError, writing
+from driftmap.io.tables import Chunk, Labels, Table, chunk_rows
+from driftmap.map import RowNovelty
 from driftmap.map.observer import Update, pieces
+from driftmap.novelty import Alert, Difference
 from driftmap.streams import Moments, Scaling
+from driftmap.utils import Array
 from driftmap.utils.concurrency import in_parallel, n_cores
 from driftmap.utils.errors import InputError
 
@@ -41,21 +43,51 @@ def learn(table: Table, scaling: Scaling | None, job: Job) -> None:
         seen = first
         for piece in pieces(rows, first, job.observers):
             with _located(table, seen):
-                job.mapper.partial_fit(piece.features)
-            job.notify(Update("learning", seen, piece, is_learnt=True))
+                alerts = _learn_piece(job, piece)
+            shown = [_shown(alert, seen, table, piece.labels, scaling) for alert in alerts]
+            job.notify(Update("learning", seen, piece, True, alerts=shown))
             seen += len(piece.features)
     job.next_stage("mapping")
 
 
-def place(table: Table, scaling: Scaling | None, job: Job, *, with_novelty: bool) -> None:
+def _learn_piece(job: Job, piece: Chunk) -> Sequence[Alert]:
+    if job.detector is None and job.spool is None:
+        job.mapper.partial_fit(piece.features)
+        return ()
+    scores = job.mapper.learn(piece.features, detector=job.detector)
+    if job.spool is not None:
+        with writing():
+            job.spool.append(np.column_stack([scores.reach, scores.quantile]))
+    return scores.alerts
+
+
+def _shown(alert: Alert, first: int, table: Table, labels: Labels, scaling: Scaling | None) -> Alert:
+    """An alert in the names and units of the table, with the label of its row for a time; ``first`` rows are before."""
+    shift, scale = (0.0, 1.0) if scaling is None else scaling
+    shift, scale = np.broadcast_to(shift, len(table.columns)), np.broadcast_to(scale, len(table.columns))
+    features = [
+        Difference(table.columns[j], float(value * scale[j] + shift[j]), float(landmark * scale[j] + shift[j]))
+        for j, value, landmark in alert.features
+        if isinstance(j, int)
+    ]
+    return alert._replace(time=None if labels is None else labels[alert.row - first], features=tuple(features))
+
+
+def place(table: Table, scaling: Scaling | None, job: Job) -> None:
     """Map all rows in the frame of the landmarks that learning ended with."""
     mapper = job.mapper
 
-    def work(numbered: tuple[int, Chunk]) -> Update:
-        first, chunk = numbered
+    def scored(chunks: Iterable[tuple[int, Chunk]]) -> Iterator[tuple[int, Chunk, Array | None]]:
+        for first, chunk in chunks:
+            yield first, chunk, None if job.spool is None else job.spool.read(first, len(chunk.features))
+
+    def work(numbered: tuple[int, Chunk, Array | None]) -> Update:
+        first, chunk, scores = numbered
         features = chunk.features if scaling is None else scaling(chunk.features)
         with _located(table, first):
-            novelty = mapper.novelty(features) if with_novelty else None
+            novelty = None
+            if scores is not None:
+                novelty = RowNovelty(scores[:, 0], scores[:, 1], mapper.novelty(features).residual)
             return Update("mapping", first, chunk, coordinates=mapper.transform(features), novelty=novelty)
 
     with _without_dimension_warning():
@@ -63,7 +95,7 @@ def place(table: Table, scaling: Scaling | None, job: Job, *, with_novelty: bool
         chunks = job.chunks("mapping", table, chunk_rows(table))
         # A run that can be interrupted counts a piece as done when it asks for the next, so it has one at a time.
         threads = min(MOST_THREADS, n_cores()) if job.path is None else 1
-        with contextlib.closing(in_parallel(work, chunks, threads)) as updates:
+        with contextlib.closing(in_parallel(work, scored(chunks), threads)) as updates:
             for update in updates:
                 job.notify(update)
     before, now = job.counts["learning"], job.counts["mapping"]
@@ -79,16 +111,18 @@ def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool) -> No
         for piece in pieces(chunk, first, job.observers):
             n = len(piece.features)
             coordinates, frames = np.empty((n, mapper.n_components)), np.empty(n, dtype=np.int64)
-            novelty = Novelty(np.empty(n), np.empty(n)) if with_novelty else None
+            novelty = RowNovelty(*np.empty((3, n))) if with_novelty else None
+            alerts: list[Alert] = []
             with _located(table, first), _without_dimension_warning():
                 for i in range(n):
                     row = piece.features[i : i + 1]
-                    mapper.partial_fit(row)
-                    coordinates[i] = mapper.transform(row)[0]
-                    frames[i] = mapper.frame_
+                    arrival = mapper.update(row, detector=job.detector)
+                    coordinates[i], frames[i] = arrival.coordinates[0], arrival.frame
                     if novelty is not None:
-                        (novelty.reach[i],), (novelty.residual[i],) = mapper.novelty(row)
-            job.notify(Update("mapping", first, piece, True, coordinates, frames, novelty))
+                        novelty.reach[i], novelty.quantile[i] = arrival.reach[0], arrival.quantile[0]
+                        novelty.residual[i] = mapper.novelty(row).residual[0]
+                    alerts += [_shown(alert, first, table, piece.labels, None) for alert in arrival.alerts]
+            job.notify(Update("mapping", first, piece, True, coordinates, frames, novelty, alerts))
             first += n
 
 

@@ -1,6 +1,6 @@
 """The map of a stream: its engine, the frames in which it gives coordinates, and the scikit-learn estimator."""
 
-from driftmap.map.arrivals import Arrivals
+from driftmap.map.arrivals import Arrivals, RowNovelty
 from driftmap.map.engine import Novelty, StreamMap
 
-__all__ = ["Arrivals", "Novelty", "StreamMap"]
+__all__ = ["Arrivals", "Novelty", "RowNovelty", "StreamMap"]

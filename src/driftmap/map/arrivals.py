@@ -22,6 +22,17 @@ class Scores(NamedTuple):
     """Those of the detector, if one was given."""
 
 
+class RowNovelty(NamedTuple):
+    """The novelty of rows that are mapped; one entry per row."""
+
+    reach: Array
+    """Just before the row was learnt."""
+    quantile: Array
+    """Just before the row was learnt."""
+    residual: Array
+    """On the map on which the row is placed; see :class:`~driftmap.map.Novelty`."""
+
+
 class Arrivals(NamedTuple):
     """What :meth:`driftmap.DriftMap.update` says of the rows it was given."""
 

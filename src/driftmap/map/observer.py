@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from driftmap.io.tables import Chunk
-from driftmap.map.engine import Novelty, StreamMap
+from driftmap.map.arrivals import RowNovelty
+from driftmap.map.engine import StreamMap
+from driftmap.novelty import Alert
 from driftmap.utils import Array, Ids
 
 
@@ -24,8 +26,10 @@ class Update(NamedTuple):
     coordinates: Array | None = None
     frames: Ids | None = None
     """For each row, the number of the frame in which it was placed, where that is not the last one."""
-    novelty: Novelty | None = None
-    """How well the map represents each row, where that is wanted; in the frame in which the row was placed."""
+    novelty: RowNovelty | None = None
+    """Of each row, where that is wanted."""
+    alerts: Sequence[Alert] = ()
+    """Of rows that have just been learnt, with the names and units of the table and the label as time."""
 
 
 class Observer:

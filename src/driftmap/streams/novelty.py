@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from driftmap.utils import Array, validation
+from driftmap.utils.errors import InputError
 
 __all__ = ["Alert", "Difference", "NoveltyDetector", "RecentReaches"]
 
@@ -143,10 +144,8 @@ class NoveltyDetector:
     ) -> None:
         self.threshold = validation.positive_number(threshold, "threshold")
         if RECENT / (RECENT + 1) < threshold < 1:
-            raise ValueError(
-                f"threshold={threshold} is more than {RECENT:,} recent arrivals resolve: give at most "
-                f"{1 - 1 / RECENT:g}, or a reach (1 or more)"
-            )
+            problem = f"={threshold:g} is more than {RECENT:,} recent arrivals can tell"
+            raise InputError(f"{problem}: give at most {1 - 1 / RECENT:g}, or a reach from 1 on", parameter="threshold")
         self.quiet = validation.integer_at_least(quiet, "quiet", 0)
         self.callback = callback
         self.n_alerts = self.n_novel = 0
