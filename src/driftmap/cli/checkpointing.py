@@ -20,7 +20,7 @@ from driftmap.io.spool import Spool
 from driftmap.io.tables import Chunk, Position, RejectedLines, Table
 from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
-from driftmap.novelty import NoveltyDetector
+from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils import Array
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")

@@ -35,8 +35,8 @@ from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import Writer
 from driftmap.map import StreamMap
-from driftmap.novelty import NoveltyDetector
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
+from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils.columns import describe
 from driftmap.utils.concurrency import one_thread
 

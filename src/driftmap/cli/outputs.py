@@ -16,8 +16,8 @@ from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
 from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.observer import Observer, Update
-from driftmap.novelty import Alert
 from driftmap.plot import map_figure, save_figure
+from driftmap.streams.novelty import Alert
 from driftmap.utils import Array
 
 

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from driftmap.cli.checkpointing import Job
-from driftmap.cli.errors import UserError, writing
+from driftmap.cli.errors import UserError
+from driftmap.cli.files import writing
 from driftmap.io.tables import Chunk, Labels, Table, chunk_rows
 from driftmap.map import RowNovelty
 from driftmap.map.observer import Update, pieces
-from driftmap.novelty import Alert, Difference
 from driftmap.streams import Moments, Scaling
+from driftmap.streams.novelty import Alert, Difference
 from driftmap.utils import Array
 from driftmap.utils.concurrency import in_parallel, n_cores
 from driftmap.utils.errors import InputError
