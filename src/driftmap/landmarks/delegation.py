@@ -106,6 +106,8 @@ class EngineEstimator(HasLandmarks):
 
             dask.learn_here(self, X)
             return self
+        X = X if validation.is_plain(X) else materialized(X)
+        self._check_features(X)
         with self._learning_engine(X) as engine:
             engine.partial_fit(X, times)
         return self
@@ -154,6 +156,9 @@ class EngineEstimator(HasLandmarks):
     def check_mergeable(self) -> None:
         """Raise an error that names the parameter with which nothing could be promised of a merge, if there is one."""
         check_settings(self)
+
+    def _check_features(self, X: Any) -> None:
+        """Before an engine learns further points: the features are those of the first ones."""
 
     def _prepare(self, engine: Any, X: Any) -> None:
         """Before an engine learns its first points."""

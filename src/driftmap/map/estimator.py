@@ -114,17 +114,6 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def partial_fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
-        """Learn from further points, in their order. Bad input raises an error and changes nothing.
-
-        ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
-        duration; else these count arrivals.
-        """
-        X = materialized(X)
-        if self.__sklearn_is_fitted__() and not is_lazy(X):
-            self._check_features(X)
-        return super().partial_fit(X, times=times)
-
     def update(self, X: Any, times: Any = None, *, detector: NoveltyDetector | None = None) -> Arrivals:
         """Score, learn and place further points, in one call.
 
@@ -141,8 +130,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         if is_lazy(X):
             raise TypeError("update takes rows that are in memory: give it the partitions of a dask collection in turn")
         X = materialized(X)
-        if self.__sklearn_is_fitted__():
-            self._check_features(X)
+        self._check_features(X)
         with self._learning_engine(X) as engine:
             arrivals: Arrivals = engine.update(X, times, detector)
         return arrivals
@@ -182,7 +170,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """Learn from one point given as a dict of features, as river's users write it."""
         names = self._names_of(x)
         row = _as_row(x, names)
-        super().partial_fit(row)
+        with self._learning_engine(row) as engine:
+            engine.partial_fit(row)
         self._engine.dict_names = names
         return self
 
@@ -217,8 +206,10 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
 
     def _check_features(self, X: Any) -> None:
         """Feature names and their number are those of the first points; objects and distances have none."""
-        engine, n_features = self._engine, self._engine._landmark_engine().space.n_features
-        if validation.is_plain(X) and not engine.feature_names and X.shape[1] == n_features:
+        engine = self.__dict__.get("_engine")
+        if engine is None or engine.landmarks is None:
+            return
+        if validation.is_plain(X) and not engine.feature_names and X.shape[1] == engine.landmarks.space.n_features:
             return  # as nearly always; the way through scikit-learn takes longer than to learn a point
         if engine.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
