@@ -1,4 +1,4 @@
-"""A run that can be interrupted: how far it is, and the checkpoint from which another run goes on."""
+"""The driver of a run: its stages, its position in the input, and the checkpoint from which it can be resumed."""
 
 from __future__ import annotations
 

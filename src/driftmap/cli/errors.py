@@ -1,4 +1,4 @@
-"""What the user did wrong, in one line."""
+"""Messages of the command line: errors, warnings and notes, each on one line of standard error."""
 
 from __future__ import annotations
 

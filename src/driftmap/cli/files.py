@@ -1,4 +1,4 @@
-"""Files and standard output as the command line writes them; a failed run leaves no half file behind."""
+"""Files and standard output as the command line writes them; a failed run leaves no partial file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of mapped rows: tables of coordinates and landmarks, a figure, an animation. All are observers."""
+"""Observers that write what is mapped: tables of coordinates and landmarks, a figure, an animation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The start of a run that can be interrupted: from nothing, or from the checkpoint of a run like it."""
+"""The start of a run: a new one, or one resumed from a checkpoint with the same arguments and the same input."""
 
 from __future__ import annotations
 

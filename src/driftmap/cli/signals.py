@@ -1,4 +1,4 @@
-"""Ctrl-C and requests to end: a job is left at a row where it can be taken up again."""
+"""Signal handlers: SIGINT and SIGTERM stop a run at a row from which it can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``embed`` does with a table: statistics, learning, mapping; each is one pass over the rows."""
+"""The passes of ``embed`` over a table: statistics, learning, mapping."""
 
 from __future__ import annotations
 

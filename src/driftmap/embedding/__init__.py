@@ -1,4 +1,4 @@
-"""Where points go, given landmarks: each embedding takes landmarks, their masses and distances."""
+"""Embeddings: positions of landmarks from their distances and masses, and of any point from its landmark distances."""
 
 from driftmap.embedding.anchors import choose_anchors
 from driftmap.embedding.base import Embedding, RowPlacer, StoredPoints

@@ -1,4 +1,4 @@
-"""What an embedding is: landmarks in, positions for them and for any other point out."""
+"""The protocol of embeddings: landmarks in, positions of them and of any other point out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reader of a file, chosen by its suffix; of a stream, by its first character."""
+"""Choice of the reader: of a file by its suffix, of a stream by its first character."""
 
 from __future__ import annotations
 

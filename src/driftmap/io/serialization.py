@@ -1,4 +1,4 @@
-"""Engines as JSON and arrays, which a checkpoint can hold, and back. Nothing is executed on the way back.
+"""Serialisation of engines to JSON and arrays, which a checkpoint can hold. Deserialisation executes nothing.
 
 A value is None, a number, a string, an array, a list or dict of values, or an object of a class that the caller knows:
 one whose ``_asdict`` gives the arguments from which it can be made again, or anything whose attributes are values.

@@ -1,4 +1,4 @@
-"""Where bytes come from: a file, or a stream that is copied to a temporary file if it has to be read twice."""
+"""Sources of bytes: files, and streams, which are copied to a temporary file if they have to be read twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which points of a stream are landmarks; usable without any embedding."""
+"""Landmark selection: an online k-centre of a stream, baselines and dominating sets; needs no embedding."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The paper's other ways to choose landmarks, and an offline yardstick, with the interface of OnlineLandmarks.
+"""Baselines: the paper's other landmark selectors and offline farthest-first, with the interface of OnlineLandmarks.
 
 They store all points, since masses and covering radius refer to all of them; these are worked out when asked for.
 """

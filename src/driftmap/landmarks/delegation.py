@@ -1,4 +1,4 @@
-"""How estimators delegate to an engine: scikit-learn's face on top, the work below."""
+"""Delegation: an estimator has scikit-learn's interface, and an engine that does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to the landmarks of a stream."""
+"""Events: how the landmarks of a stream changed."""
 
 from __future__ import annotations
 

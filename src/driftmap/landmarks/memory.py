@@ -1,4 +1,4 @@
-"""Parameters of memory: how many points are stored, how long they are remembered, and the times of arrivals."""
+"""Parameters of memory: capacity of the core-set, window and half-life; and the times of arrivals."""
 
 from __future__ import annotations
 

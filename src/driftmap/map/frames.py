@@ -1,4 +1,4 @@
-"""Frames: the maps that were given out, one after the other, each laid on the last.
+"""Frames: the successive embeddings of a stream, each aligned to the one before (Procrustes).
 
 Learning never makes a frame. When coordinates are asked for and the landmarks have changed, the new landmarks are
 embedded and the result is turned, mirrored and shifted (never scaled) so that the stored points lie as near as possible

@@ -1,4 +1,4 @@
-"""What a space is, and the storage of points that the core does not store itself."""
+"""The interface of spaces, and the storage of points that the core does not store itself."""
 
 from __future__ import annotations
 

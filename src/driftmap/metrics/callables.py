@@ -1,4 +1,4 @@
-"""Points measured by a Python function: rows of numbers, or arbitrary objects."""
+"""Metrics that are Python functions, of rows of numbers or of arbitrary objects."""
 
 from __future__ import annotations
 

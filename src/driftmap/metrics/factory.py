@@ -1,4 +1,4 @@
-"""The space that fits a metric."""
+"""Factory of spaces: the space for a metric and its parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics that the core measures itself; it stores their points as well."""
+"""Metrics of the core, which also stores their points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points of which nothing is known but their distances."""
+"""Precomputed distances: each arrival brings its distances to all earlier ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every metric that scipy knows by name, where the core does not know it or its parameters."""
+"""Metrics of scipy's ``cdist``, where the core does not know the name or its parameters."""
 
 from __future__ import annotations
 

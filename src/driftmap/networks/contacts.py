@@ -1,4 +1,4 @@
-"""Contacts, who met whom and when: lists of them, from events in memory and from files."""
+"""Contacts (who met whom, and when), from events in memory and from files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step of a stream is."""
+"""The protocol of steps of a stream."""
 
 from __future__ import annotations
 

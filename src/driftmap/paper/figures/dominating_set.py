@@ -1,4 +1,4 @@
-"""The illustration of dominating sets."""
+"""The figure that illustrates dominating sets."""
 
 from __future__ import annotations
 
