@@ -315,7 +315,7 @@ def test_a_file_that_was_changed_meanwhile_is_refused(tmp_path, change, message)
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["live.csv", "--normalize", "minmax"], "which --follow cannot wait for"),
+        (["live.csv", "--warm-up", "5"], "--warm-up is for a running --normalize"),
         (["live.csv", "-o", "o.parquet"], "-o o.parquet cannot be written row by row"),
         (["live.csv", "-o", "o.npy"], "-o o.npy cannot be written row by row"),
         (["live.csv", "-o", "old.csv"], "old.csv exists; --follow goes on with it only from a checkpoint"),
