@@ -116,9 +116,10 @@ def test_names_are_those_of_the_command_line():
 def test_places_are_finite_and_rows_go_where_their_distances_go(name, seed, m, k):
     """Far points, duplicates of landmarks, few landmarks, landmarks in the same place."""
     rng = np.random.default_rng(seed)
-    L = rng.standard_normal((m, 4)) * [3, 2, 1, 0.5]
+    L = rng.standard_normal((m, 4)) * [3, 2, 1, 0.5] * rng.choice([1e-6, 1.0, 1e6])
     L[rng.random(m) < 0.2] = L[0]
-    X = np.concatenate([rng.standard_normal((10, 4)), L[: min(m, 5)], [[1e9] * 4, [1e60, 0, 0, 0], [-1e140] * 4]])
+    near = L[rng.integers(0, m, 10)] + 0.3 * L[0] * rng.standard_normal((10, 4))
+    X = np.concatenate([near, L[: min(m, 5)], [[1e9] * 4, [1e60, 0, 0, 0], [-9e149] * 4]])
     embedding = fitted(name, L, k)
     D = distances(X, L)
     Y = embedding.place(D)

@@ -15,12 +15,13 @@ from driftmap.utils import Array, Ids
 
 TAIL = 3.0
 """Landmarks taken into account, in perplexities: the others have hardly any affinity."""
-TINY = float(np.finfo(np.float64).tiny)
-LONGEST = 1.5
-STEPS = 10
-"""Steps of the search for beta."""
+STEPS, LONGEST = 8, 1.5
+"""Steps of the search for the logarithm of beta, and the longest of them."""
 WIDEST, NARROWEST = -6.0, 40.0
-"""The logarithms of beta between which it is sought, where squared distances are 1 on average."""
+"""The logarithms between which it is sought, where the squared distance at the rank of the perplexity is 1."""
+FARTHEST = 1e100
+"""Larger squared distances than this count as this: their squares would overflow."""
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Affinities(NamedTuple):
@@ -67,6 +68,7 @@ def shares_at(squared: Array, perplexity: float) -> Array:
     scale = np.partition(excess, rank, axis=1)[:, rank]
     scale = np.where(scale > 0, scale, excess.max(axis=1))
     excess /= np.where(scale > 0, scale, 1.0)[:, None]
+    np.minimum(excess, FARTHEST, out=excess)
     squares, target = excess * excess, math.log(perplexity)
     n = len(excess)
     b, low, high = np.zeros(n), np.full(n, WIDEST), np.full(n, NARROWEST)

@@ -53,6 +53,7 @@ class Charts(NamedTuple):
         weights /= _sum(weights)
         by_point = charts.T.ravel()
         squares = _take_rows(squared, self.members.take(by_point, axis=0).reshape(n, -1))
+        squares -= nearest[:, :1]  # slopes sum to 0; differences do not overflow
         squares = (squares.reshape(n, -1, e) * weights.T[:, :, None]).reshape(n, -1)
         places = [
             (slope.take(by_point, axis=0).reshape(n, -1) * squares).sum(axis=1) + _sum(offset.take(charts) * weights)
@@ -91,6 +92,8 @@ def make_charts(geodesics: Array, coordinates: Array) -> Charts:
     """The charts of landmarks, given their geodesics (m, m; infinity: in another part) and their positions."""
     m = len(coordinates)
     e = min(MEMBERS, m)
+    geodesics = np.where(geodesics > 0, geodesics, np.inf)  # a landmark in the same place says nothing new
+    np.fill_diagonal(geodesics, 0.0)
     members = np.argsort(geodesics, axis=1, kind="stable")[:, :e]
     reached = np.isfinite(np.take_along_axis(geodesics, members, axis=1))
     members = np.where(reached, members, np.arange(m)[:, None])

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from driftmap import _core
 from driftmap.embedding.base import (
     Configured,
     StoredPoints,
@@ -19,7 +18,7 @@ from driftmap.embedding.base import (
     check_stored,
     check_to_landmarks,
 )
-from driftmap.embedding.rows import SquaredRows, place_in_blocks, rows_by_squares
+from driftmap.embedding.kernels import KernelMap, KernelRows
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
@@ -28,28 +27,6 @@ NOISE = 1e-10
 WIDTH = 1.25
 """The automatic bandwidth, in spacings of the landmarks."""
 FORMS = ("landmarks", "roseland")
-
-
-class Extension(NamedTuple):
-    """Where points go, by their kernel with the landmarks: ``kernel @ numerators / kernel @ denominators``."""
-
-    bandwidth: float
-    """sigma of the kernel exp(-d^2 / 2 sigma^2)"""
-    numerators: Array
-    """(m, k)"""
-    denominators: Array
-    """(m,)"""
-
-    def place(self, squared: Array) -> Array:
-        """Places of points, given their squared distances to the landmarks, which are overwritten."""
-        # Only ratios count. Relative to its nearest landmark, no point is so far out that all of its kernel vanishes.
-        squared -= squared.min(axis=1)[:, None]
-        squared *= -0.5 / self.bandwidth**2
-        kernel = np.exp(squared, out=squared)
-        columns = np.column_stack([self.numerators, self.denominators])
-        # not a matrix product: its rounding would depend on how many rows come at once
-        sums = _core.affine(kernel, columns, np.zeros(columns.shape[1]), np.zeros(len(columns)))
-        return sums[:, :-1] / sums[:, -1:]
 
 
 class LandmarkDiffusionMap(Configured):
@@ -144,37 +121,40 @@ class LandmarkDiffusionMap(Configured):
         k = self.n_dimensions_ = min(self.n_components, max(int(np.sum(walk.eigenvalues > NOISE)) - 1, 0))
         numerators = np.zeros((len(distances), self.n_components))
         numerators[:, :k] = walk.numerators[:, 1 : k + 1] * walk.eigenvalues[1 : k + 1] ** (self.time - walk.order)
-        self._extension = Extension(self.bandwidth_, numerators, walk.denominators)
-        self.coordinates_ = self._extension.place(distances**2)
+        self._extend(numerators, walk.denominators, distances)
+
+    def _extend(self, numerators: Array, denominators: Array, distances: Array) -> None:
+        """Place points at ``kernels @ numerators / kernels @ denominators``, landmarks among them."""
+        m, k = numerators.shape
+        rates, columns = np.full(m, 0.5 / self.bandwidth_**2), np.column_stack([numerators, denominators])
+        self._map = KernelMap(rates, columns, np.zeros(k + 1), normalised=True)
+        self.coordinates_ = self._map.place(distances)
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return place_in_blocks(self._extension.place, check_to_landmarks(distances, len(self.coordinates_)))
+        return self._map.place(check_to_landmarks(distances, len(self.coordinates_)))
 
-    def for_rows(self, landmarks: Array) -> SquaredRows:
+    def for_rows(self, landmarks: Array) -> KernelRows:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
-        return rows_by_squares(self._extension.place, landmarks, self.n_components)
+        return self._map.for_rows(landmarks)
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds."""
-        return {**self._extension._asdict(), "eigenvalues": self.eigenvalues_, "n_dimensions": self.n_dimensions_}
+        names = ("bandwidth_", "eigenvalues_", "n_dimensions_")
+        return {"columns": self._map.columns} | {name: getattr(self, name) for name in names}
 
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
         """Go back to a state, or raise an error that says why it cannot be one."""
         distances = check_between(distances)
-        m = len(distances)
-        extension, eigenvalues = Extension(*(state[name] for name in Extension._fields)), state["eigenvalues"]
-        check_stored("numerators", extension.numerators, (m, self.n_components))
-        check_stored("denominators", extension.denominators, (m,))
+        columns, eigenvalues = state["columns"], state["eigenvalues_"]
+        check_stored("columns", columns, (len(distances), self.n_components + 1))
         check_stored("eigenvalues", eigenvalues, (len(eigenvalues),))
-        if not (extension.denominators > 0).all():
+        if not (columns[:, -1] > 0).all():
             raise ValueError("its denominators are not positive")
-        self.bandwidth_ = validation.positive_number(extension.bandwidth, "bandwidth")
-        self.n_dimensions_ = min(
-            validation.integer_at_least(state["n_dimensions"], "n_dimensions", 0), self.n_components
-        )
-        self._extension, self.eigenvalues_ = extension, eigenvalues
-        self.coordinates_ = extension.place(distances**2)
+        self.eigenvalues_, self.bandwidth_ = eigenvalues, validation.positive_number(state["bandwidth_"], "bandwidth")
+        n_dimensions = validation.integer_at_least(state["n_dimensions_"], "n_dimensions", 0)
+        self.n_dimensions_ = min(n_dimensions, self.n_components)
+        self._extend(columns[:, :-1], columns[:, -1], distances)
         return self
 
 

@@ -26,7 +26,7 @@ from driftmap.embedding.charts import make_charts
 from driftmap.embedding.lmds import classical_mds
 from driftmap.embedding.neighbours import nearest_neighbours
 from driftmap.embedding.procrustes import procrustes
-from driftmap.embedding.rows import SquaredRows, place_in_blocks, rows_by_squares
+from driftmap.embedding.rows import SquaredRows, in_blocks, rows_by_squares
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
 
@@ -155,7 +155,8 @@ class LandmarkIsomap(Configured):
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return place_in_blocks(self._place_squared, check_to_landmarks(distances, len(self.coordinates_)))
+        distances = check_to_landmarks(distances, len(self.coordinates_))
+        return in_blocks(lambda part: self._place_squared(part * part), distances)
 
     def for_rows(self, landmarks: Array) -> SquaredRows:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""

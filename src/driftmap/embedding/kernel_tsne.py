@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from driftmap import _core
 from driftmap.embedding.affinities import nearest_affinities
+from driftmap.embedding.base import check_to_landmarks
+from driftmap.embedding.kernels import KernelMap, KernelRows
 from driftmap.embedding.tsne import FEWEST, LandmarkTSNE, Layout, attracted, neighbourhood
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, Ids, validation
@@ -20,32 +19,6 @@ AT_FARTHEST = 0.6
 """What a kernel of bi-kernel t-SNE is at that distance."""
 NOISE = 1e-12
 """A principal component smaller than this share of the largest is rounding noise."""
-
-
-class KernelMap(NamedTuple):
-    """Where points go by their kernels ``exp(-rates[j] d_j^2)`` with the landmarks."""
-
-    rates: Array
-    """(m,)"""
-    columns: Array
-    """(m, k)"""
-    offsets: Array
-    """(k,)"""
-
-    def values(self, squared: Array) -> Array:
-        """Kernels of points, given their squared distances to the landmarks, which are overwritten."""
-        squared *= -self.rates
-        return np.exp(squared, out=squared)
-
-    def shares(self, squared: Array) -> Array:
-        """Kernels up to a factor of each point: the largest of a point is 1, so that not all of them vanish."""
-        squared *= -self.rates
-        squared -= squared.max(axis=1)[:, None]
-        return np.exp(squared, out=squared)
-
-    def project(self, kernels: Array) -> Array:
-        """``kernels @ columns + offsets``; no matrix product, its rounding would depend on how many rows there are."""
-        return _core.affine(kernels, self.columns, self.offsets, np.zeros(len(self.columns)))
 
 
 class KernelTSNE(LandmarkTSNE):
@@ -92,14 +65,19 @@ class KernelTSNE(LandmarkTSNE):
         super()._prepare(distances)
         m, k = self.coordinates_.shape
         rates = 0.5 / kernel_widths(distances, self.width) ** 2
-        kernels = KernelMap(rates, np.empty((m, 0)), np.empty(0)).shares(distances**2)
+        exponents = -(distances**2) * rates
+        kernels = np.exp(exponents - exponents.max(axis=1)[:, None])
         kernels /= kernels.sum(axis=1)[:, None]
         columns = np.column_stack([np.linalg.pinv(kernels) @ self.coordinates_, np.ones(m)])
-        self._map = KernelMap(rates, columns, np.zeros(k + 1))
+        self._map = KernelMap(rates, columns, np.zeros(k + 1), normalised=True)
 
-    def _place_squared(self, squared: Array) -> Array:
-        sums = self._map.project(self._map.shares(squared))
-        return sums[:, :-1] / sums[:, -1:]
+    def place(self, distances: Array) -> Array:
+        """Place points from their (n, m) distances to the landmarks; each row by itself."""
+        return self._map.place(check_to_landmarks(distances, len(self.coordinates_)))
+
+    def for_rows(self, landmarks: Array) -> KernelRows:
+        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
+        return self._map.for_rows(landmarks)
 
 
 class BiKernelTSNE(LandmarkTSNE):
@@ -140,10 +118,15 @@ class BiKernelTSNE(LandmarkTSNE):
         fitted = np.linalg.pinv(kernel.T @ kernel) @ kernel.T @ map_kernel
         self.coordinates_ = (map_kernel - mean) @ axes
         self.n_dimensions_ = int(np.sum(axes.any(axis=0)))
-        self._map = KernelMap(np.full(len(distances), rate), fitted @ axes, -mean @ axes)
+        self._map = KernelMap(np.full(len(distances), rate), fitted @ axes, -mean @ axes, normalised=False)
 
-    def _place_squared(self, squared: Array) -> Array:
-        return self._map.project(self._map.values(squared))
+    def place(self, distances: Array) -> Array:
+        """Place points from their (n, m) distances to the landmarks; each row by itself."""
+        return self._map.place(check_to_landmarks(distances, len(self.coordinates_)))
+
+    def for_rows(self, landmarks: Array) -> KernelRows:
+        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
+        return self._map.for_rows(landmarks)
 
 
 def kernel_widths(distances: Array, width: float) -> Array:

@@ -11,7 +11,7 @@ from driftmap import _core
 from driftmap.embedding.procrustes import move
 from driftmap.utils import Array
 
-ROWS = 256
+ROWS = 512
 """Rows placed at a time, so that what is made of them stays in the cache."""
 
 
@@ -37,8 +37,7 @@ class SquaredRows(NamedTuple):
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
-        parts = [self._place(X[i : i + ROWS]) for i in range(0, len(X), ROWS)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return in_blocks(self._place, X)
 
     def _place(self, X: Array) -> Array:
         centred = X - self.centre
@@ -63,8 +62,8 @@ def rows_by_squares(place_squared: Callable[[Array], Array], landmarks: Array, n
     )
 
 
-def place_in_blocks(place_squared: Callable[[Array], Array], distances: Array) -> Array:
-    """Places of points, given their distances to the landmarks, (n, m); each by itself."""
-    if len(distances) <= ROWS:
-        return place_squared(distances * distances)
-    return np.concatenate([place_squared(d * d) for d in np.split(distances, range(ROWS, len(distances), ROWS))])
+def in_blocks(place: Callable[[Array], Array], points: Array) -> Array:
+    """Places of points, given as rows of whatever ``place`` takes; each by itself."""
+    if len(points) <= ROWS:
+        return place(points)
+    return np.concatenate([place(points[i : i + ROWS]) for i in range(0, len(points), ROWS)])

@@ -12,6 +12,7 @@ import numpy as np
 from driftmap.embedding.affinities import joint_affinities, nearest_affinities, shared_affinities
 from driftmap.embedding.base import (
     Configured,
+    RowPlacer,
     StoredPoints,
     check_between,
     check_masses,
@@ -19,7 +20,7 @@ from driftmap.embedding.base import (
     check_to_landmarks,
 )
 from driftmap.embedding.lmds import classical_mds
-from driftmap.embedding.rows import SquaredRows, place_in_blocks, rows_by_squares
+from driftmap.embedding.rows import in_blocks, rows_by_squares
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
 from driftmap.utils.errors import InputError
@@ -172,9 +173,10 @@ class LandmarkTSNE(Configured):
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return place_in_blocks(self._place_squared, check_to_landmarks(distances, len(self.coordinates_)))
+        distances = check_to_landmarks(distances, len(self.coordinates_))
+        return in_blocks(lambda part: self._place_squared(part * part), distances)
 
-    def for_rows(self, landmarks: Array) -> SquaredRows:
+    def for_rows(self, landmarks: Array) -> RowPlacer:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
         return rows_by_squares(self._place_squared, landmarks, self.n_components)
 

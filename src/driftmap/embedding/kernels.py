@@ -1,0 +1,89 @@
+"""Maps by Gaussian kernels with the landmarks: a point goes where a linear function of its kernels says."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from driftmap import _core
+from driftmap.embedding.procrustes import move
+from driftmap.embedding.rows import in_blocks
+from driftmap.utils import Array
+
+LARGEST = 1e300
+"""Exponents of points that are farther out count as this; larger ones would overflow."""
+
+
+class KernelMap(NamedTuple):
+    """Places points at ``kernels @ columns + offsets``, the kernel with landmark j being ``exp(-rates[j] d_j^2)``.
+
+    If it is ``normalised``, the last of the columns is for what the others are divided by, so that only ratios of
+    kernels count; there are no offsets then.
+    """
+
+    rates: Array
+    """(m,)"""
+    columns: Array
+    """(m, k), or (m, k + 1) if normalised"""
+    offsets: Array
+    """(k,), or (k + 1,)"""
+    normalised: bool
+
+    def place(self, distances: Array) -> Array:
+        """Places of points, given their distances to the landmarks, (n, m); each by itself."""
+        farthest = np.sqrt(LARGEST / max(self.rates.max(), 1.0))
+        return in_blocks(lambda d: self.from_exponents(np.minimum(d, farthest) ** 2 * -self.rates), distances)
+
+    def from_exponents(self, exponents: Array) -> Array:
+        """Places of points, given the exponents of their kernels, (n, m), which are overwritten."""
+        if self.normalised:  # relative to the largest kernel of a point, not all of them vanish
+            exponents -= exponents.max(axis=1)[:, None]
+        kernels = np.exp(exponents, out=exponents)
+        # not a matrix product: its rounding would depend on how many rows come at once
+        sums = _core.affine(kernels, self.columns, self.offsets, np.zeros(len(self.columns)))
+        return sums[:, :-1] / sums[:, -1:] if self.normalised else sums
+
+    def for_rows(self, landmarks: Array) -> KernelRows:
+        """What places rows of numbers by their Euclidean distances to these landmarks, (m, d)."""
+        k = self.columns.shape[1] - self.normalised
+        centre = landmarks.mean(axis=0)
+        centred = landmarks - centre
+        # only ratios count: what all exponents have in common can be left out
+        rates = self.rates - self.rates.min() if self.normalised else self.rates
+        matrix, offsets = 2.0 * (centred.T * self.rates), -((centred**2).sum(axis=1) * self.rates)
+        return KernelRows(self, centre, matrix, offsets, rates if rates.any() else None, np.eye(k), np.zeros(k))
+
+
+class KernelRows(NamedTuple):
+    """Places rows x by exponents ``(x - centre) @ matrix + offsets - |x - centre|^2 rates``."""
+
+    kernels: KernelMap
+    centre: Array
+    """(d,)"""
+    matrix: Array
+    """(d, m)"""
+    offsets: Array
+    """(m,)"""
+    rates: Array | None
+    """(m,); None: they are 0"""
+    rotation: Array
+    """(k, k)"""
+    translation: Array
+    """(k,)"""
+
+    def moved(self, rotation: Array, translation: Array) -> KernelRows:
+        """The same on a map that is turned and shifted."""
+        return self._replace(rotation=self.rotation @ rotation, translation=self.translation @ rotation + translation)
+
+    def place(self, X: Array) -> Array:
+        """Positions of rows, each by itself."""
+        return in_blocks(self._place, X)
+
+    def _place(self, X: Array) -> Array:
+        exponents = _core.affine(X, self.matrix, self.offsets, self.centre)
+        if self.rates is not None:
+            centred = X - self.centre
+            squares = np.minimum((centred * centred).sum(axis=1), LARGEST / max(self.rates.max(), 1.0))
+            exponents -= squares[:, None] * self.rates
+        return move(self.kernels.from_exponents(exponents), self.rotation, self.translation)
