@@ -54,7 +54,7 @@ class StoredPoints(NamedTuple):
     landmarks: Ids
     """Which of them are the landmarks: positions in ``ids``, (m,)."""
     masses: Array
-    """How many points each one stands for, (w,)."""
+    """How many points each one stands for, (w,); 0: a landmark that is forgotten, but not replaced yet."""
     to_landmarks: Array | None = None
     """Distances to the landmarks, (w, m)."""
     neighbours: Ids | None = None

@@ -26,8 +26,11 @@ class Needs:
 
     def stored(self, engine: LandmarkEngine, landmarks: Ids) -> StoredPoints:
         """The stored points, with what is needed of them."""
-        ids = engine.stored_indices_
-        stored = StoredPoints(ids, np.searchsorted(ids, landmarks), engine.stored_masses())
+        remembered = engine.stored_indices_
+        ids = np.union1d(remembered, landmarks)  # a landmark may be forgotten before it is replaced
+        masses = np.zeros(len(ids))
+        masses[np.searchsorted(ids, remembered)] = engine.stored_masses()
+        stored = StoredPoints(ids, np.searchsorted(ids, landmarks), masses)
         if "to_landmarks" in self.names:
             self._to_landmarks = self._to_landmarks.to(engine, ids, landmarks)
             stored = stored._replace(to_landmarks=self._to_landmarks.values)
