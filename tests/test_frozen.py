@@ -73,3 +73,10 @@ def test_bad_input_and_files(tmp_path):
     DriftMap(n_landmarks=10).fit(X).save(tmp_path / "map.ckpt")
     with pytest.raises(CheckpointError, match="holds a DriftMap, not a FrozenMap"):
         FrozenMap.load(tmp_path / "map.ckpt")
+
+
+def test_a_file_of_precomputed_distances(tmp_path):
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    frozen = DriftMap(n_landmarks=10, metric="precomputed").fit(D).freeze()
+    frozen.save(tmp_path / "map")
+    np.testing.assert_array_equal(FrozenMap.load(tmp_path / "map").transform(D[:5]), frozen.transform(D[:5]))

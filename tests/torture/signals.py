@@ -16,7 +16,7 @@ def run(case):
     source = write_input(case, rows, kind)
     output = f"o.{rng.choice(['csv', 'parquet', 'npy'])}"
     command = [*source, *options(case, online=online), "-o", output]
-    command += rng.choice([[], [], ["--plot", "p.png"], ["--landmarks-out", "l.csv"]])
+    command += rng.choice([[], [], ["--plot", "p.png"], [] if online else ["--landmarks-out", "l.csv"]])
     seconds = succeed(case.folder, *command)
     names = sorted(os.listdir(case.folder))
     made = {name: (case.folder / name).read_bytes() for name in names if name != source[0]}
