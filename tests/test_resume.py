@@ -50,6 +50,7 @@ def folder(tmp_path, monkeypatch):
     np.save("t.npy", X)
     gaps = X.copy()
     gaps[np.random.default_rng(6).random(X.shape) < 0.1] = np.nan
+    gaps[:, 2] = X[:, 2]  # any two rows have a column in common
     np.save("gaps.npy", gaps)
     cells = [["" if np.isnan(value) else repr(value) for value in row] for row in gaps.tolist()]
     lines = [f"täg{i},{','.join(row)}\n" for i, row in enumerate(cells)]
@@ -341,7 +342,8 @@ def long(tmp_path_factory):
     rows = np.cumsum(np.random.default_rng(1).standard_normal((5000, 3)), axis=0)
     lines = [f"r{i},{','.join(map(repr, row))}\n" for i, row in enumerate(rows.tolist())]
     folder.joinpath("t.csv").write_text("name,a,b,c\n" + "".join(lines))
-    assert process(folder, "-o", "whole.csv").wait() == 0
+    with process(folder, "-o", "whole.csv") as child:
+        assert child.wait() == 0
     return folder
 
 

@@ -21,7 +21,7 @@ class MaskedSpace(RowSource):
     """
 
     triangle = False
-    hint = ": they have no column in common"
+    hint = ": they have no column in common; fill or drop rows of which so much is missing"
 
     def check(self, X: Any) -> Array:
         """Return X as a matrix of the stored width in which every row has a number, or raise."""

@@ -147,9 +147,9 @@ def _on_common_columns(X: Any, Y: Any) -> tuple[Any, Any]:
 
 
 def _square_norms(X: Any) -> Array:
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))  # summed one by one, in the order of columns
-    squares: Array = np.bincount(rows, X.data**2, X.shape[0]).astype(np.float64)
-    return squares
+    """Summed one by one, in the order of columns."""
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.asarray(np.bincount(rows, X.data**2, X.shape[0]), np.float64)
 
 
 def _normalized(X: Any) -> Any:
