@@ -5,8 +5,6 @@
 // of all never goes up.
 #pragma once
 
-#include <numeric>
-
 #include "line.h"
 #include "stress.h"
 
@@ -22,13 +20,14 @@ double sweep_space(int n, int k, const double* distances, const double* weights,
     std::vector<V> fixed(size_t(k + 1) * width, V(0)), targets(width, V(0));
     const auto set = [&](int c, int i, double x) { fixed[size_t(c) * width + i / 8].set(i % 8, x); };
     const auto at = [&](const Array<double, K>& y) {
+        const auto sum = [](const V& lanes) { return lanes.fold(std::plus<>()); };
         auto position = zeros<V, K>(k);
         std::copy(y.begin(), y.end(), position.begin());
         const auto point = [&](int c, int j) { return fixed[size_t(c) * width + j]; };
         const auto lanes = derivatives<K>(position, point, targets.data(), width);
-        Derivatives<double, K> sums{lanes.stress.fold(std::plus<>()), zeros<double, K>(k), zeros<double, K * K>(k * k)};
-        for (int c = 0; c < k; ++c) sums.gradient[c] = lanes.gradient[c].fold(std::plus<>());
-        for (int i = 0; i < k * k; ++i) sums.hessian[i] = lanes.hessian[i].fold(std::plus<>());
+        Derivatives<double, K> sums{sum(lanes.stress), zeros<double, K>(k), zeros<double, K * K>(k * k)};
+        std::transform(lanes.gradient.begin(), lanes.gradient.end(), sums.gradient.begin(), sum);
+        std::transform(lanes.hessian.begin(), lanes.hessian.end(), sums.hessian.begin(), sum);
         return sums;
     };
     for (int i = 0; i < n; ++i) {
@@ -62,35 +61,29 @@ double sweep_space(int n, int k, const double* distances, const double* weights,
 // One sweep on the line, each point to the least of its minima: since points jump over each other, this finds its way
 // out of the many orders in which any descent comes to rest.
 inline double sweep_line(int n, const double* distances, const double* weights, double* positions) {
-    std::vector<int> order(n);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return positions[i] < positions[j]; });
-    Doubles points(n - 1), targets(n - 1), weighing(n - 1);
+    std::vector<int> order = sorted(positions, n);
+    Doubles others(weights, weights + n);
     double moved = 0;
-    for (int i = 0; i < n; ++i) {
-        const auto rank = std::find(order.begin(), order.end(), i);
-        for (int j = 0; j < n - 1; ++j) {
-            const int other = order[j + (order.begin() + j >= rank)];
-            points[j] = positions[other];
-            targets[j] = distances[size_t(i) * n + other];
-            weighing[j] = weights[other];
-        }
-        const double y = best_on_line(points, targets, weighing);
+    for (int i = 0; i < n; ++i, distances += n) {
+        others[i] = 0;
+        const double y = best_on_line(order, positions, others.data(), distances);
         // By the sum of squares, which cancels nothing: rounding errors move no point.
         const auto stress = [&](double at) {
             double sum = 0;
-            for (int j = 0; j < n - 1; ++j) {
-                const double residual = std::abs(at - points[j]) - targets[j];
-                sum += weighing[j] * residual * residual;
+            for (int j = 0; j < n; ++j) {
+                const double residual = std::abs(at - positions[j]) - distances[j];
+                sum += others[j] * residual * residual;
             }
             return sum;
         };
-        if (!(stress(y) < stress(positions[i]))) continue;
-        moved += weights[i] * (y - positions[i]) * (y - positions[i]);
-        positions[i] = y;
-        order.erase(rank);
-        const auto after = [&](double at, int j) { return at < positions[j]; };
-        order.insert(std::upper_bound(order.begin(), order.end(), y, after), i);
+        if (stress(y) < stress(positions[i])) {
+            moved += weights[i] * (y - positions[i]) * (y - positions[i]);
+            positions[i] = y;
+            order.erase(std::find(order.begin(), order.end(), i));
+            const auto after = [&](double at, int j) { return at < positions[j]; };
+            order.insert(std::upper_bound(order.begin(), order.end(), y, after), i);
+        }
+        others[i] = weights[i];
     }
     return moved;
 }

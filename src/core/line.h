@@ -3,36 +3,45 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace driftmap {
 
 using Doubles = std::vector<double>;
 
-// The position of least stress, given distances to fixed points, which ascend. Between two neighbours all signs of y -
-// p are fixed and the stress is a parabola, W y^2 - 2 b y + c: the least of all is the least of n + 1 parabolas, and b
-// and c of each follow from the one before.
-inline double best_on_line(const Doubles& points, const Doubles& distances, const Doubles& weights) {
-    constexpr double INFINITE = std::numeric_limits<double>::infinity();
-    const size_t n = points.size();
-    double weight = 0, b = 0, c = 0, best = 0, least = INFINITE;
-    for (size_t j = 0; j < n; ++j) {
-        const double gap = points[j] - distances[j];
-        weight += weights[j];
-        b += weights[j] * gap;
-        c += weights[j] * gap * gap;
+// Numbers of places on the line, ascending; of equal ones the first comes first.
+inline std::vector<int> sorted(const double* places, int n) {
+    std::vector<int> order(n);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int i, int j) { return places[i] < places[j]; });
+    return order;
+}
+
+// The position of least stress, given distances to fixed points in this order. Between two neighbours all signs of
+// y - p are fixed and the stress is a parabola, W y^2 - 2 b y + c: the least of all is the least of n + 1 parabolas,
+// and b and c of each follow from the one before.
+inline double best_on_line(const std::vector<int>& order, const double* points, const double* weights,
+                           const double* distances) {
+    double weight = 0, b = 0, c = 0, best = 0, least = std::numeric_limits<double>::infinity(), low = -least;
+    for (const int i : order) {
+        const double gap = points[i] - distances[i];
+        weight += weights[i];
+        b += weights[i] * gap;
+        c += weights[i] * gap * gap;
     }
-    for (size_t j = 0; j <= n; ++j) {
-        const double low = j > 0 ? points[j - 1] : -INFINITE, high = j < n ? points[j] : INFINITE;
+    const auto look = [&](double high) {
         const double y = std::min(std::max(b / weight, low), high), stress = (weight * y - 2 * b) * y + c;
-        if (stress < least) {
-            best = y;
-            least = stress;
-        }
-        if (j == n) break;
-        b += 2 * weights[j] * distances[j];
-        c += 4 * weights[j] * distances[j] * points[j];
+        if (stress < least) best = y, least = stress;
+        low = high;
+    };
+    const double infinite = least;
+    for (const int i : order) {
+        look(points[i]);
+        b += 2 * weights[i] * distances[i];
+        c += 4 * weights[i] * distances[i] * points[i];
     }
+    look(infinite);
     return best;
 }
 

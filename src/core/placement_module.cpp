@@ -1,117 +1,99 @@
-// Bindings of the placement: shapes and values are checked here; the loops run without Python's lock.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-
-#include <memory>
+// Bindings of the placement. driftmap/embedding/placement.py has checked that all numbers are finite and fit together.
 #include <string>
 
 #include "arrangement.h"
+#include "arrays.h"
 #include "placement.h"
 
-namespace nb = nanobind;
-using namespace driftmap;
-using namespace nb::literals;
-
+namespace driftmap {
 namespace {
 
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Vector = Ndarray<const double, 1>;
+using Matrix = Ndarray<const double, 2>;
 
-void require(bool fact, const std::string& what) {
-    if (!fact) throw nb::value_error(what.c_str());
+Doubles copied(const auto& array, size_t more = 0) {
+    Doubles out(array.data(), array.data() + array.size());
+    out.resize(array.size() + more);
+    return out;
 }
 
-// The numbers of an array of this shape, all finite.
-const double* checked(const char* name, const auto& array, auto... lengths) {
-    size_t axis = 0;
-    require(((array.shape(axis++) == size_t(lengths)) && ...), std::string(name) + " does not have the right shape");
-    const double* data = array.data();
-    const bool finite = std::all_of(data, data + array.size(), [](double x) { return std::isfinite(x); });
-    require(finite, std::string(name) + " must be finite");
-    return data;
-}
-
-Doubles copied(const char* name, const auto& array, auto... lengths) {
-    const double* data = checked(name, array, lengths...);
-    return Doubles(data, data + array.size());
-}
-
-// Indices of what is made of n points in k dimensions fit an int.
-void check_size(size_t n, size_t k) { require(n < (1 << 24) && k < (1 << 12) && n * (k + 1) < (1 << 30), "too large"); }
-
-Affine make_affine(size_t n_outputs, const std::optional<Matrix>& matrix, const std::optional<Vector>& offsets,
+Affine make_affine(int n_outputs, const std::optional<Matrix>& matrix, const std::optional<Vector>& offsets,
                    const std::optional<Vector>& centre) {
+    const int n_features = matrix ? int(matrix->shape(0)) : n_outputs;
     require(matrix.has_value() == offsets.has_value(), "matrix and offsets come together");
-    const size_t d = matrix ? matrix->shape(0) : n_outputs;
-    require(std::max(d, n_outputs) < (1 << 24), "too large");
-    return Affine(int(d), int(n_outputs), matrix ? checked("matrix", *matrix, d, n_outputs) : nullptr,
-                  offsets ? checked("offsets", *offsets, n_outputs) : nullptr,
-                  centre ? checked("centre", *centre, d) : nullptr);
+    require(!matrix || (int(matrix->shape(1)) == n_outputs && int(offsets->size()) == n_outputs),
+            "matrix and offsets need a column for each output");
+    require(!centre || int(centre->size()) == n_features, "the centre needs a number for each feature");
+    Affine map{n_features, n_outputs, {}, {}, centre ? copied(*centre) : Doubles()};
+    if (matrix) map.matrix = copied(*matrix, map.kOutputs), map.offsets = copied(*offsets, map.kOutputs);
+    return map;
 }
 
 void make_placement(Placement* self, const Matrix& fixed, const Matrix& projection, const Vector& shift,
-                    const Vector& origin, double size, double tolerance, int64_t max_iter,
+                    const Vector& origin, double size, double tolerance, int max_iter,
                     const std::optional<Matrix>& matrix, const std::optional<Vector>& offsets,
                     const std::optional<Vector>& centre, double steadiness) {
-    require(fixed.size() > 0 && max_iter > 0, "there is nothing to place by");
-    require(size > 0 && tolerance >= 0 && steadiness >= 0 && std::isfinite(size + tolerance + steadiness),
-            "size or tolerance is out of range");
-    const size_t n = fixed.shape(1), k = fixed.shape(0) - 1;
-    check_size(n, k);
-    const Doubles table = copied("fixed", fixed, k + 1, n);
-    new (self) Placement{int(n),
-                         int(k),
+    const int n = int(fixed.shape(1)), k = int(fixed.shape(0)) - 1;
+    const Doubles table = copied(fixed);
+    new (self) Placement{n,
+                         k,
                          table,
                          std::vector<float>(table.begin(), table.end()),
-                         copied("projection", projection, k, n),
-                         copied("shift", shift, k),
-                         copied("origin", origin, k),
+                         copied(projection),
+                         copied(shift),
+                         copied(origin),
                          size,
                          tolerance,
-                         int(std::min<int64_t>(max_iter, 10000)),
+                         max_iter,
                          steadiness,
                          make_affine(n, matrix, offsets, centre)};
 }
 
 // A new array, (rows of X, n_outputs), that is filled without Python's lock.
-auto filled(const Matrix& X, int n_features, int n_outputs, const auto& fill) {
-    require(X.shape(1) == size_t(n_features),
-            "X has " + std::to_string(X.shape(1)) + " columns, expected " + std::to_string(n_features));
-    std::unique_ptr<double[]> data(new double[X.shape(0) * n_outputs + 1]);
+nb::object filled(const Matrix& X, int n_features, int n_outputs, const auto& fill) {
+    const std::string expected = std::to_string(X.shape(1)) + " columns, expected " + std::to_string(n_features);
+    require(int(X.shape(1)) == n_features, ("X has " + expected).c_str());
+    Doubles out(X.shape(0) * n_outputs);
     {
-        nb::gil_scoped_release release;
-        fill(X.data(), int64_t(X.shape(0)), data.get());
+        nb::gil_scoped_release released;
+        fill(X.data(), int64_t(X.shape(0)), out.data());
     }
-    nb::capsule owner(data.get(), [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(data.release(), {X.shape(0), size_t(n_outputs)}, owner);
+    return to_numpy(std::move(out), {X.shape(0), size_t(n_outputs)});
+}
+
+nb::object place(const Placement& self, const Matrix& X) {
+    return filled(X, self.squares.n_features, self.k, [&](auto... rows) { self.place(rows...); });
+}
+
+nb::object affine(const Matrix& X, const Matrix& matrix, const Vector& offsets, const std::optional<Vector>& centre) {
+    const Affine map = make_affine(int(matrix.shape(1)), matrix, offsets, centre);
+    return filled(X, map.n_features, map.n_outputs, [&](const double* rows, int64_t n, double* out) {
+        std::vector<Affine::V> results(map.n_rounded());
+        for (int64_t i = 0; i < n; ++i) {
+            if (i % 8 == 0) map.apply(rows, i, n, results.data());
+            for (int j = 0; j < map.n_outputs; ++j) *out++ = results[j].get(i % 8);
+        }
+    });
+}
+
+double sweep_once(const Matrix& distances, const Vector& weights, const Ndarray<double, 2>& positions) {
+    const size_t n = positions.shape(0), k = positions.shape(1);
+    require(distances.shape(0) == n && distances.shape(1) == n && weights.size() == n,
+            "there must be a weight, and distances to all others, for each position");
+    nb::gil_scoped_release released;
+    return std::sqrt(sweep(int(n), int(k), distances.data(), weights.data(), positions.data()));
 }
 
 }  // namespace
 
 void bind_placement(nb::module_& module) {
-    const auto place = [](const Placement& self, const Matrix& X) {
-        return filled(X, self.squares.n_features, self.k, [&](auto... rows) { self.place(rows...); });
-    };
-    const auto affine = [](const Matrix& X, const Matrix& matrix, const Vector& offsets,
-                           const std::optional<Vector>& centre) {
-        const Affine map = make_affine(matrix.shape(1), matrix, offsets, centre);
-        return filled(X, map.n_features, map.n_outputs, [&](auto... rows) { map.apply(rows...); });
-    };
-    const auto sweep_once = [](const Matrix& distances, const Vector& weights,
-                               nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> positions) {
-        const size_t n = positions.shape(0), k = positions.shape(1);
-        check_size(n, k);
-        checked("positions", positions, n, k);
-        const double *targets = checked("distances", distances, n, n), *shares = checked("weights", weights, n);
-        nb::gil_scoped_release release;
-        return std::sqrt(sweep(int(n), int(k), targets, shares, positions.data()));
-    };
     nb::class_<Placement>(module, "Placement")
         .def("__init__", &make_placement, "fixed"_a, "projection"_a, "shift"_a, "origin"_a, "size"_a, "tolerance"_a,
              "max_iter"_a, "matrix"_a = nb::none(), "offsets"_a = nb::none(), "centre"_a = nb::none(),
              "steadiness"_a = 0.0)
-        .def("place", place, "X"_a);
-    module.def("affine", affine, "X"_a, "matrix"_a, "offsets"_a, "centre"_a = nb::none());
-    module.def("sweep", sweep_once, "distances"_a, "weights"_a, "positions"_a.noconvert());
+        .def("place", &place, "X"_a);
+    module.def("affine", &affine, "X"_a, "matrix"_a, "offsets"_a, "centre"_a = nb::none());
+    module.def("sweep", &sweep_once, "distances"_a, "weights"_a, "positions"_a.noconvert());
 }
+
+}  // namespace driftmap

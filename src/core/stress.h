@@ -163,16 +163,22 @@ auto times(const auto& matrix, const auto& x) {
 template <class T, int N, int K>
 class Search {
     using V = Lanes<T, N>;
+    using D = Lanes<double, N>;
 
  public:
     enum Status { SEARCHING, CONVERGED, STOPPED };
 
-    Search(int k, T steadiness)
-        : steadiness(steadiness), y(zeros<V, K>(k)), best(y), step(y), home(y), inverse(zeros<V, K * K>(k * k)) {}
+    Search(int k, double steadiness)
+        : steadiness(steadiness),
+          y(zeros<V, K>(k)),
+          best(y),
+          step(y),
+          home(zeros<D, K>(k)),
+          inverse(zeros<V, K * K>(k * k)) {}
 
-    void start(int lane, const double* position, const auto& from) {
+    void start(int lane, const double* position, const double* from) {
         for (size_t c = 0; c < y.size(); ++c) {
-            home[c].set(lane, from[c].get(lane));
+            home[c].set(lane, from[c]);
             y[c].set(lane, position[c]);
             best[c].set(lane, position[c]);
             step[c].set(lane, 0);
@@ -196,10 +202,10 @@ class Search {
         const int k = y.size();
         auto at = derivatives<K>(y, fixed, distances, n);
         for (int c = 0; c < k; ++c) {
-            const V away = y[c] - home[c];
-            at.stress += steadiness * away * away;
-            at.gradient[c] += steadiness * away;
-            at.hessian[c * k + c] += steadiness;
+            const V away = y[c] - V(home[c]);
+            at.stress += T(steadiness) * away * away;
+            at.gradient[c] += T(steadiness) * away;
+            at.hessian[c * k + c] += T(steadiness);
         }
         const auto searching = status <= 0;
         // Lengths are off by rounding, relative to how far out y is, and stress by as much in proportion to its root.
@@ -255,22 +261,21 @@ class Search {
     }
 
     // The minima after a last Newton step, by the gradient in double precision; returns its squared length.
-    template <class D>
-    D polish(Array<D, K>& minima, const Array<D, K>& from, const auto& fixed, const D* squares, int n) const {
+    D polish(Array<D, K>& minima, const auto& fixed, const D* squares, int n) const {
         Array<D, K * K> matrix = zeros<D, K * K>(inverse.size());
         for (size_t i = 0; i < inverse.size(); ++i) matrix[i] = D(inverse[i]);
         for (size_t c = 0; c < y.size(); ++c) minima[c] = D(best[c]) - D(step[c]);
         auto gradient = precise_gradient<K>(minima, fixed, squares, n);
-        for (size_t c = 0; c < y.size(); ++c) gradient[c] += double(steadiness) * (minima[c] - from[c]);
+        for (size_t c = 0; c < y.size(); ++c) gradient[c] += steadiness * (minima[c] - home[c]);
         const auto last = times(matrix, gradient);
         for (size_t c = 0; c < y.size(); ++c) minima[c] -= last[c];
         return dot(last, last);
     }
 
  private:
-    T steadiness;
+    double steadiness;
     Array<V, K> y, best, step;  // the position that is tried, the best one so far, and Newton's step from there
-    Array<V, K> home;           // where landmark MDS puts the point
+    Array<D, K> home;           // where landmark MDS puts the point
     Array<V, K * K> inverse;    // of the Hessian at the best
     V stress = 0, radius = 0, tried = 0, status = STOPPED;
 };

@@ -12,6 +12,7 @@ from driftmap.utils import Array
 
 CALL_ROWS = 4096
 """Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
+MOST_STEPS = 10_000
 FIELDS = (
     "positions", "weights", "projection", "shift", "tolerance", "max_iter", "n_components",
     "matrix", "offsets", "centre", "steadiness",
@@ -59,17 +60,25 @@ class Placement:
         self.positions, self.weights, self.projection, self.shift = positions, weights, projection, shift
         self.tolerance, self.max_iter, self.n_components = tolerance, max_iter, n_components
         self.matrix, self.offsets, self.centre, self.steadiness = matrix, offsets, centre, steadiness
-        with np.errstate(all="ignore"):  # the core checks what comes out
+        if np.ndim(positions) != 2 or 0 in np.shape(weights) or max_iter < 1 or not min(tolerance, steadiness) >= 0:
+            raise ValueError("there is nothing to place by, or no way to stop")
+        a, k = positions.shape
+        self._missing = n_components - k
+        if self._missing < 0 or [np.shape(x) for x in (weights, projection, shift)] != [(a,), (k, a), (k,)]:
+            raise ValueError("the fixed points have other numbers of dimensions or of points than what belongs to them")
+        with np.errstate(all="ignore"):
             origin = weights @ positions
             size = float(np.sqrt(weights @ ((positions - origin) ** 2).sum(axis=1))) or 1.0
             fixed = np.vstack([(positions - origin).T / size, weights])
             start = projection * size, (shift - origin) / size
+        rest = [array for array in (matrix, offsets, centre) if array is not None]
+        made = (fixed, *start, np.array([*origin, size, tolerance / size, steadiness]), *rest)
+        if not all(np.isfinite(numbers).all() for numbers in made):
+            raise ValueError("a placement is made of finite numbers")
+        steps = min(max_iter, MOST_STEPS)
         self._native = _core.Placement(
-            fixed, *start, origin, size, tolerance / size, max_iter, matrix, offsets, centre, steadiness
+            fixed, *start, origin, size, tolerance / size, steps, matrix, offsets, centre, steadiness
         )
-        self._missing = n_components - positions.shape[1]
-        if self._missing < 0:
-            raise ValueError("there are more dimensions than components")
 
     def _asdict(self) -> dict[str, Any]:
         """What a checkpoint holds, and what it is rebuilt from."""
@@ -107,6 +116,8 @@ def arrange(distances: Array, weights: Array, start: Array, tolerance: float, ma
     The stress between them, with weights w_i w_j as in weighted SMACOF, never goes up. Moves are root mean squares.
     Returns the positions, (a, k), and the number of sweeps.
     """
+    if not all(np.isfinite(numbers).all() for numbers in (distances, weights, start)):
+        raise ValueError("points are arranged by finite numbers")
     positions, sweeps, moved = np.array(start, order="C"), 0, np.inf
     while sweeps < max_iter and moved > tolerance and start.shape[1]:
         moved = _core.sweep(distances, weights, positions)
