@@ -84,7 +84,7 @@ def test_a_run_that_fails_leaves_no_alerts(folder, capfd):
     ("options", "message"),
     [
         (["--alert", "0"], "--alert must be positive"),
-        (["--alert", "0.99999"], "--alert=1 is more|--alert=0.99999 is more than 2,000 recent arrivals can tell"),
+        (["--alert", "0.99999"], "--alert=1 is more|--alert=0.99999 is more than 2,000 recent arrivals resolve"),
         (["--alert", "many"], "'many' is not a number"),
         (["--alerts", "a.jsonl"], "--alerts needs to know which rows are worth an alert: add --alert"),
         (["--alert", "3", "--alerts", "a.csv"], "must end in .jsonl or .ndjson"),

@@ -161,7 +161,8 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path, monkeypatch):
         assert not renamed, "the folder was not synced"
         assert synced[self.stat().st_ino] == self.read_bytes(), f"{target} was not synced"
         if target.name == "c.ckpt" and (tmp_path / ".o.csv.partial").exists():
-            unfinished, length = tmp_path / ".o.csv.partial", checkpoint.read(self).header["job"]["output_bytes"] or 0
+            unfinished, job = tmp_path / ".o.csv.partial", checkpoint.read(self).header["job"]
+            length = job["bytes"].get("output", 0)
             lengths.add(length)
             assert len(synced.get(unfinished.stat().st_ino, b"")) >= length
         renamed.append(target.name)

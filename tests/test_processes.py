@@ -81,7 +81,7 @@ def test_control_characters_of_files_do_not_reach_the_terminal(folder):
     folder.joinpath("name.csv").write_text(f"a{clear},b\n1,2\n")
     folder.joinpath("key.jsonl").write_text('{"a": 1}\n{"a": 1, "\\u001b[2J": 1}\n')
     folder.joinpath(f"{clear}.csv").write_text("")
-    for command in ("cell.csv", "name.csv --columns z", "key.jsonl", f"'{clear}.csv'", f"'{clear}'"):
+    for command in ("cell.csv --columns a,b", "name.csv --columns z", "key.jsonl", f"'{clear}.csv'", f"'{clear}'"):
         done = shell(folder, f"{COMMAND} embed {command}")
         assert done.returncode == 2
         assert one_line(done.stderr)

@@ -144,7 +144,7 @@ class NoveltyDetector:
     ) -> None:
         self.threshold = validation.positive_number(threshold, "threshold")
         if RECENT / (RECENT + 1) < threshold < 1:
-            problem = f"={threshold:g} is more than {RECENT:,} recent arrivals can tell"
+            problem = f"={threshold:g} is more than {RECENT:,} recent arrivals resolve"
             raise InputError(f"{problem}: give at most {1 - 1 / RECENT:g}, or a reach from 1 on", parameter="threshold")
         self.quiet = validation.integer_at_least(quiet, "quiet", 0)
         self.callback = callback
