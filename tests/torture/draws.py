@@ -100,6 +100,8 @@ def draw(case):
         n = rng.randint(100, 500)  # more than the oracle has time for
     points, reduced = measured(case, metric, make(rng.choice(KINDS), n, d, rng.getrandbits(32)))
     reduced = np.where(np.eye(n, dtype=bool), 0.0, reduced)  # also where rounding says otherwise (cosine)
+    embedding = rng.choice(EMBEDDINGS)
+    m = max(m, 4) if "tsne" in embedding else m
     components = rng.randint(1, min(3, m - 1)) if m > 1 and case.chance(0.5) else None
     params, times = modes(case, metric, n, m)
     if metric in FUNCTIONS:
@@ -108,7 +110,7 @@ def draw(case):
         params["metric"] = metric
         params["metric_params"] = {"p": 1.5} if metric == "minkowski" else None
     if components is not None:
-        params |= {"embedding": rng.choice(EMBEDDINGS), "n_anchors": rng.choice([None, 12, 128])}
+        params |= {"embedding": embedding, "n_anchors": rng.choice([None, 12, 128])}
     return Stream(points, reduced, metric, {"n_landmarks": m, **params}, times, components)
 
 

@@ -57,6 +57,8 @@ class Placement:
         centre: Array | None = None,
         steadiness: float = 0.0,
     ) -> None:
+        # Products with views round otherwise than with copies of them, which a pickle holds.
+        positions, projection = np.ascontiguousarray(positions), np.ascontiguousarray(projection)
         self.positions, self.weights, self.projection, self.shift = positions, weights, projection, shift
         self.tolerance, self.max_iter, self.n_components = tolerance, max_iter, n_components
         self.matrix, self.offsets, self.centre, self.steadiness = matrix, offsets, centre, steadiness
