@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -51,6 +52,27 @@ def fatal(number, marker):
 def stream(**options):
     """The blocks of a walk."""
     return [delayed(block)(number, **options) for number in range(N_BLOCKS)]
+
+
+@contextlib.contextmanager
+def killing(client, rng, most):
+    """Meanwhile, workers are killed at random moments, up to so many; gives the list of those that were."""
+    killed, done = [], threading.Event()
+
+    def strike():
+        while len(killed) < most and not done.wait(rng.uniform(0.05, 1.0)):
+            with contextlib.suppress(Exception):  # some worker may just be away
+                pid = rng.choice(list(client.run(os.getpid, on_error="ignore").values()))
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        done.set()
+        thread.join()
 
 
 def wait_until(holds, seconds=60.0):

@@ -1,6 +1,7 @@
 """Maps of dask collections: a function of rows, leaves and fan-in; errors that name the partition."""
 
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import dask.dataframe as dd
 import pandas as pd
 from dask.delayed import delayed
 
-from driftmap import DriftMap, OnlineLandmarks
+from driftmap import DriftMap, InputError, OnlineLandmarks
 from driftmap import dask as on_dask
 from driftmap.dask import blocks
 from streams import facts, make
@@ -108,6 +109,16 @@ def test_a_second_pass_certifies(tmp_path):
     assert pickle.loads(pickle.dumps(certified)).certified
 
 
+def test_rows_are_counted_through_the_pieces_of_a_partition():
+    rows = np.zeros((9000, 4))
+    rows[:1200] = X
+    rows[8765, 3] = np.inf
+    frozen = DriftMap(n_landmarks=5).fit(X).freeze()
+    with pytest.raises(on_dask.PartitionError, match="partition 1, row 8765, column 3 is inf") as caught:
+        on_dask.certify(frozen, [delayed(X), delayed(rows)])
+    assert (caught.value.source, caught.value.row, caught.value.column) == ("partition 1", 8765, 3)
+
+
 def bad(kind):
     parts = np.split(X.copy(), 6)
     if kind == "nan":
@@ -146,6 +157,46 @@ def test_empty_partitions_are_passed_over():
     assert facts(fitted) == facts(parts[0].merge(parts[1]))
     with pytest.raises(ValueError, match="has no rows"):
         on_dask.fit(OnlineLandmarks(5), [delayed(X[:0])])
+
+
+def test_leaves_without_rows_change_nothing_whether_that_is_known_or_not():
+    parts = [X[:0], X[:300], X[300:300], X[300:700], X[700:900], X[:0], X[900:]]
+    unknown = blocks.partitions([delayed(part) for part in parts])
+    known = [one._replace(rows=len(part)) for one, part in zip(unknown, parts, strict=True)]
+    options = {"partitions_per_leaf": 1, "fan_in": 3}
+    found = [facts(on_dask.fit(OnlineLandmarks(5, memory=80), each, **options)) for each in (known, unknown)]
+    first, second, third, fourth = (OnlineLandmarks(5, memory=80).fit(part) for part in parts if len(part))
+    assert found[0] == found[1] == facts(first.merge(second.merge(third)).merge(fourth))
+
+
+def test_blocks_are_computed_in_the_task_that_learns_them():
+    made, most = [], 0
+
+    def block(i):
+        nonlocal most
+        rows = X[100 * i : 100 * (i + 1)].copy()
+        made.append(weakref.ref(rows))
+        most = max(most, sum(ref() is not None for ref in made))
+        return rows
+
+    lazy = [delayed(block)(i) for i in range(12)]
+    with dask.config.set(scheduler="threads", num_workers=4):
+        fitted = on_dask.fit(OnlineLandmarks(5, memory=80), lazy, partitions_per_leaf=12)
+    assert facts(fitted) == facts(OnlineLandmarks(5, memory=80).fit(X))
+    assert (len(made), most) == (12, 1)  # one after the other
+    half = delayed(np.split)(X, 2)  # of which both blocks are made: it is computed once
+    shared = [delayed(list.__getitem__)(half, i) for i in range(2)]
+    assert not any(isinstance(part.source, blocks.Recipe) for part in blocks.partitions(shared))
+    assert facts(on_dask.fit(OnlineLandmarks(5, memory=80), shared)) == facts(fitted)
+
+
+def test_xarray():
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    array = xarray.DataArray(X, dims=("time", "feature"))
+    mapper = DriftMap(n_landmarks=20).fit(array)  # which is in memory
+    assert facts(mapper) == facts(DriftMap(n_landmarks=20).fit(X))
+    with pytest.raises(InputError, match=r"X must be a dask array.*got DataArray; give its \.data"):
+        mapper.fit(array.chunk({"time": 200}))
 
 
 def test_bad_requests(tmp_path):

@@ -1,5 +1,7 @@
 """Merged streams: one pass, to the bit, while everything fits into memory; beyond, promises about every point."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -65,6 +67,19 @@ def test_parts_stay_as_they_are_and_the_merged_one_learns_and_saves(tmp_path):
     assert parts[0].merge(parts[1]).merge(parts[2]).radius_ == parts[0].merge(*parts[1:]).radius_
 
 
+@pytest.mark.parametrize("d", [3, 16])
+def test_of_later_streams_their_core_sets_are_enough(d):
+    X = make("walk", 1200, d, 0)
+    parts = [OnlineLandmarks(5, memory=80).fit(part) for part in np.split(X, 3)]
+    coresets = [part.coreset() for part in parts]
+    assert facts(parts[0].merge(*coresets[1:])) == facts(parts[0].merge(*parts[1:]))
+    for part, coreset in zip(parts, coresets, strict=True):
+        assert coreset.weights.sum() == part.n_samples_seen_ == coreset.n_samples_seen == 400
+        assert coreset.arrivals.tolist() == part.stored_indices_.tolist()
+        size = len(pickle.dumps(coreset._replace(origin=None), protocol=5))
+        assert size <= len(coreset.arrivals) * (8 * d + 24) + 1000
+
+
 def test_maps_and_objects():
     X = make("walk", 600, 3, 0)
     maps = [DriftMap(n_landmarks=20, n_jobs=jobs).fit(part) for part, jobs in zip(np.split(X, 2), (1, 2), strict=True)]
@@ -115,7 +130,7 @@ def test_other_parts_are_refused():
         part.merge(DriftMap(n_landmarks=3).fit(X))
     D = np.linalg.norm(X[:, None] - X, axis=2)
     precomputed = OnlineLandmarks(3, metric="precomputed").fit(D)
-    with pytest.raises(ValueError, match="precomputed distances cannot be merged"):
+    with pytest.raises(ValueError, match="metric='precomputed' cannot be merged"):
         precomputed.merge(precomputed)
     with pytest.raises(ValueError, match="part 1 has n_components=1"):
         DriftMap(n_landmarks=3).fit(X).merge(DriftMap(1, n_landmarks=3).fit(X))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from driftmap.cli import arguments as kinds
+from driftmap.cli import cluster
 from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.contacts import open_contacts
 from driftmap.cli.errors import note, tell, warn
@@ -48,11 +49,15 @@ EVERY = 30.0  # seconds between checkpoints
 
 def register(subparsers: kinds.Subparsers) -> None:
     """Add the subcommand."""
-    add_options(kinds.add_command(subparsers, "embed", "map the rows of a file", DESCRIPTION, run))
+    parser = kinds.add_command(subparsers, "embed", "map the rows of a file", DESCRIPTION, run)
+    add_options(parser)
+    cluster.add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command."""
+    if args.dask is not None:
+        return cluster.run(args)
     check(args)
     args.online, args.novelty = args.online or args.follow, args.novelty or args.follow
     rejected = RejectedLines(skip=args.skip_bad, report=note)

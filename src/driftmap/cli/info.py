@@ -14,6 +14,7 @@ from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.serialization import unpack
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
+from driftmap.map.frozen import FrozenMap
 
 DESCRIPTION = """\
 Show what a checkpoint holds: who wrote it, the map, its arrays, and how far a run of embed had come.
@@ -69,6 +70,8 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
     """What there is to know about a map or its landmarks."""
     params = {name: _param(value) for name, value in found.header["params"].items()}
     lines = [("parameters", ", ".join(f"{name}={value}" for name, value in params.items()))]
+    if found.header["kind"] == FrozenMap.kind:
+        return lines + _frozen(found)
     try:
         engine: Any = unpack(found, StreamMap, LandmarkEngine)
     except CheckpointError as error:  # it needs something that a checkpoint cannot hold
@@ -88,6 +91,24 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
             ("frame", f"{engine.frames.count}"),
         ]
     return lines
+
+
+def _frozen(found: Checkpoint) -> list[tuple[str, str]]:
+    """What there is to know about a frozen map."""
+    try:
+        frozen = unpack(found, FrozenMap)
+    except CheckpointError as error:
+        return [("not shown", str(error))]
+    how = "exact, by a pass over all points" if frozen.certified else "of the stored points"
+    lines = [
+        ("points seen", f"{frozen.n_samples_seen_:,}"),
+        ("landmarks", f"{len(frozen.landmark_indices_):,}"),
+        ("radius", f"{frozen.radius_:.6g}"),
+        ("covering radius", f"{frozen.covering_radius_:.6g}, {how}"),
+    ]
+    if frozen.coverage_bound_ is not None:
+        lines.append(("coverage bound", f"{frozen.coverage_bound_:.6g}"))
+    return [*lines, ("frame", f"{frozen.frame_}")]
 
 
 def _bounds(landmarks: LandmarkEngine) -> list[tuple[str, str]]:

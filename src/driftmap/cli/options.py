@@ -64,6 +64,7 @@ examples:
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
   driftmap embed --follow sensors.csv --skip-bad --format jsonl | consumer
   driftmap embed --follow sensors.csv --label time --alert 0.999 --alerts alerts.jsonl -o map.csv
+  driftmap embed 'days/*.parquet' --dask tcp://scheduler:8786 --certify -o maps/
 """
 
 
@@ -168,7 +169,7 @@ def _add_writing(parser: kinds.Parser) -> None:
     out.add_argument(
         "-o",
         "--output",
-        type=table,
+        type=Path,
         metavar="OUT",
         help="coordinates: .csv, .jsonl, .ndjson, .parquet or .npy; default: text on stdout",
     )
@@ -260,6 +261,11 @@ def _check_mapping(args: argparse.Namespace) -> None:
 
 
 def _check_writing(args: argparse.Namespace) -> None:
+    if args.output is not None and args.output.suffix.lower() not in TABLE_SUFFIXES:
+        listed = f"{', '.join(TABLE_SUFFIXES[:-1])} or {TABLE_SUFFIXES[-1]}"
+        raise UserError(f"-o {str(args.output)!r} must end in {listed}; it is a folder only with --dask")
+    if args.certify:
+        raise UserError("--certify is for --dask")
     if sys.stdout is None and (args.output is None or args.json):
         raise UserError("standard output is closed: add -o, and leave out --json")
     if args.novelty and args.json and args.output is None:

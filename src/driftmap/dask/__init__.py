@@ -8,7 +8,9 @@ and the parameters, never of workers or timing, and a task that runs twice gives
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,8 +23,8 @@ except ImportError as error:  # pragma: no cover
 
     raise MissingDependencyError("driftmap.dask needs dask", extra="dask") from error
 
-from driftmap.dask import tasks
-from driftmap.dask.blocks import is_array, is_dataframe, leaves, partitions, rows_only
+from driftmap.dask import files, tasks
+from driftmap.dask.blocks import Partition, is_array, is_dataframe, leaves, partitions, rows_only
 from driftmap.dask.tasks import PartitionError
 from driftmap.utils.validation import integer_at_least
 
@@ -127,13 +129,44 @@ def certify(mapper: Any, X: Any) -> Any:
     frozen = _frozen(mapper)
     shared = delayed(frozen, traverse=False)
     found = [delayed(tasks.measure)(shared, part.source, part.name) for part in partitions(X)]
+    return _certified(frozen, _sum(found))
+
+
+def embed(
+    mapper: Any, parts: list[Partition], folder: Path, names: Sequence[str], *, novelty: bool, certify: bool
+) -> Any:
+    """Place Parquet files, each to a file of its name in a folder that all workers see; returns the frozen map.
+
+    With ``certify`` the same pass finds the exact covering radius and masses.
+    """
+    frozen = _frozen(mapper)
+    shared, write = delayed(frozen, traverse=False), delayed(files.write)
+    targets = [str(folder.absolute() / Path(part.name).name) for part in parts]
+    found = _sum([
+        write(shared, part.source, part.name, target, list(names), novelty=novelty, certify=certify)
+        for part, target in zip(parts, targets, strict=True)
+    ])  # fmt: skip
+    files.remove_leftovers(folder)
+    return _certified(frozen, found) if certify else frozen
+
+
+def _sum(found: list[Delayed]) -> tasks.Found:
+    """What several passes have found together."""
     while len(found) > 1:
         found = [delayed(tasks.add)(found[i : i + ADDED_AT_ONCE]) for i in range(0, len(found), ADDED_AT_ONCE)]
-    radius, masses, rows = _computed(found[0])
+    total: tasks.Found = _computed(found[0])
+    return total
+
+
+def _certified(frozen: Any, found: tasks.Found) -> Any:
     return dataclasses.replace(
-        frozen, covering_radius_=radius, coverage_bound_=radius, landmark_mass_=masses, n_samples_seen_=rows,
+        frozen,
+        covering_radius_=found.covering_radius,
+        coverage_bound_=found.covering_radius,
+        landmark_mass_=found.masses,
+        n_samples_seen_=found.rows,
         certified=True,
-    )  # fmt: skip
+    )
 
 
 def learn_here(estimator: Any, X: Any) -> None:

@@ -38,11 +38,11 @@ class ParquetFile:
     """A file that is read piece by piece within the task that needs it, however large it is."""
 
     def __init__(self, path: str, columns: list[str], label: str | None = None) -> None:
-        self.path, self.wanted = path, Wanted(columns, label)
+        self.path, self.columns, self.label = path, columns, label
 
     def pieces(self) -> Iterator[tuple[Any, Labels]]:
         """Its rows, some at a time, and their labels."""
-        with open_table(self.path, self.wanted, once=True) as table:
+        with open_table(self.path, Wanted(self.columns, self.label), once=True) as table:
             for chunk in table.chunks(chunk_rows(table)):
                 yield chunk.features, chunk.labels
 
@@ -80,6 +80,8 @@ def partitions(X: Any) -> list[Partition]:
         return _numbered(rows_only(X).to_delayed()[:, 0], sizes)
     if is_dataframe(X):
         return _numbered(X.to_delayed())
+    if isinstance(X, Sequence) and all(isinstance(part, Partition) for part in X):
+        return list(X)
     if isinstance(X, Sequence) and all(isinstance(part, Delayed) for part in X):
         return _numbered(X)
     if isinstance(X, Sequence) and all(isinstance(part, str | Path) for part in X):
@@ -146,19 +148,18 @@ def _files_in(folder: Path) -> list[Path]:
     return files
 
 
-def parquet_files(
-    files: Sequence[str | Path], columns: list[str] | None = None, label: str | None = None
-) -> list[Partition]:
+def parquet_files(files: Sequence[str | Path], wanted: Wanted | None = None) -> list[Partition]:
     """Parquet files, which all workers can read, as partitions; their columns are those of the first."""
     from pyarrow import parquet
 
+    wanted = wanted or Wanted()
     found = []
     for file in map(str, files):
         if Path(file).suffix.lower() not in PARQUET:
             raise InputError("is not a Parquet file", source=file)
-        with open_table(file, Wanted(columns, label), once=True) as table:
-            columns = list(table.columns) if columns is None else columns
-        source = ParquetFile(str(Path(file).absolute()), columns, label)
+        with open_table(file, wanted, once=True) as table:
+            wanted = wanted._replace(columns=list(table.columns), exclude=())
+        source = ParquetFile(str(Path(file).absolute()), list(table.columns), wanted.label)
         found.append(Partition(source, parquet.read_metadata(file).num_rows, file))
     return found
 

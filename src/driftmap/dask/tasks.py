@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from driftmap.utils.errors import InputError
 
 TOPIC = "driftmap"
 """Under which workers tell the client how far they are: (stage, partition, its rows so far)."""
+SECONDS = 0.5
+"""Between two such messages about one partition."""
 MEASURED_AT_ONCE = 4096
 """Rows whose distances to the landmarks are in memory."""
 
@@ -35,12 +38,11 @@ class Found(NamedTuple):
 def learn(blank: Any, state: Any, source: Any, name: str) -> Any:
     """The estimator after one more partition; None: there have been no rows yet."""
     estimator: Any = None
-    for first, block, _ in _named_pieces(source, name):
+    for first, block, _ in counted("learning", source, name):
         if estimator is None:
             estimator = copy.deepcopy(blank if state is None else state)
         with naming(name, first):
             estimator.partial_fit(block)
-        tell("learning", name, first + len(block))
     return state if estimator is None else estimator
 
 
@@ -90,16 +92,27 @@ def place(frozen: Any, source: Any, name: str) -> Array:
 
 def measure(frozen: Any, source: Any, name: str) -> Found:
     """The exact covering radius and masses of the rows of a partition."""
-    m = len(frozen.landmark_indices_)
-    found = Found(0.0, np.zeros(m, np.int64), 0)
-    for first, block, _ in _named_pieces(source, name):
-        for i in range(0, len(block), MEASURED_AT_ONCE):
-            rows = block[i : i + MEASURED_AT_ONCE]
-            with naming(name, first + i):
-                distances = frozen.distances(rows)
-            masses = np.bincount(distances.argmin(axis=1), minlength=m)
-            found = add([found, Found(float(distances.min(axis=1).max()), masses, len(rows))])
-        tell("certifying", name, first + len(block))
+    found = nothing(frozen)
+    for first, block, _ in counted("certifying", source, name):
+        with naming(name, first):
+            found = add([found, facts_of(frozen, block)])
+    return found
+
+
+def nothing(frozen: Any) -> Found:
+    """The facts about no rows."""
+    return Found(0.0, np.zeros(len(frozen.landmark_indices_), np.int64), 0)
+
+
+def facts_of(frozen: Any, block: Any) -> Found:
+    """The exact covering radius and masses of some rows."""
+    found = nothing(frozen)
+    for first in range(0, len(block), MEASURED_AT_ONCE):
+        rows = block[first : first + MEASURED_AT_ONCE]
+        with shifting(first):
+            distances = frozen.distances(rows)
+        masses = np.bincount(distances.argmin(axis=1), minlength=len(found.masses))
+        found = add([found, Found(float(distances.min(axis=1).max()), masses, len(rows))])
     return found
 
 
@@ -109,31 +122,53 @@ def add(parts: Sequence[Found]) -> Found:
     return Found(max(radii), np.sum(masses, axis=0), sum(rows))
 
 
+# --- errors and progress ---
+
+
 @contextlib.contextmanager
 def naming(name: str, first: int = 0) -> Iterator[None]:
     """Around work on rows of a partition before which there are ``first``: errors name the partition and its row."""
     try:
-        yield
+        with shifting(first):
+            yield
     except PartitionError:
         raise
     except InputError as error:
-        if error.source is not None:  # a file, which knows its rows
-            raise PartitionError(error.problem, **_place(error)) from None
-        where = _place(error) | {"source": name, "row": None if error.row is None else first + error.row}
-        if error.parameter is None:
-            raise PartitionError(error.problem, **where) from None
-        raise PartitionError(f": {error}", source=name) from None
+        if error.parameter is not None:
+            raise PartitionError(f": {error}", source=name) from None
+        where = {key: getattr(error, key) for key in ("source", "line", "row", "column", "column_name")}
+        where["source"] = where["source"] or name
+        raise PartitionError(error.problem, **where) from None
     except (ValueError, TypeError, OSError) as error:
         raise PartitionError(f": {error}", source=name) from None
 
 
-def _place(error: InputError) -> dict[str, Any]:
-    return {key: getattr(error, key) for key in ("source", "line", "row", "column", "column_name")}
+@contextlib.contextmanager
+def shifting(first: int) -> Iterator[None]:
+    """Around work on rows before which there are others: errors count them; a file counts its rows itself."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is not None and error.source is None:
+            error.row += first
+        raise
 
 
 def _named_pieces(source: Any, name: str) -> Iterator[tuple[int, Any, Any]]:
     with naming(name):
         yield from pieces(source)
+
+
+def counted(stage: str, source: Any, name: str) -> Iterator[tuple[int, Any, Any]]:
+    """The pieces of a partition; the client is told now and then, and at the end, how many rows are done."""
+    done, last = 0, time.monotonic()
+    for first, block, labels in _named_pieces(source, name):
+        yield first, block, labels
+        done = first + len(block)
+        if time.monotonic() > last + SECONDS:
+            last = time.monotonic()
+            tell(stage, name, done)
+    tell(stage, name, done)
 
 
 def tell(stage: str, name: str, rows: int) -> None:

@@ -200,8 +200,8 @@ class ParquetWriter:
         self._writer.write_table(table.combine_chunks(), row_group_size=ROW_GROUP)
 
     def close(self) -> None:
-        """Write the rows that still wait, and the end of the file."""
-        if self._count:
+        """Write the rows that still wait, and the end of the file; without rows, the names of the columns."""
+        if self._count or (self._writer is None and self._waiting):
             self._write(self._pa.concat_tables(self._waiting))
         if self._writer is not None:
             self._writer.close()

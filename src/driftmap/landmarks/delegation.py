@@ -154,7 +154,8 @@ class EngineEstimator(HasLandmarks):
         raise NotImplementedError
 
     def check_mergeable(self) -> None:
-        """Raise an error that names the parameter with which nothing could be promised of a merge, if there is one."""
+        """Raise an error that names the first parameter that cannot be used, or with which nothing could be merged."""
+        self._engine_type(**self._engine_params()).validate()
         check_settings(self)
 
     def _check_features(self, X: Any) -> None:

@@ -18,6 +18,7 @@ from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import NativeSpace, make_space
 from driftmap.metrics.base import Source
 from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
 
 
 class Origin(NamedTuple):
@@ -95,16 +96,20 @@ def check_settings(params: Any) -> None:
     for name, default in (("window", None), ("half_life", None), ("replace_on", "uncovered"), ("rule", "tight")):
         value = getattr(params, name)
         if value is not default and not (isinstance(value, str) and value == default):
-            raise ValueError(f"{name}={value!r} cannot be merged: it depends on the order of all arrivals; {instead}")
+            problem = f"={value!r} cannot be merged: it depends on the order of all arrivals; {instead}"
+            raise InputError(problem, parameter=name)
     if isinstance(params.metric, str) and params.metric == "precomputed":
-        raise ValueError(f"precomputed distances cannot be merged: none is known between the parts; {instead}")
+        problem = f"='precomputed' cannot be merged: no distances are known between the parts; {instead}"
+        raise InputError(problem, parameter="metric")
     if not make_space(params.metric, params.metric_params, None).triangle:
-        raise ValueError(
-            f"metric={params.metric!r} cannot be merged: it is not known to obey the triangle inequality. "
-            "For directions, normalise the rows and use the Euclidean distance"
+        problem = (
+            f"={params.metric!r} cannot be merged: it is not known to obey the triangle inequality. For directions, "
+            "normalise the rows and use the Euclidean distance"
         )
+        raise InputError(problem, parameter="metric")
     if params.memory is None:
-        raise ValueError(f"memory=None stores every point, which a merge cannot: give memory a number, or {instead}")
+        problem = f"=None stores every point, which a merge cannot: give a number, or {instead}"
+        raise InputError(problem, parameter="memory")
 
 
 def _check_same(first: LandmarkEngine, part: CoreSet, origin: Origin, number: int) -> None:

@@ -1,0 +1,213 @@
+"""``driftmap embed --dask``: Parquet files mapped by the workers of a cluster, each to a file of its own."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import glob
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from driftmap.cli import arguments as kinds
+from driftmap.cli.errors import UserError, note
+from driftmap.cli.outputs import coordinate_columns
+from driftmap.cli.progress import Progress
+from driftmap.io.readers import open_table
+from driftmap.io.tables import Wanted, describe
+from driftmap.utils.concurrency import n_cores
+from driftmap.utils.errors import MissingDependencyError
+
+TAKEN = {
+    "file", "columns", "exclude", "label", "landmarks", "components", "slack", "embedding", "metric", "memory",
+    "output", "novelty", "json", "dask", "certify", "run", "argv", "defaults",
+}  # fmt: skip
+"""The options that go with ``--dask``."""
+HINTS = {
+    "window": "what it forgets depends on the order of all rows",
+    "half_life": "what it forgets depends on the order of all rows",
+    "normalize": "normalize the files first",
+    "missing": "fill or drop such rows first",
+    "landmarks_out": "OUT/_map.ckpt holds the landmarks",
+}
+MAP = "_map.ckpt"
+"""Where the map is saved in the folder of the output; readers of Parquet folders pass over names with underscores."""
+CONNECT = 10
+"""Seconds in which a scheduler must answer."""
+
+
+def add_options(parser: kinds.Parser) -> None:
+    """The options of this module."""
+    group = parser.add_argument_group("a cluster")
+    group.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="learn and map Parquet files (FILE is a folder or a pattern in quotes) on the workers of this dask "
+        'scheduler, or of this machine ("local"); OUT is a new folder with one file for each, and the map',
+    )
+    group.add_argument(
+        "--certify",
+        action="store_true",
+        help="with --dask: find the exact covering radius and masses while mapping",
+    )
+    parser.set_defaults(defaults=parser.get_default)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command."""
+    _check_options(args)
+    try:
+        import distributed  # noqa: F401
+
+        from driftmap import dask
+        from driftmap.dask.blocks import leaves, parquet_files
+    except ImportError as error:
+        raise UserError(str(MissingDependencyError("--dask needs dask", extra="dask"))) from error
+    from driftmap import DriftMap
+
+    files, folder = _input(args.file), _output(args.output)
+    wanted = Wanted(args.columns, args.label, exclude=args.exclude or ())
+    with open_table(files[0], wanted, once=True) as table:
+        if table.left_out:
+            note(f"{table.name}: columns left out: {describe(table.left_out)}")
+    names = coordinate_columns(table, args.components, online=False, with_label=True, with_novelty=args.novelty)
+    parts = parquet_files(files, wanted)
+    mapper = DriftMap(
+        args.components,
+        n_landmarks=args.landmarks,
+        embedding=args.embedding,
+        metric=args.metric,
+        slack=args.slack,
+        memory=args.memory,
+    )
+    mapper.check_mergeable()  # before a cluster is started
+    with _client(args.dask) as client, Progress() as progress, _failures():
+        _observe(client, progress, sum(part.rows or 0 for part in parts))
+        fitted = dask.fit(mapper, parts)
+        folder.mkdir(exist_ok=True)
+        frozen = dask.embed(fitted, parts, folder, names, novelty=args.novelty, certify=args.certify)
+        missing = next((part.name for part in parts if not (folder / Path(part.name).name).exists()), None)
+    if missing is not None:
+        raise UserError(
+            f"{folder} has no file for {missing}: it must be a folder that this machine and all workers share"
+        )
+    frozen.save(folder / MAP)  # last, so that whoever finds it has all files
+    if args.json:
+        print(json.dumps(_summary(args, fitted, frozen, parts, len(leaves(parts, None))), indent=2))
+    return 0
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    for name, value in vars(args).items():
+        if name not in TAKEN and value != args.defaults(name):
+            reason = f": {HINTS[name]}" if name in HINTS else ""
+            raise UserError(f"--{name.replace('_', '-')} does not go with --dask{reason}")
+    if args.output is None:
+        raise UserError("--dask needs -o, a new folder that all workers see")
+
+
+def _input(pattern: str) -> list[str]:
+    """The files of a folder or a pattern, in the order of their names."""
+    files = sorted(glob.glob(f"{glob.escape(pattern)}/*.parquet" if Path(pattern).is_dir() else pattern))
+    if not files:
+        raise UserError(f"there are no Parquet files {pattern}")
+    names = [Path(file).name for file in files]
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise UserError(f"several files are named {twice}: each is mapped to a file of its name")
+    return files
+
+
+def _output(folder: Path) -> Path:
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file: with --dask, -o names a folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty: name a new folder, so that all its files are of one map")
+    if not folder.absolute().parent.is_dir():
+        raise UserError(f"{folder}: there is no folder {str(folder.parent)!r}")
+    return folder
+
+
+@contextlib.contextmanager
+def _client(address: str) -> Iterator[Any]:
+    """A client of the cluster at this address, or of a cluster of this machine."""
+    import dask.config
+    from distributed import Client, LocalCluster
+
+    with contextlib.ExitStack() as stack:
+        if address == "local":
+            # A worker that dies is not the fault of the task that it was at: tasks are tried again nearly for ever.
+            stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 100}))
+            stack.callback(logging.disable, logging.root.manager.disable)
+            logging.disable(logging.CRITICAL)
+            address = stack.enter_context(
+                LocalCluster(  # type: ignore[no-untyped-call]
+                    n_workers=n_cores(), threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
+                )
+            )
+        try:
+            client = stack.enter_context(Client(address, timeout=CONNECT))  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise UserError(f"--dask {address}: no scheduler answers there ({error})") from error
+        if not client.scheduler_info(n_workers=-1)["workers"]:
+            note(f"{address} has no workers yet; waiting for them")
+        yield client
+
+
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
+    """Around work of the cluster: what can happen to it is said in one line."""
+    from distributed import KilledWorker
+
+    from driftmap.dask import ClusterLostError
+
+    try:
+        yield
+    except ClusterLostError as error:
+        raise UserError(str(error)) from error
+    except KilledWorker as error:
+        raise UserError(
+            f"{error.allowed_failures + 1} workers died while they did the same work: they may have too little memory, "
+            "or the cluster too low a limit (distributed.scheduler.allowed-failures)"
+        ) from error
+
+
+def _observe(client: Any, progress: Progress, total: int) -> None:
+    """Show how many rows all workers have done; a partition that is done again is counted once."""
+    from driftmap.dask.tasks import TOPIC
+
+    done: dict[str, dict[str, int]] = defaultdict(dict)
+
+    def show(event: tuple[float, tuple[str, str, int]]) -> None:
+        stage, name, rows = event[1]
+        done[stage][name] = max(rows, done[stage].get(name, 0))
+        n = sum(done[stage].values())
+        progress.update(stage, n / max(total, 1), rows=n)
+
+    client.subscribe_topic(TOPIC, show)
+
+
+def _summary(args: argparse.Namespace, fitted: Any, frozen: Any, parts: list[Any], n_leaves: int) -> dict[str, Any]:
+    return {
+        "input": args.file,
+        "files": len(parts),
+        "leaves": n_leaves,
+        "rows": fitted.n_samples_seen_,
+        "columns": parts[0].source.columns,
+        "components": args.components,
+        "dimensions": fitted.n_dimensions_,
+        "landmarks": len(fitted.landmark_indices_),
+        "embedding": args.embedding,
+        "metric": args.metric,
+        "radius": fitted.radius_,
+        "covering_radius": fitted.covering_radius_,
+        "resolution": fitted.resolution_,
+        "coverage_bound": fitted.coverage_bound_,
+        "certified_radius": frozen.covering_radius_ if frozen.certified else None,
+        "replacements": fitted.n_replacements_,
+        "output": str(args.output),
+        "map": str(args.output / MAP),
+    }

@@ -1,0 +1,44 @@
+"""Files in, files out: each partition is mapped to a file of its own, which appears only when it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftmap.dask.blocks import ParquetFile
+from driftmap.dask.tasks import Found, add, counted, facts_of, naming, nothing
+from driftmap.io.atomic import discard, replacing
+from driftmap.io.writers import Column, open_writer
+
+
+def write(
+    frozen: Any, source: ParquetFile, name: str, target: str, names: Sequence[str], *, novelty: bool, certify: bool
+) -> Found:
+    """Within a task: write the coordinates of the rows of a partition, and return what is known of them then.
+
+    Without ``certify`` that is only their number. A task may run twice, on two workers: both write the same bytes to
+    files of their own, which then take the same name.
+    """
+    found = nothing(frozen)
+    with naming(name), replacing(Path(target)) as file:
+        writer = open_writer(file, Path(target).suffix, names)
+        for first, block, labels in counted("mapping", source, name):
+            with naming(name, first):
+                columns: list[Column] = [] if labels is None else [labels]
+                columns += [*frozen.transform(block).T, *(frozen.novelty(block) if novelty else ())]
+                facts = facts_of(frozen, block) if certify else nothing(frozen)._replace(rows=len(block))
+            writer.write(columns)
+            found = add([found, facts])
+        if not found.rows:
+            writer.write([np.empty(0)] * len(names))
+        writer.close()
+    return found
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files that killed workers left in a folder; one that is being written is left alone."""
+    for leftover in folder.glob(".*.tmp"):
+        discard(folder / leftover.name[1:].rsplit(".", 2)[0], leftover.name)
