@@ -150,18 +150,17 @@ def contents(folder):
 
 
 def test_the_command_writes_a_file_for_each_partition(client, files, tmp_path, capsys):
-    options = ["--label", "name", "--novelty", "--certify", "--json"]
+    options = ["--label", "name", "--certify", "--json"]
     assert embed(files, client.scheduler.address, tmp_path / "out", *options) == 0
     summary = json.loads(capsys.readouterr().out)
     frozen = FrozenMap.load(tmp_path / "out" / "_map.ckpt")
     rows = 0
     for i in range(8):
         source, found = (pq.read_table(place / f"day {i}.parquet") for place in (Path(files).parent, tmp_path / "out"))
-        assert found.column_names == ["name", "x1", "x2", "reach", "residual"]
+        assert found.column_names == ["name", "x1", "x2"]
         assert found["name"] == source["name"]
         X = np.column_stack([source[name] for name in "abc"])
         assert np.array_equal(np.column_stack([found["x1"], found["x2"]]), frozen.transform(X))
-        assert np.array_equal(found["reach"], frozen.novelty(X).reach)
         assert frozen.distances(X).min(axis=1).max() <= summary["certified_radius"]
         rows += len(X)
     assert summary["rows"] == frozen.n_samples_seen_ == frozen.landmark_mass_.sum() == rows

@@ -25,7 +25,7 @@ def run(case):
         fitted = on_dask.fit(mapper, stream(seconds=0.01), **options)
         places = np.concatenate(dask.compute(*on_dask.transform(fitted, stream())))
         frozen = on_dask.fit(mapper, parts).freeze()
-        on_dask.embed(frozen, parts, target, ["x1", "x2"], novelty=False, certify=False)
+        on_dask.embed(frozen, parts, target, ["x1", "x2"], certify=False)
         return facts(fitted), places.tobytes(), {path.name: path.read_bytes() for path in target.iterdir()}
 
     for name in ("alone", "killed"):

@@ -14,7 +14,7 @@ from typing import Any
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, note
-from driftmap.cli.outputs import coordinate_columns
+from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
 from driftmap.io.readers import open_table
 from driftmap.io.tables import Wanted, describe
@@ -23,7 +23,7 @@ from driftmap.utils.errors import MissingDependencyError
 
 TAKEN = {
     "file", "columns", "exclude", "label", "landmarks", "components", "slack", "embedding", "metric", "memory",
-    "output", "novelty", "json", "dask", "certify", "run", "argv", "defaults",
+    "output", "json", "dask", "certify", "run", "argv", "defaults",
 }  # fmt: skip
 """The options that go with ``--dask``."""
 HINTS = {
@@ -31,6 +31,7 @@ HINTS = {
     "half_life": "what it forgets depends on the order of all rows",
     "normalize": "normalize the files first",
     "missing": "fill or drop such rows first",
+    "novelty": "a row is scored before it is learnt, one after the other; FrozenMap.novelty scores by the map in OUT",
     "landmarks_out": "OUT/_map.ckpt holds the landmarks",
 }
 MAP = "_map.ckpt"
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     with open_table(files[0], wanted, once=True) as table:
         if table.left_out:
             note(f"{table.name}: columns left out: {describe(table.left_out)}")
-    names = coordinate_columns(table, args.components, online=False, with_label=True, with_novelty=args.novelty)
+    names = [*([] if args.label is None else [args.label]), *axis_names(args.components)]
     parts = parquet_files(files, wanted)
     mapper = DriftMap(
         args.components,
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         _observe(client, progress, sum(part.rows or 0 for part in parts))
         fitted = dask.fit(mapper, parts)
         folder.mkdir(exist_ok=True)
-        frozen = dask.embed(fitted, parts, folder, names, novelty=args.novelty, certify=args.certify)
+        frozen = dask.embed(fitted, parts, folder, names, certify=args.certify)
         missing = next((part.name for part in parts if not (folder / Path(part.name).name).exists()), None)
     if missing is not None:
         raise UserError(

@@ -132,9 +132,7 @@ def certify(mapper: Any, X: Any) -> Any:
     return _certified(frozen, _sum(found))
 
 
-def embed(
-    mapper: Any, parts: list[Partition], folder: Path, names: Sequence[str], *, novelty: bool, certify: bool
-) -> Any:
+def embed(mapper: Any, parts: list[Partition], folder: Path, names: Sequence[str], *, certify: bool) -> Any:
     """Place Parquet files, each to a file of its name in a folder that all workers see; returns the frozen map.
 
     With ``certify`` the same pass finds the exact covering radius and masses.
@@ -142,10 +140,8 @@ def embed(
     frozen = _frozen(mapper)
     shared, write = delayed(frozen, traverse=False), delayed(files.write)
     targets = [str(folder.absolute() / Path(part.name).name) for part in parts]
-    found = _sum([
-        write(shared, part.source, part.name, target, list(names), novelty=novelty, certify=certify)
-        for part, target in zip(parts, targets, strict=True)
-    ])  # fmt: skip
+    pairs = zip(parts, targets, strict=True)
+    found = _sum([write(shared, part.source, part.name, target, list(names), certify) for part, target in pairs])
     files.remove_leftovers(folder)
     return _certified(frozen, found) if certify else frozen
 

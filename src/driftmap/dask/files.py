@@ -14,9 +14,7 @@ from driftmap.io.atomic import discard, replacing
 from driftmap.io.writers import Column, open_writer
 
 
-def write(
-    frozen: Any, source: ParquetFile, name: str, target: str, names: Sequence[str], *, novelty: bool, certify: bool
-) -> Found:
+def write(frozen: Any, source: ParquetFile, name: str, target: str, names: Sequence[str], certify: bool) -> Found:
     """Within a task: write the coordinates of the rows of a partition, and return what is known of them then.
 
     Without ``certify`` that is only their number. A task may run twice, on two workers: both write the same bytes to
@@ -27,8 +25,7 @@ def write(
         writer = open_writer(file, Path(target).suffix, names)
         for first, block, labels in counted("mapping", source, name):
             with naming(name, first):
-                columns: list[Column] = [] if labels is None else [labels]
-                columns += [*frozen.transform(block).T, *(frozen.novelty(block) if novelty else ())]
+                columns: list[Column] = [*([] if labels is None else [labels]), *frozen.transform(block).T]
                 facts = facts_of(frozen, block) if certify else nothing(frozen)._replace(rows=len(block))
             writer.write(columns)
             found = add([found, facts])
