@@ -1,0 +1,121 @@
+"""Merged leaves against one pass over the same rows: python -m benchmarks.dask [--quick]
+
+For streams of three kinds and widths, cut into leaves, in their order or shuffled: the true covering radius, the stated
+bound and the stress of the map, each divided by that of one pass; and whether the bound holds for every row. First,
+what a merge of two full memories costs, and what a leaf sends. ``python -m benchmarks.dask_files`` measures a cluster.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import time
+from typing import NamedTuple
+
+import dask
+import numpy as np
+from dask.delayed import delayed
+from threadpoolctl import threadpool_limits
+
+from benchmarks.stream import clusters, walk
+from benchmarks.timing import TICK, Limit, at_most, command, in_turn
+from driftmap import DriftMap
+from driftmap import dask as on_dask
+from driftmap.datasets import s_curve_stream
+from driftmap.quality import stress
+
+DIMENSIONS, LEAVES = (3, 16, 128), (2, 8, 64)
+M, SAMPLE = 100, 1500
+RADIUS, BOUND, SIGMA, MERGE = 1.10, 1.4, 1.01, 0.15
+
+
+class Facts(NamedTuple):
+    """What is known of a map of a stream."""
+
+    radius: float
+    bound: float
+    sigma: float
+
+
+def s_curve(n: int, d: int) -> np.ndarray:
+    """The S-curve, in a space of any width, with a little noise."""
+    rng = np.random.default_rng(0)
+    axes, _ = np.linalg.qr(rng.standard_normal((d, 3)))
+    return s_curve_stream(n) @ axes.T + 0.01 * rng.standard_normal((n, d))
+
+
+STREAMS = {"walk": walk, "S-curve": s_curve, "clusters": clusters}
+
+
+def facts(mapper: DriftMap, X: np.ndarray, sample: np.ndarray) -> Facts:
+    """The covering radius of all rows, the bound that is stated, and the stress of some rows."""
+    parts = [X[i : i + 8192] for i in range(0, len(X), 8192)]
+    radius = max(mapper.freeze().distances(part).min(axis=1).max() for part in parts)
+    return Facts(float(radius), mapper.coverage_bound_, stress(sample, mapper.transform(sample)))
+
+
+def quality(quick: bool) -> list[Limit]:
+    """The table of all streams."""
+    n = 10**5 if quick else 3 * 10**5
+    print(f"{n:,} rows, {M} landmarks, 10,000 stored points, fan-in 2; each divided by one pass over the same rows\n")
+    print("| stream | d | order | leaves | radius | bound | sigma | bound / true radius |")
+    print("|---" * 8 + "|")
+    ratios, truths = [], []
+    for (name, make), d, order in itertools.product(STREAMS.items(), DIMENSIONS, ("in order", "shuffled")):
+        X = make(n, d)
+        if order == "shuffled":
+            X = np.random.default_rng(1).permutation(X)
+        sample = X[np.linspace(0, n - 1, SAMPLE).astype(int)]
+        single = facts(DriftMap(n_landmarks=M).fit(X), X, sample)
+        for leaves in LEAVES:
+            parts = [delayed(part) for part in np.array_split(X, leaves)]
+            merged = facts(on_dask.fit(DriftMap(n_landmarks=M), parts, partitions_per_leaf=1), X, sample)
+            ratio = Facts(*np.divide(merged, single))
+            ratios.append(ratio)
+            truths.append(merged.bound / merged.radius)
+            cells = " | ".join(
+                f"{value:.3f} {'' if value <= goal else TICK[False]}".rstrip()
+                for value, goal in zip(ratio, (RADIUS, BOUND, SIGMA), strict=True)
+            )
+            print(f"| {name} | {d} | {order} | {leaves} | {cells} | {truths[-1]:.3f} |", flush=True)
+    radii, bounds, sigmas = (np.array(column) for column in zip(*ratios, strict=True))
+    for what, column in (("radius", radii), ("bound", bounds), ("sigma", sigmas), ("bound / true radius", truths)):
+        least, middle, most = np.quantile(column, (0, 0.5, 1))
+        print(f"\n{what}: least {least:.3f}, median {middle:.3f}, most {most:.3f}", end="")
+    print("\n")
+    return [
+        at_most("true covering radius, merged / one pass", RADIUS, radii),
+        at_most("stated bound, merged / one pass", BOUND, bounds),
+        at_most("sigma, merged / one pass", SIGMA, sigmas),
+        at_most("true covering radius / stated bound", 1.0, [1 / truth for truth in truths]),
+    ]
+
+
+def costs(quick: bool) -> list[Limit]:
+    """The time of a merge and the bytes of a leaf."""
+    print("| d | stored | merge (s) | bytes of a leaf per stored point | beside its numbers | whole state |")
+    print("|---" * 6 + "|")
+    beside, seconds = [], {}
+    for d in DIMENSIONS:
+        first, second = (DriftMap(n_landmarks=M).fit(part) for part in np.split(walk(2 * 10**5, d), 2))
+        part = second.coreset()._replace(origin=None)  # what travels
+        stored = len(part.arrivals)
+        seconds[d] = in_turn([lambda a=first, b=part: a.merge(b)], 3 if quick else 10, time.process_time)[0]
+        size, whole = len(pickle.dumps(part, protocol=5)) / stored, len(pickle.dumps(second, protocol=5)) / stored
+        beside.append(size - 8 * d)
+        print(f"| {d} | {stored:,} | {seconds[d]:.3f} | {size:.1f} | {beside[-1]:.1f} | {whole:.1f} |", flush=True)
+    print()
+    return [
+        at_most("merge of two full memories at d=16, seconds", MERGE, [seconds[16]]),
+        at_most("bytes of a leaf per stored point beside its numbers", 32, beside),
+    ]
+
+
+def run(quick: bool) -> list[Limit]:
+    """Print the tables; returns the limits."""
+    with threadpool_limits(1), dask.config.set(scheduler="synchronous"):
+        return costs(quick) + quality(quick)
+
+
+if __name__ == "__main__":
+    command(__doc__, run)
