@@ -17,7 +17,8 @@ from driftmap.cli.errors import UserError, note
 from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
 from driftmap.io.readers import open_table
-from driftmap.io.tables import Wanted, describe
+from driftmap.io.tables import Wanted
+from driftmap.utils.columns import describe
 from driftmap.utils.concurrency import n_cores
 from driftmap.utils.errors import MissingDependencyError
 
