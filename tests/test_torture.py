@@ -20,6 +20,7 @@ LEAST = {
     "kills": {"streams", "kills"},
     "follows": {"streams", "kills"},
     "signals": {"streams", "interrupts"},
+    "clusters": {"streams", "kills"},
 }
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits are those of other systems")
