@@ -18,7 +18,7 @@ N_BLOCKS, ROWS = 24, 500
 SETTINGS = {"distributed.scheduler.allowed-failures": 100, "distributed.worker.multiprocessing-method": "forkserver"}
 with dask.config.set(SETTINGS):
     get_mp_context()  # which chooses what the server of forks imports
-multiprocessing.set_forkserver_preload(["distributed", "driftmap.dask", "driftmap.map.estimator"])  # workers start fast
+multiprocessing.set_forkserver_preload(["distributed", "driftmap.dask", "driftmap.estimator"])  # workers start fast
 
 
 @contextlib.contextmanager

@@ -238,3 +238,31 @@ def test_an_embedding_of_ones_own_sees_distances(own):
         watched.transform(X), DriftMap(n_landmarks=20, embedding=name, n_anchors=None).fit_transform(X), atol=1e-6
     )
     assert (300, 20) in asked
+
+
+def test_a_step_of_rivers_pipelines():
+    """Also if river is imported after the map was made; scaled by hand, the map is the same."""
+    preprocessing = pytest.importorskip("river.preprocessing", reason="river is not installed")
+    from river import linear_model
+
+    rows = [dict(zip("abc", row, strict=True)) for row in make("walk", 60, 3, seed=0).tolist()]
+    pipeline = preprocessing.StandardScaler() | DriftMap(2, n_landmarks=8)
+    assert pipeline.transform_one(rows[0]) == {"driftmap0": 0.0, "driftmap1": 0.0}
+    scaler, mapper = preprocessing.StandardScaler(), DriftMap(2, n_landmarks=8)
+    for row in rows:
+        pipeline.learn_one(row)
+        scaler.learn_one(row)
+        scaled = scaler.transform_one(row)
+        assert mapper.learn_one(scaled).transform_one(scaled) == pipeline.transform_one(row)
+    regression = preprocessing.StandardScaler() | DriftMap(2, n_landmarks=8) | linear_model.LinearRegression()
+    for row in rows:
+        assert np.isfinite(regression.predict_one(row))
+        regression.learn_one(row, 1.0)
+    assert set(regression["LinearRegression"].weights) == {"driftmap0", "driftmap1"}
+    copied, fresh = pipeline.clone(include_attributes=True), pipeline.clone({"DriftMap": {"n_landmarks": 5}})
+    assert copied.transform_one(rows[0]) == pipeline.transform_one(rows[0])
+    assert not fresh["DriftMap"].__sklearn_is_fitted__()
+    assert fresh["DriftMap"].n_landmarks == 5
+    first = DriftMap(2, n_landmarks=8) | preprocessing.StandardScaler()
+    first.learn_one(rows[0])
+    assert set(first.transform_one(rows[0])) == {"driftmap0", "driftmap1"}

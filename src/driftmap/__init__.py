@@ -6,8 +6,8 @@ TYPE_CHECKING = False  # to import typing takes milliseconds, in which the comma
 if TYPE_CHECKING:
     from typing import Any
 
+    from driftmap.estimator import DriftMap
     from driftmap.landmarks import OnlineLandmarks
-    from driftmap.map.estimator import DriftMap
     from driftmap.map.frozen import FrozenMap
     from driftmap.utils.errors import InputError
 
@@ -15,7 +15,7 @@ __all__ = ["DriftMap", "FrozenMap", "InputError", "OnlineLandmarks"]
 __version__ = "0.1.0"
 
 _MODULES = {
-    "DriftMap": "driftmap.map.estimator",
+    "DriftMap": "driftmap.estimator",
     "FrozenMap": "driftmap.map.frozen",
     "InputError": "driftmap.utils.errors",
     "OnlineLandmarks": "driftmap.landmarks",

@@ -1,4 +1,4 @@
-"""The map of a stream: its engine, the frames in which it gives coordinates, and the scikit-learn estimator."""
+"""The map of a stream: its engine, and the frames in which it gives coordinates."""
 
 from driftmap.map.arrivals import Arrivals, RowNovelty
 from driftmap.map.engine import Novelty, StreamMap

@@ -19,12 +19,15 @@ from driftmap.landmarks.online import KNOWN, LandmarkEngine
 from driftmap.map.arrivals import Arrivals, Scores, after_callback, alerts_of
 from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.metrics import Metric, PrecomputedSpace, Space
+from driftmap.quality import stress
 from driftmap.streams.novelty import NoveltyDetector, RecentReaches, reaches
-from driftmap.utils import Array, validation
+from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import EMBEDDINGS
 
+COMPARED = 2000
+"""The most points between which stress is measured."""
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -200,6 +203,31 @@ class StreamMap(HasLandmarks):
             space, queries, frame = engine.space, engine.space.check_queries(X), self._present_frame()
             radius = engine.radius_
         return score(frame, space, queries, radius)
+
+    def stress_of(self, X: Any) -> float:
+        """The normalised stress of points on the map; of many, up to ``COMPARED`` are compared, evenly spread."""
+        with self.lock:
+            space, frame = self._landmark_engine().space, self._present_frame()
+            if isinstance(space, PrecomputedSpace):
+                problem = "='precomputed' knows no distances between the rows of X, which the stress is about"
+                raise InputError(problem, parameter="metric")
+            queries = space.check_queries(X)
+        step = -(-len(queries) // COMPARED)
+        some = queries[::step]
+        return stress(space.to_points(some, some), frame.place_queries(space, some), metric="precomputed")
+
+    def stored_positions(self) -> tuple[Ids, Array]:
+        """The arrival numbers of the stored points, and where these lie on the map."""
+        with self.lock:
+            engine = self._landmark_engine()
+            return engine.stored_indices_, self._present_frame().place_stored(engine, engine.stored_indices_)
+
+    def unobserved_frame(self) -> Frame:
+        """The frame of the present landmarks, which does not count as given out: for a look that changes nothing."""
+        with self.lock:
+            frames = self.frames.copy()
+            frames.warned = True
+            return frames.present(self._landmark_engine())
 
     def _present_frame(self) -> Frame:
         return self.frames.present(self._landmark_engine())

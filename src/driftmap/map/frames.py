@@ -127,7 +127,8 @@ class Frame:
         """Positions of stored points."""
         if self.points is None:
             return self.place(engine.stored_distances(ids, self.landmarks))
-        return self.place_queries(engine.space, engine.stored_points(ids))
+        space = engine.space
+        return self.place_queries(space, space.check_queries(engine.stored_points(ids)))
 
     def landmark_positions(self) -> Array:
         """Positions of the landmarks."""
@@ -290,7 +291,7 @@ class Frames:
                 self.changes.append(FrameChange(self.count + 1, frame.rotation, displacement(before, after)))
         self.current, self.seen = frame, engine.n_samples_seen_
         self.count += 1
-        if embedding.n_dimensions_ < k and not self.warned:
+        if embedding.n_dimensions_ < k < self.seen and not self.warned:  # k points never span k dimensions
             self.warned = True
             warnings.warn(
                 f"the landmarks so far span {embedding.n_dimensions_} of n_components={k} dimensions; "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import validate_data
 
 from driftmap.embedding import Embedding
@@ -16,6 +18,7 @@ from driftmap.landmarks.delegation import Delegated, EngineEstimator, is_lazy
 from driftmap.landmarks.merging import CoreSet
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Arrivals, Novelty, StreamMap
+from driftmap.map.explain import Explanation, explain, landmark_table
 from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.metrics import Metric
@@ -23,6 +26,9 @@ from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
 from driftmap.utils.frames import materialized
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
@@ -155,6 +161,114 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         self._check_features(X)
         return engine.novelty(X)
 
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the normalised stress of X on the map, for model selection: greater is better.
+
+        Of more than 2,000 rows, at most so many are compared, evenly spread.
+
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> search = GridSearchCV(DriftMap(), {"n_landmarks": [5, 30]})
+        >>> search.fit(np.random.default_rng(0).random((300, 3))).best_params_
+        {'n_landmarks': 30}
+        """
+        engine, X = self._fitted_engine(), materialized(X)
+        self._check_features(X)
+        return -engine.stress_of(X)
+
+    # --- what the map means ---
+
+    def explain(
+        self,
+        *,
+        axis: int | None = None,
+        near: ArrayLike | None = None,
+        region: Any = None,
+        landmark: int | None = None,
+    ) -> Explanation:
+        """Which features drive an axis, or set a region or a landmark apart, by the stored points.
+
+        Parameters
+        ----------
+        axis : int, optional
+            A coordinate of the map, from 0: its correlation with each feature, and the slopes of a linear regression.
+        near : place on the map, optional
+            With ``axis``: a local regression, on the 100 stored points nearest to this place.
+        region : pairs (low, high), one per axis; or a function, optional
+            What lies in this box, or where the function of places is true, against all else: differences of means, in
+            standard deviations.
+        landmark : int, optional
+            Arrival number of a landmark: its Voronoi cell against all else.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> rows = np.column_stack([9 * rng.random(500), rng.random(500), 4 * rng.random(500)])
+        >>> mapper = DriftMap(n_landmarks=30).fit(rows)
+        >>> mapper.explain(axis=0).features[0].feature, mapper.explain(axis=1).features[0].feature
+        (0, 2)
+        >>> low, high = mapper.transform(rows).min(axis=0), mapper.transform(rows).max(axis=0)
+        >>> mapper.explain(region=[(low[0], low[0] + 1), (low[1], high[1])]).features[0].feature
+        0
+        """
+        return explain(self._fitted_engine(), axis=axis, near=near, region=region, landmark=landmark)
+
+    def landmark_table(self, names: Any = None) -> dict[str, Any]:
+        """The landmarks as a dict of columns: arrival, mass, place and features; a data frame can be made of it.
+
+        ``names``: of all points seen, in order of arrival, such as dates; the landmarks' own are then a column.
+
+        >>> table = DriftMap(1, n_landmarks=2).fit([[0.0], [1.0], [8.0]]).landmark_table(names=["a", "b", "c"])
+        >>> {column: values.tolist() for column, values in table.items() if column != "driftmap0"}
+        {'arrival': [1, 2], 'name': ['b', 'c'], 'mass': [2, 1], 'x0': [1.0, 8.0]}
+        """
+        return landmark_table(self._fitted_engine(), names)
+
+    def plot(self, X: Any = None, *, color: Any = None, **options: Any) -> Figure:
+        """The map as a figure of matplotlib: the stored points or, if they are given, the rows of X; and the landmarks.
+
+        ``color`` has a value for each row of X or, without X, for each point seen. ``options`` are further ones of
+        :func:`driftmap.plot.map_figure`, such as ``title`` and ``color_label``.
+
+        >>> figure = DriftMap(n_landmarks=20).fit(np.random.default_rng(0).random((300, 3))).plot(title="A map")
+        >>> figure.axes[0].get_title(loc="left")
+        'A map'
+        """
+        from driftmap.plot import map_figure
+
+        engine = self._fitted_engine()
+        if X is None:
+            ids, coordinates = engine.stored_positions()
+            if color is not None:
+                if len(color) != engine.n_samples_seen_:
+                    problem = (
+                        f"must have a value for each of the {engine.n_samples_seen_} points seen, got {len(color)}"
+                    )
+                    raise InputError(problem, parameter="color")
+                color = np.asarray(color)[ids]
+            elif len(ids) < engine.n_samples_seen_:
+                color, options = ids, {"color_label": "arrival", **options}
+        else:
+            coordinates = self.transform(X)
+        arrivals = engine.landmark_indices_ if X is None else None
+        return map_figure(coordinates, engine.landmark_embedding_, color=color, landmark_arrivals=arrivals, **options)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._html_map()
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._html_map()
+
+    def _html_map(self) -> str:
+        """A small picture of the map, to go below scikit-learn's diagram; empty if no point has been seen."""
+        if not self.__sklearn_is_fitted__():
+            return ""
+        from driftmap.plot.html import html_map
+
+        return html_map(self._engine)
+
     def coreset(self) -> CoreSet:
         """See :meth:`~driftmap.landmarks.OnlineLandmarks.coreset`."""
         return self._fitted_engine().coreset()
@@ -176,11 +290,32 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return self
 
     def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
-        """Place one point given as a dict of features."""
+        """Place one point given as a dict of features; before the first point is learnt, at 0, as in river."""
+        if not self.__sklearn_is_fitted__():
+            return dict.fromkeys(map(str, self.get_feature_names_out()), 0.0)
         engine = self._fitted_engine()
         engine.dict_names = self._names_of(x)
         place = engine.transform(_as_row(x, engine.dict_names))[0]
         return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
+
+    _supervised = False
+    """river's pipelines ask whether ``learn_one`` takes a target."""
+
+    def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """A copy as river makes it: with these parameters, and with what was learnt only if asked for."""
+        other = copy.deepcopy(self) if include_attributes else clone(self)
+        return other.set_params(**(new_params or {}))
+
+    @property
+    def _last_step(self) -> Any:
+        """river looks here for the last step of a pipeline when it checks what an object is; by then it is imported.
+
+        There is none, but from now on the class is one of river's transformers.
+        """
+        river = sys.modules.get("river.base")
+        if river is not None:
+            river.Transformer.register(type(self))
+        raise AttributeError("a map is no pipeline")
 
     # --- features, as scikit-learn has them ---
 

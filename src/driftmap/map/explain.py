@@ -1,0 +1,270 @@
+"""Which features make the difference on a map: along an axis, in a region, at a landmark.
+
+The answers are about the stored points, each weighted by the points it represents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from driftmap.map.engine import StreamMap
+from driftmap.map.frames import Frame
+from driftmap.metrics import PrecomputedSpace
+from driftmap.utils import Array, Ids, validation
+from driftmap.utils.errors import InputError
+
+MOST_POINTS = 2000
+"""Stored points of a regression, evenly spread over time; all, if there are no more."""
+MOST_SPARSE = 1000
+"""Columns of sparse rows that are looked at: those that vary most."""
+NEIGHBOURS = 100
+"""Stored points that decide on the slopes near a place, those nearest to it on the map."""
+RIDGE = 1e-3
+"""Share of a feature's variance that is added in regressions: features that move together share their slope."""
+SHOWN = 10
+"""Features that are printed."""
+
+
+class AxisFeature(NamedTuple):
+    """How a coordinate of the map depends on a feature."""
+
+    feature: int | str
+    """Its name, or its number where features have no names."""
+    correlation: float
+    """Of feature and coordinate."""
+    slope: float
+    """By how much the coordinate grows per standard deviation of the feature while the other features stay."""
+
+
+class RegionFeature(NamedTuple):
+    """How the points of a region differ from all others in a feature."""
+
+    feature: int | str
+    """Its name, or its number where features have no names."""
+    difference: float
+    """Of the means inside and outside, in standard deviations of all points."""
+    inside: float
+    """The mean inside."""
+    outside: float
+    """The mean outside."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Features, the most telling first; printed as a table."""
+
+    question: str
+    """What is explained."""
+    share: float
+    """Of an axis: the adjusted R^2 of a linear regression on the features. Of a region: the share of points in it."""
+    features: list[AxisFeature] | list[RegionFeature]
+
+    def __str__(self) -> str:
+        names = self.features[0]._fields
+        rows = [names, *((str(row[0]), *(f"{value:.3g}" for value in row[1:])) for row in self.features[:SHOWN])]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+        more = len(self.features) - SHOWN
+        return "\n".join([self.question, *lines, *([f"and {more} more"] if more > 0 else [])])
+
+    __repr__ = __str__
+
+
+def explain(
+    engine: StreamMap,
+    *,
+    axis: int | None = None,
+    near: ArrayLike | None = None,
+    region: Any = None,
+    landmark: int | None = None,
+) -> Explanation:
+    """Which features drive an axis, or set a region or a landmark's cell apart: :meth:`driftmap.DriftMap.explain`."""
+    given = [name for name, value in (("axis", axis), ("region", region), ("landmark", landmark)) if value is not None]
+    if near is not None and axis is None:
+        raise InputError("is a place at which an axis is explained: give axis, too", parameter="near")
+    if len(given) != 1:
+        problem = f"got {' and '.join(given) or 'none'}"
+        raise InputError(f"explain takes one of axis, region and landmark; {problem}")
+    with engine.lock:
+        points = stored_points(engine, engine._present_frame())
+        if landmark is not None:
+            return _of_landmark(engine, points, landmark)
+    if axis is not None:
+        return of_axis(points, axis, near)
+    return _of_region(points, _inside(points.coordinates, region), "the region")
+
+
+class Points(NamedTuple):
+    """Stored points with their features and places."""
+
+    ids: Ids
+    rows: Array
+    names: Sequence[int | str]
+    """Of the columns."""
+    masses: Array
+    coordinates: Array
+
+
+def stored_points(engine: StreamMap, frame: Frame) -> Points:
+    """All stored points on this frame."""
+    landmarks = engine._landmark_engine()
+    if landmarks.n_features is None or isinstance(landmarks.space, PrecomputedSpace):
+        raise InputError(
+            "the points are objects or distances, not rows of features: there is nothing to explain the map by"
+        )
+    ids, masses = landmarks.stored_indices_, landmarks.stored_masses()
+    rows, names = landmarks.stored_points(ids), engine.feature_names or engine.dict_names
+    coordinates = frame.place_stored(landmarks, ids)
+    columns = np.arange(rows.shape[1])
+    if hasattr(rows, "tocsc"):
+        rows, columns = _widest(rows)
+    rows = _filled(np.asarray(rows, dtype=np.float64), masses)
+    return Points(ids, rows, [names[j] if names else j for j in columns.tolist()], masses, coordinates)
+
+
+def _widest(rows: Any) -> tuple[Array, Ids]:
+    """Of sparse rows the columns that vary most, as an array."""
+    squares, means = np.asarray(rows.multiply(rows).mean(axis=0)).ravel(), np.asarray(rows.mean(axis=0)).ravel()
+    columns = np.sort(np.argsort(means**2 - squares, kind="stable")[:MOST_SPARSE])
+    return rows.tocsc()[:, columns].toarray(), columns
+
+
+def _filled(rows: Array, masses: Array) -> Array:
+    """Missing numbers, of metrics that allow them, as the mean of the known ones."""
+    missing = np.isnan(rows)
+    if not missing.any():
+        return rows
+    known = masses[:, None] * ~missing
+    means = (known * np.where(missing, 0.0, rows)).sum(axis=0) / np.maximum(known.sum(axis=0), 1e-300)
+    return np.where(missing, means, rows)
+
+
+def of_axis(points: Points, axis: int, near: ArrayLike | None = None) -> Explanation:
+    """Which features drive an axis; ``near``: at this place."""
+    k = points.coordinates.shape[1]
+    if validation.integer_at_least(axis, "axis", 0) >= k:
+        raise InputError(f"must be below the number of dimensions, {k}, got {axis}", parameter="axis")
+    some = np.unique(np.linspace(0, len(points.ids) - 1, MOST_POINTS).astype(np.int64))
+    rows, weights, coordinates, where = points.rows[some], points.masses[some], points.coordinates[some], ""
+    deviations = moments(rows, weights)[1]
+    if near is not None:
+        place = np.asarray(near, dtype=np.float64)
+        if place.shape != (k,) or not np.isfinite(place).all():
+            raise InputError(f"must be a place on the map, {k} numbers, got {near!r}", parameter="near")
+        weights, where = weights * tricube(np.linalg.norm(coordinates - place, axis=1)), " near this place"
+    correlation, slope, share = linear_effects(rows, coordinates[:, axis], weights, deviations)
+    effects = zip(points.names, correlation.tolist(), slope.tolist(), strict=True)
+    features = sorted((AxisFeature(*effect) for effect in effects), key=lambda found: -abs(found.correlation))
+    linear = "" if np.isnan(share) else f": {share:.0%} of its variance is linear in the features"
+    return Explanation(f"axis {axis}{where}{linear}", share, features)
+
+
+def _of_landmark(engine: StreamMap, points: Points, landmark: int) -> Explanation:
+    landmarks = engine._landmark_engine()
+    place = np.flatnonzero(landmarks.landmark_indices_ == landmark)
+    if not len(place):
+        problem = f"={landmark!r} is no arrival number of a landmark: landmark_indices_ lists them"
+        raise InputError(problem, parameter="landmark")
+    cell = landmarks.cells()[0][place[0]]
+    return _of_region(points, np.isin(points.ids, np.append(cell, landmark)), f"the cell of landmark {landmark}")
+
+
+def _of_region(points: Points, inside: NDArray[np.bool_], name: str) -> Explanation:
+    if inside.all() or not inside.any():
+        extent = "all of the" if inside.any() else "none of the"
+        raise InputError(f"{name} holds {extent} {len(inside)} stored points: there is nothing to compare")
+    means = [moments(points.rows[part], points.masses[part])[0] for part in (inside, ~inside)]
+    deviations = moments(points.rows, points.masses)[1]
+    differences = (means[0] - means[1]) / np.where(deviations > 0, deviations, np.inf)
+    columns = zip(points.names, differences.tolist(), means[0].tolist(), means[1].tolist(), strict=True)
+    features = sorted((RegionFeature(*column) for column in columns), key=lambda found: -abs(found.difference))
+    share = float(points.masses[inside].sum() / points.masses.sum())
+    return Explanation(f"{name}: {share:.1%} of all points", share, features)
+
+
+def _inside(coordinates: Array, region: Any) -> NDArray[np.bool_]:
+    n, k = coordinates.shape
+    if isinstance(region, Callable):  # type: ignore[arg-type]
+        inside = np.asarray(region(coordinates))
+        if inside.shape != (n,) or inside.dtype != np.bool_:
+            problem = f"must give a truth value for each of {n} places, got {inside.dtype} of shape {inside.shape}"
+            raise InputError(problem, parameter="region")
+        return inside
+    try:
+        box = np.asarray(region, dtype=np.float64)
+    except (TypeError, ValueError):
+        box = np.empty(0)
+    if box.shape != (k, 2) or not (box[:, 0] <= box[:, 1]).all():
+        problem = f"must be a pair (low, high) for each of {k} axes, or a function of places, got {region!r}"
+        raise InputError(problem, parameter="region")
+    return np.asarray(((coordinates >= box[:, 0]) & (coordinates <= box[:, 1])).all(axis=1))
+
+
+def moments(X: Array, weights: Array) -> tuple[Array, Array]:
+    """Weighted means and standard deviations of columns; that of a constant column is 0."""
+    shares = weights / weights.sum()
+    means = shares @ X
+    deviations = np.sqrt(shares @ (X - means) ** 2)
+    return means, np.where(np.ptp(X, axis=0) > 0, deviations, 0.0)
+
+
+def tricube(distances: Array) -> Array:
+    """Weights of a local regression (Cleveland, 1979): 1 at distance 0, 0 beyond the nearest ``NEIGHBOURS``."""
+    reach = np.partition(distances, min(NEIGHBOURS, len(distances)) - 1)[:NEIGHBOURS].max() * (1 + 1e-9)
+    return np.maximum(1 - (distances / max(reach, 1e-300)) ** 3, 0.0) ** 3
+
+
+def linear_effects(X: Array, y: Array, weights: Array, deviations: Array) -> tuple[Array, Array, float]:
+    """Weighted correlations of columns with y, slopes of the ridge regression on them, and its share of the variance.
+
+    Slopes are per one of these ``deviations``. The share is the adjusted R^2, NaN unless rows outnumber columns.
+
+    >>> X = np.array([[0.0, 5.0], [1.0, 3.0], [2.0, 7.0], [3.0, 5.0]])
+    >>> correlation, slope, share = linear_effects(X, 2 * X[:, 0], np.ones(4), np.ones(2))
+    >>> correlation.round(2), slope.round(2), round(share, 2)
+    (array([1.  , 0.32]), array([2., 0.]), 1.0)
+    """
+    used = weights > 0
+    X, y, shares = X[used], y[used], weights[used] / weights[used].sum()
+    (means, local), (mean, deviation) = moments(X, shares), moments(y[:, None], shares)
+    scale = np.where(local > 0, local, np.inf)
+    Z = (X - means) / scale * np.sqrt(shares)[:, None]
+    target = (y - mean) / np.where(deviation > 0, deviation, np.inf) * np.sqrt(shares)
+    n, d = Z.shape
+    if d < n:
+        slope = np.linalg.solve(Z.T @ Z + RIDGE * np.eye(d), Z.T @ target)
+    else:
+        slope = Z.T @ np.linalg.solve(Z @ Z.T + RIDGE * np.eye(n), target)
+    rest = float(np.sum((target - Z @ slope) ** 2)) * (n - 1) / (n - 1 - d) if n - 1 > d else np.nan
+    share = 1.0 - rest if deviation > 0 else 0.0
+    return Z.T @ target, slope * deviation * deviations / scale, share
+
+
+def landmark_table(engine: StreamMap, names: Any = None) -> dict[str, Any]:
+    """The landmarks as columns; see :meth:`driftmap.DriftMap.landmark_table`."""
+    with engine.lock:
+        landmarks, frame = engine._landmark_engine(), engine._present_frame()
+        arrivals = landmarks.landmark_indices_
+        table: dict[str, Any] = {"arrival": arrivals}
+        if names is not None:
+            if len(names) < landmarks.n_samples_seen_:
+                problem = f"must name all {landmarks.n_samples_seen_} points seen, got {len(names)} names"
+                raise InputError(problem, parameter="names")
+            table["name"] = np.asarray(names)[arrivals]
+        table["mass"] = landmarks.landmark_mass_
+        for i, column in enumerate(frame.landmark_positions().T):
+            table[f"driftmap{i}"] = column
+        if isinstance(landmarks.space, PrecomputedSpace):
+            return table
+        points = landmarks.landmarks_
+        if landmarks.n_features is None:
+            return table | {"landmark": points}
+        if not hasattr(points, "tocsr"):
+            columns = engine.feature_names or engine.dict_names or [f"x{j}" for j in range(points.shape[1])]
+            table |= {f"feature {name}" if name in table else name: points[:, j] for j, name in enumerate(columns)}
+        return table

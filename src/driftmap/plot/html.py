@@ -1,0 +1,104 @@
+"""A small map as HTML, for notebooks: an SVG of some stored points and the landmarks, without matplotlib or scripts."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+
+from driftmap.map import StreamMap
+from driftmap.map.explain import of_axis, stored_points
+from driftmap.map.frames import Frame
+from driftmap.utils import Array
+from driftmap.utils.errors import InputError
+
+WIDTH, HEIGHT, MARGIN = 320, 200, 8
+MOST_POINTS = 600
+"""Stored points that are drawn, evenly spread over time."""
+COLORS = ("#440154", "#3b528b", "#21918c", "#5ec962", "#bfd430")
+"""Of the points, from the first to the last arrivals: viridis."""
+NAMED = 3
+"""Features that are named for an axis."""
+LONGEST_NAME = 24
+
+
+def html_map(engine: StreamMap) -> str:
+    """The map and what is known of it, in about ten kilobytes; nothing is given out or changed by it.
+
+    >>> engine = StreamMap(n_landmarks=5).partial_fit(np.random.default_rng(0).random((50, 3)))
+    >>> "50 points seen, 5 landmarks" in html_map(engine)
+    True
+    """
+    try:
+        with engine.lock:
+            frame = engine.unobserved_frame()
+            lines = [_facts(engine), *_axes(engine, frame)]
+            picture = _svg(engine, frame)
+    except InputError:  # an embedding may need more points than there are, and nothing is wrong with that yet
+        return ""
+    text = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
+    return f'<div style="font: 12px sans-serif; max-width: {WIDTH}px">{picture}{text}</div>'
+
+
+def _facts(engine: StreamMap) -> str:
+    landmarks = engine._landmark_engine()
+    return (
+        f"{landmarks.n_samples_seen_:,} points seen, {len(landmarks.landmark_indices_):,} landmarks, "
+        f"radius {landmarks.radius_:.3g}"
+    )
+
+
+def _axes(engine: StreamMap, frame: Frame) -> list[str]:
+    """The features that correlate most with the axes of the picture."""
+    try:
+        points = stored_points(engine, frame)
+    except InputError:  # they are no rows of features
+        return []
+    lines = []
+    for axis in range(min(2, engine.n_components)):
+        features = of_axis(points, axis).features[:NAMED]
+        named = (f"{_short(str(found.feature))} {found[1]:+.2f}" for found in features)
+        lines.append(f"driftmap{axis}: {', '.join(named)}")
+    return lines
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+
+
+def _svg(engine: StreamMap, frame: Frame) -> str:
+    landmarks = engine._landmark_engine()
+    ids = landmarks.stored_indices_
+    ids = ids[np.unique(np.linspace(0, len(ids) - 1, MOST_POINTS).astype(np.int64))]
+    points, marks = frame.place_stored(landmarks, ids), frame.landmark_positions()
+    if engine.n_components == 1:  # against arrival, as in figures
+        points, marks = np.column_stack([ids, points]), np.column_stack([frame.landmarks, marks])
+    points, marks = _fit(points[:, :2], marks[:, :2], keep_shape=engine.n_components > 1)
+    parts = np.array_split(points, len(COLORS))
+    dots = "".join(
+        f'<path d="{_dots(part)}" stroke="{color}" stroke-width="3" stroke-linecap="round" stroke-opacity=".6"/>'
+        for part, color in zip(parts, COLORS, strict=True)
+        if len(part)
+    )
+    diamonds = "".join(f"M{x:.0f} {y - 3:.0f}l3 3-3 3-3-3z" for x, y in marks)
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" fill="none" role="img" '
+        f'aria-label="map of the stored points; diamonds are landmarks">{dots}'
+        f'<path d="{diamonds}" stroke="currentColor" stroke-width=".8"/></svg>'
+    )
+
+
+def _dots(points: Array) -> str:
+    return "".join(f"M{x:.0f} {y:.0f}h0" for x, y in points)
+
+
+def _fit(points: Array, marks: Array, *, keep_shape: bool) -> tuple[Array, Array]:
+    """Places in the picture, upwards; ``keep_shape``: both axes have one scale."""
+    everything = np.vstack([points, marks])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    scale = (np.array([WIDTH, HEIGHT]) - 2 * MARGIN) / np.where(high > low, high - low, np.inf)
+    if keep_shape and (scale > 0).any():
+        scale = np.full(2, scale[scale > 0].min())
+    centre, flip = np.array([WIDTH / 2, HEIGHT / 2]), np.array([1.0, -1.0])
+    middle = (low + high) / 2
+    return centre + (points - middle) * scale * flip, centre + (marks - middle) * scale * flip
