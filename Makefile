@@ -1,13 +1,13 @@
 # Two commands: `make demo` and `make test`. Both set up .venv and build the compiled core themselves. `make torture` tries
 # random streams, kills and damaged files; `make bench` and `make speed` measure, `make format` formats, `make sanitize`
-# looks for errors of memory in the core, `make wheel` packs.
+# looks for errors of memory in the core, `make wheel` packs, `make docs` builds the site.
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* tools/*.py) $(sort $(dir $(wildcard src/driftmap/*/*.py src/driftmap/*.py)))
 
-.PHONY: demo test torture lint format bench speed speed-baseline sanitize wheel clean
+.PHONY: demo test torture lint format bench speed speed-baseline docs figures sanitize wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/driftmap demo -o demo-output
@@ -38,6 +38,15 @@ speed-baseline: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.test
+	$(PIP) install -e ".[docs]" $(SETTINGS)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+# The figures of the tutorials, by the code that they show.
+figures: $(VENV)/.test
+	DRIFTMAP_FIGURES=docs/images/tutorials $(BIN)/python -m pytest docs/tutorials
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,14 +1,16 @@
 """Measures of a map. Which of them means something depends on what the embedding is meant to keep:
 
-| measure | means something for |
-|---|---|
-| ``stress``, ``stress_estimate``, ``landmark_stress`` | stress, lmds, weighted-lmds: distances are to be kept |
-| ``scaled_stress`` | these and, against geodesics, isomap: distances up to one factor |
-| ``residual_variance`` | these and, against geodesics, isomap: distances up to one linear function |
-| ``procrustes_error`` | all but the t-SNE family, where the true coordinates are known |
-| ``trustworthiness``, ``neighborhood_preservation`` | all; the t-SNE family keeps nothing but neighbours |
-| ``displacement`` | all: frames of one map |
-| ``covering_radius`` | the landmarks, whatever the embedding |
+====================================================  ================================================================
+measure                                               means something for
+====================================================  ================================================================
+``stress``, ``stress_estimate``, ``landmark_stress``  stress, lmds, weighted-lmds: distances are to be kept
+``scaled_stress``                                     these and, against geodesics, isomap: up to one factor
+``residual_variance``                                 these and, against geodesics, isomap: up to one linear function
+``procrustes_error``                                  all but the t-SNE family, where the true coordinates are known
+``trustworthiness``, ``neighborhood_preservation``    all; the t-SNE family keeps nothing but neighbours
+``displacement``                                      all: frames of one map
+``covering_radius``                                   the landmarks, whatever the embedding
+====================================================  ================================================================
 
 Measures of all pairs work in blocks, without an n x n matrix; ``stress_estimate`` samples pairs and gives a standard
 error.
@@ -69,7 +71,7 @@ class FittedMap(Protocol):
 def stress(
     X: Any, coordinates: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
 ) -> float:
-    """Normalised stress sigma of a map: root of sum (d - |y - y'|)^2 / sum d^2 over all pairs.
+    """Normalised stress sigma of a map: root of ``sum (d - |y - y'|)^2 / sum d^2`` over all pairs.
 
     Exact, in little memory and in time proportional to the number of pairs.
 

@@ -81,7 +81,7 @@ class LandmarkStress(Configured):
     anchor_coordinates_: Array
     """Positions of the points that others are placed by, (a, k): the anchors, or the landmarks if there are none."""
     stress_: float
-    """Normalised stress of these positions: root of the weighted mean of (d - |y - y'|)^2 over that of d^2."""
+    """Normalised stress of these positions: root of the weighted mean of ``(d - |y - y'|)^2`` over that of d^2."""
     cold_stress_: float
     """Stress of the last fit without a start, this one or that of the ``reference``."""
     n_iter_: int
@@ -245,7 +245,7 @@ class LandmarkStress(Configured):
 
 
 def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> float:
-    """Normalised stress of points with weights: root of sum w w' (d - |y - y'|)^2 / sum w w' d^2 over all pairs.
+    """Normalised stress of points with weights: root of ``sum w w' (d - |y - y'|)^2 / sum w w' d^2`` over all pairs.
 
     >>> import numpy as np
     >>> weighted_stress(np.array([[0.0, 2.0], [2.0, 0.0]]), np.array([[0.0], [1.0]]), np.array([1.0, 5.0]))

@@ -49,7 +49,7 @@ def greedy_dominating_set(
 
 
 def greedy_size_bound(n_points: int, n_edges: int) -> float:
-    """The theorem on the size of Algorithm 1's result: at most n + 1 - sqrt(2 |E| + 1).
+    """The theorem on the size of Algorithm 1's result: at most ``n + 1 - sqrt(2 |E| + 1)``.
 
     >>> greedy_size_bound(n_points=5, n_edges=4)  # a star; one point suffices
     3.0

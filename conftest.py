@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parent
 _DATA = _ROOT.parent / "shared" / "data"
 if _DATA.is_dir():
     os.environ.setdefault("DRIFTMAP_DATA", str(_DATA))
