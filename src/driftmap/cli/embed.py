@@ -17,12 +17,13 @@ from driftmap.cli.contacts import open_contacts
 from driftmap.cli.errors import note, tell, warn
 from driftmap.cli.files import StandardOutput, new_file, new_table
 from driftmap.cli.hints import Spreads
-from driftmap.cli.options import DESCRIPTION, add_options, check, files
+from driftmap.cli.options import DESCRIPTION, PAGE, add_options, check, files
 from driftmap.cli.outputs import (
     Alerts,
     Animation,
     Coordinates,
     Landmarks,
+    Page,
     Picture,
     coordinate_columns,
     landmark_columns,
@@ -222,7 +223,9 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
         job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None:
         file = stack.enter_context(opened("plot"))
-        job.observers.append(Picture(file, args.plot, table, online=args.online, shade=args.shade))
+        chosen = {"online": args.online, "shade": args.shade}
+        is_page = args.plot.suffix.lower() == PAGE
+        job.observers.append(Page(file, table, **chosen) if is_page else Picture(file, args.plot, table, **chosen))
     if args.animate is not None:
         file, n_frames = stack.enter_context(new_file(args.animate)), args.animate_frames or N_PICTURES
         job.observers.append(Animation(file, args.animate, table, job.mapper, n_frames))

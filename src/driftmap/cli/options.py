@@ -23,6 +23,9 @@ from driftmap.utils.validation import EMBEDDINGS, RULES
 NOVELTY = ("reach", "quantile", "residual")
 """The fields of ``driftmap.map.RowNovelty``, which takes too long to import just for these."""
 
+PAGE = ".html"
+"""The suffix of a plot that a browser shows."""
+
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
 
@@ -51,6 +54,9 @@ distances to the landmarks are off on the map (root mean square, in the units of
 landmark and the features that differ most from it. --alert 3 is for a reach of 3 or more, if fewer than 1 in 100 recent
 rows had such a reach; --alert 0.999 for quantiles of which an unchanging stream has 1 in 1,000. A run of novel rows is
 one alert: the next one comes after 10 rows that are not novel.
+
+--plot map.html is a file for a browser, without a server or the network: zoom, the row under the pointer, a lasso with
+export, a time slider, and colours by any column (the first 256), the label and, with --novelty, novelty.
 
 --checkpoint saves the state of the run to a file. After a crash, a kill or Ctrl-C, the same command with --resume goes
 on where the checkpoint is, and the output is the same to the byte as that of a run without interruption. Standard input
@@ -165,7 +171,7 @@ def _add_mapping(parser: kinds.Parser) -> None:
 
 def _add_writing(parser: kinds.Parser) -> None:
     out = parser.add_argument_group("what to write (a file appears only when it is complete, but with --follow)")
-    table, figure = kinds.file_with_suffix(*TABLE_SUFFIXES), kinds.file_with_suffix(*FIGURE_FORMATS)
+    table, figure = kinds.file_with_suffix(*TABLE_SUFFIXES), kinds.file_with_suffix(*FIGURE_FORMATS, PAGE)
     out.add_argument(
         "-o",
         "--output",
@@ -186,7 +192,7 @@ def _add_writing(parser: kinds.Parser) -> None:
         metavar="OUT",
         help="alerts as JSON lines: .jsonl or .ndjson (default: on stderr)",
     )
-    out.add_argument("--plot", type=figure, metavar="FIGURE", help="the map as .png, .svg or .pdf")
+    out.add_argument("--plot", type=figure, metavar="FIGURE", help="the map as .png, .svg, .pdf or .html")
     out.add_argument("--shade", choices=NOVELTY, help="colour the plot by this instead of by label or arrival")
     out.add_argument(
         "--animate",
@@ -229,7 +235,7 @@ def check(args: argparse.Namespace) -> None:
     if args.follow:
         _check_follow(args)
     _check_interrupting(args)
-    if args.plot is not None or args.animate is not None:
+    if (args.plot is not None and args.plot.suffix.lower() != PAGE) or args.animate is not None:
         require_matplotlib()
     if args.animate is not None and args.animate.suffix.lower() == ".mp4":
         from driftmap.plot.animation import require_ffmpeg

@@ -16,7 +16,7 @@ from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
 from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.observer import Observer, Update
-from driftmap.plot import map_figure, save_figure
+from driftmap.plot import html, map_figure, save_figure
 from driftmap.streams.novelty import Alert
 from driftmap.utils import Array
 
@@ -151,6 +151,52 @@ class Picture(Observer):
             landmark_arrivals=mapper.landmark_indices_,
         )
         save_figure(figure, self._file, self._kind)
+
+
+PAGE_COLUMNS = 256
+"""Columns in an HTML file, at most."""
+
+
+class Page(Observer):
+    """The map as an HTML file that can be coloured by every column, by the label and by novelty where it is known."""
+
+    def __init__(self, file: BinaryIO, table: Table, *, online: bool, shade: str | None) -> None:
+        self._file, self._table, self._shade = file, table, shade
+        self._title = Path(table.name).name + (" (each row when it came)" if online else "")
+        self._coordinates: list[Array] = []
+        self._features: list[NDArray[np.float32]] = []
+        self._labels: list[Any] = []
+        self._novelty: list[RowNovelty] = []
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Store the coordinates and the rows."""
+        if update.coordinates is None:
+            return
+        self._coordinates.append(update.coordinates)
+        self._features.append(update.rows.features[:, :PAGE_COLUMNS].astype(np.float32))
+        if update.rows.labels is not None:
+            self._labels.extend(update.rows.labels)
+        if update.novelty is not None:
+            self._novelty.append(update.novelty)
+
+    def finish(self, mapper: StreamMap) -> None:
+        """Write the file."""
+        features, label = np.concatenate(self._features), self._table.label
+        columns: dict[str, Any] = {} if label is None else {label: _color(self._labels)}
+        columns |= dict(zip(self._table.columns, features.T, strict=False))
+        for name in RowNovelty._fields if self._novelty else ():
+            columns[name] = np.concatenate([getattr(part, name) for part in self._novelty])
+        text = html(
+            np.concatenate(self._coordinates),
+            mapper.landmark_embedding_,
+            columns=columns,
+            color=self._shade or label,
+            title=self._title,
+            landmark_arrivals=mapper.landmark_indices_,
+            landmark_mass=mapper.landmark_mass_,
+        )
+        with writing():
+            self._file.write(text.encode())
 
 
 class Animation(Observer):

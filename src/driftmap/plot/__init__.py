@@ -1,4 +1,4 @@
-"""Figures of maps with matplotlib; :mod:`driftmap.plot.animation` makes animations."""
+"""Figures of maps with matplotlib, and maps as HTML files; :mod:`driftmap.plot.animation` makes animations."""
 
 from driftmap.plot.figures import (
     ANIMATION_FORMATS,
@@ -8,11 +8,13 @@ from driftmap.plot.figures import (
     require_matplotlib,
     save_figure,
 )
+from driftmap.plot.interactive import html
 
 __all__ = [
     "ANIMATION_FORMATS",
     "FIGURE_FORMATS",
     "comparison_figure",
+    "html",
     "map_figure",
     "require_matplotlib",
     "save_figure",

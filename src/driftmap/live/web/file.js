@@ -1,0 +1,16 @@
+/** The map in a file of its own: its data is a message, compressed, as text in the page. */
+
+import { mount } from "./mount.js";
+import { decodeMessage } from "./protocol.js";
+
+export async function showFile(root, text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const message = decodeMessage(await new Response(stream).arrayBuffer());
+  const { view, setStatus } = mount(root, { live: false });
+  view.receive(message);
+  setStatus(`${view.store.count.toLocaleString("en")} rows, ${view.landmarks.latest.ids.length} landmarks`);
+  return view;
+}
+
+showFile(document.getElementById("driftmap"), document.getElementById("data").textContent.trim());

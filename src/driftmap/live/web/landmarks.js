@@ -1,0 +1,66 @@
+/** Landmarks: those of now, which glide to new places, and those of earlier moments, for the time slider. */
+
+import { GLIDE_MS } from "./store.js";
+
+const SETS_KEPT = 200;
+
+/** The landmarks of one moment. */
+export class LandmarkSet {
+  constructor(ids, x, y, mass, next) {
+    Object.assign(this, { ids, x, y, mass, next });
+    this.fromX = x;
+    this.fromY = y;
+    this.start = -Infinity;
+  }
+
+  blend(now) {
+    const t = Math.min(1, Math.max(0, (now - this.start) / GLIDE_MS));
+    return t * t * (3 - 2 * t);
+  }
+
+  position(i, now) {
+    const blend = this.blend(now);
+    return [this.fromX[i] + blend * (this.x[i] - this.fromX[i]), this.fromY[i] + blend * (this.y[i] - this.fromY[i])];
+  }
+
+  /** Those that were there before glide from where they are seen now. */
+  glideFrom(earlier, now) {
+    const places = new Map(Array.from(earlier.ids, (id, i) => [id, earlier.position(i, now)]));
+    this.fromX = Float32Array.from(this.x);
+    this.fromY = Float32Array.from(this.y);
+    this.ids.forEach((id, i) => {
+      const place = places.get(id);
+      if (place) [this.fromX[i], this.fromY[i]] = place;
+    });
+    this.start = now;
+  }
+
+  /** The same without landmarks that had not arrived. */
+  before(next) {
+    const known = Array.from(this.ids.keys()).filter((i) => this.ids[i] < next);
+    const part = (array) => known.map((i) => array[i]);
+    return new LandmarkSet(part(this.ids), part(this.x), part(this.y), part(this.mass), next);
+  }
+}
+
+export class LandmarkHistory {
+  constructor() {
+    this.sets = [];
+  }
+
+  get latest() {
+    return this.sets[this.sets.length - 1] ?? new LandmarkSet([], [], [], [], 0);
+  }
+
+  add(set, now) {
+    if (this.sets.length) set.glideFrom(this.latest, now);
+    this.sets.push(set);
+    if (this.sets.length > SETS_KEPT) this.sets.splice(1, 1);
+  }
+
+  /** Those after so many arrivals, as far as they are remembered. */
+  at(next) {
+    const earlier = this.sets.filter((set) => set.next <= next);
+    return earlier.length ? earlier[earlier.length - 1] : (this.sets[0] ?? this.latest).before(next);
+  }
+}

@@ -1,0 +1,146 @@
+/** Everything around the map: choice of colours, legend, the row under the pointer, selection, alerts, time slider. */
+
+import { cssColour } from "./colours.js";
+import { download, element, formatNumber, formatValue } from "./dom.js";
+import { selectionAsCsv } from "./table.js";
+
+const ALERTS_SHOWN = 8;
+const GROUPS_SHOWN = 10;
+
+/** A titled part of the side bar. */
+export function panel(title, ...children) {
+  return element("section", { className: "panel" }, element("h2", { textContent: title }), ...children);
+}
+
+/** The choice of what colours the points, with its legend. */
+export function colourPanel(view) {
+  const choice = element("select", { "aria-label": "Colour by" });
+  const legend = element("div", { className: "legend" });
+  choice.addEventListener("change", () => {
+    view.chosen = choice.value;
+    view.colourBy(choice.value);
+  });
+  view.addEventListener("begun", () => {
+    const names = ["", ...view.columns.map(({ name }) => name)];
+    choice.replaceChildren(...names.map((name) => element("option", { value: name, textContent: name || "arrival" })));
+  });
+  view.addEventListener("coloured", () => {
+    const { coloring } = view;
+    choice.value = coloring.column?.name ?? "";
+    legend.replaceChildren(...(coloring.kind === "category" ? groups(view) : scale(view)));
+  });
+  return panel("Colour by", choice, legend);
+}
+
+function scale({ coloring, palette, store }) {
+  const bar = element("canvas", { className: "bar", width: 255, height: 1, "aria-hidden": "true" });
+  const context = bar.getContext("2d");
+  for (let i = 0; i < 255; i++) {
+    context.fillStyle = cssColour(palette[i]);
+    context.fillRect(i, 0, 1, 1);
+  }
+  const { column, low, high } = coloring;
+  const [first, last] = column
+    ? [formatValue(column, low), formatValue(column, high)]
+    : [`row ${formatNumber(store.oldest)}`, store.count ? formatNumber(store.next - 1) : "–"];
+  return [bar, element("div", { className: "ends" }, element("span", { textContent: first }), element("span", { textContent: last }))];
+}
+
+function groups({ coloring, palette }) {
+  const { names } = coloring.column;
+  const entry = (name, colour) => {
+    const mark = element("span", { className: "mark" });
+    mark.style.background = cssColour(colour);
+    return element("li", {}, mark, element("span", { textContent: name || "(none)", title: name }));
+  };
+  const list = names.slice(0, GROUPS_SHOWN).map((name, i) => entry(name, palette[i]));
+  if (names.length > GROUPS_SHOWN) list.push(entry(`${names.length - GROUPS_SHOWN} others`, palette[255]));
+  return [element("ul", {}, ...list)];
+}
+
+/** The row under the pointer; screen readers are told of it. */
+export function rowPanel(view) {
+  const empty = "Point at a row to see it.";
+  const table = element("dl", { textContent: empty });
+  const box = panel("Row", table);
+  table.setAttribute("aria-live", "polite");
+  view.addEventListener("hovered", () => {
+    if (view.hovered === null) return table.replaceChildren(empty);
+    const { store, columns, hovered } = view;
+    const slot = store.slot(hovered);
+    const landmark = view.nearestLandmark(hovered, performance.now());
+    const id = store.nearest[slot];
+    const near = landmark ? `row ${formatNumber(landmark.id)}, mass ${formatNumber(landmark.mass)}` : id >= 0 ? `row ${formatNumber(id)}, since replaced` : "–";
+    const entries = [
+      ["arrival", formatNumber(hovered)],
+      ...columns.map((column, j) => [column.name, formatValue(column, store.values[j][slot])]),
+      ["nearest landmark", near],
+    ];
+    table.replaceChildren(
+      ...entries.flatMap(([name, value]) => [element("dt", { textContent: name }), element("dd", { textContent: value })]),
+    );
+  });
+  return box;
+}
+
+/** What the lasso holds, to be written as CSV. */
+export function selectionPanel(view) {
+  const count = element("p");
+  const save = element("button", { textContent: "Export CSV", onclick: () => download("rows.csv", selectionAsCsv(view), "text/csv") });
+  const clear = element("button", { textContent: "Clear", onclick: () => view.select(null) });
+  const box = panel("Selection", count, save, clear);
+  const show = () => {
+    box.hidden = view.selected === 0;
+    count.textContent = `${formatNumber(view.selected)} ${view.selected === 1 ? "row" : "rows"}`;
+  };
+  view.addEventListener("selected", show);
+  view.addEventListener("begun", show);
+  show();
+  return box;
+}
+
+/** The last alerts; a click shows the row. */
+export function alertPanel(view) {
+  const list = element("ol", { className: "alerts", role: "log", "aria-label": "Alerts" });
+  const box = panel("Alerts", list);
+  let shown = -1;
+  view.addEventListener("received", () => {
+    const last = view.alerts[view.alerts.length - 1]?.row ?? null;
+    if (last === shown) return;
+    shown = last;
+    const latest = view.alerts.slice(-ALERTS_SHOWN).reverse();
+    list.replaceChildren(...latest.map((alert) => element("li", {}, alertButton(view, alert))));
+    if (!latest.length) list.append(element("li", { textContent: "None so far." }));
+  });
+  return box;
+}
+
+function alertButton(view, { row, time, reach, features }) {
+  const what = features.slice(0, 2).map(({ name, value }) => `${name} ${formatNumber(value)}`).join(", ");
+  const text = `${time ?? `row ${formatNumber(row)}`}: reach ${reach === null ? "∞" : formatNumber(reach)}${what ? `, ${what}` : ""}`;
+  return element("button", { textContent: text, title: text, onclick: () => view.hover(view.store.has(row) ? row : null) });
+}
+
+/** The time slider: the map after each of the arrivals that are kept. */
+export function timePanel(view, onBack) {
+  const label = element("output");
+  const slider = element("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Time" });
+  const show = () => {
+    if (!view.store) return;
+    const { store, back } = view;
+    slider.min = store.oldest + 1;
+    slider.max = store.next;
+    slider.value = store.next - back;
+    const j = view.columns.findIndex(({ kind }) => kind === "date");
+    const last = store.next - back - 1;
+    const date = j < 0 || !store.count ? "" : `${formatValue(view.columns[j], store.values[j][store.slot(last)])} · `;
+    label.textContent = `${date}row ${formatNumber(last)}`;
+    slider.setAttribute("aria-valuetext", label.textContent);
+  };
+  slider.addEventListener("input", () => {
+    view.goBack(view.store.next - Number(slider.value));
+    onBack(view.back);
+  });
+  view.addEventListener("drawn", show);
+  return element("div", { className: "time" }, slider, label);
+}

@@ -1,0 +1,261 @@
+/** The map: takes messages, holds what is shown, and draws when something has changed. */
+
+import { Camera } from "./camera.js";
+import { CanvasPoints } from "./canvas.js";
+import { Coloring, paletteOf } from "./colours.js";
+import { element } from "./dom.js";
+import { LandmarkHistory, LandmarkSet } from "./landmarks.js";
+import { Overlay } from "./overlay.js";
+import { PointStore } from "./store.js";
+import { WebGLPoints } from "./webgl.js";
+
+const ALERTS_KEPT = 100;
+const REACH_PIXELS = 14;
+const MEASURE_MS = 1000;
+
+export class MapView extends EventTarget {
+  /** @param {boolean} live whether points keep coming: then old ones fade, and a trail shows the last ones */
+  constructor(live) {
+    super();
+    this.camera = new Camera();
+    this.landmarks = new LandmarkHistory();
+    this.fade = live ? 0.8 : 0;
+    this.store = null;
+    this.columns = [];
+    this.alerts = [];
+    /** Arrivals that are hidden because the time slider is back. */
+    this.back = 0;
+    this.hovered = this.lasso = null;
+    this.selected = 0;
+    this.showTrail = live;
+    this.showLandmarks = true;
+    this.dark = false;
+    this.chosen = null;
+    this.points = element("canvas", { className: "points" });
+    this.over = element("canvas", { className: "over" });
+    this.element = element("div", { className: "map", tabIndex: 0, role: "application" }, this.points, this.over);
+    this.overlay = new Overlay(this.over);
+    try {
+      this.renderer = new WebGLPoints(this.points, () => this.redraw());
+    } catch {
+      this.points.replaceWith((this.points = element("canvas", { className: "points" })));
+      this.renderer = new CanvasPoints(this.points);
+    }
+    new ResizeObserver(() => this.resize()).observe(this.element);
+    this.describe();
+  }
+
+  // --- messages ---
+
+  /** Take a message of protocol.js. */
+  receive({ header, arrays }) {
+    const now = performance.now();
+    if (header.kind === "whole") this.begin(header);
+    header.names?.forEach((names, j) => {
+      if (this.columns[j]) this.columns[j].names = names;
+    });
+    if (!this.store) return;
+    const { store } = this;
+    const values = this.columns.map((_, j) => arrays[`v${j}`]);
+    if (arrays.moved_x) store.move(header.oldest, arrays.moved_x, arrays.moved_y, now);
+    if (arrays.x) {
+      store.append(header.first, arrays.x, arrays.y, values, arrays.nearest);
+      if (now - this.measured > MEASURE_MS) this.recolour();
+      else this.coloring.apply(store, Math.max(store.oldest, header.first));
+    }
+    if (arrays.landmark) {
+      const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
+      this.landmarks.add(new LandmarkSet(landmark, x, y, mass, store.next), now);
+    }
+    this.alerts = [...this.alerts, ...header.alerts].slice(-ALERTS_KEPT);
+    if (this.hovered !== null && !store.has(this.hovered)) this.hover(null);
+    if (header.kind === "whole") this.camera.fit(store.box());
+    this.describe();
+    this.redraw();
+    this.tell("received", { header, arrays });
+  }
+
+  /** Start again with what a whole scene says; a user's choice of colour and place stays. */
+  begin(header) {
+    this.columns = header.columns;
+    this.title = header.title;
+    this.store = new PointStore(header.capacity, header.columns.length);
+    this.store.oldest = this.store.next = header.first;
+    this.landmarks = new LandmarkHistory();
+    this.alerts = [];
+    this.back = this.selected = 0;
+    this.hovered = null;
+    this.measured = -Infinity;
+    this.tell("begun", {});
+    this.colourBy(this.chosen ?? header.color);
+  }
+
+  tell(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+
+  // --- what is shown ---
+
+  /** Colour by the column of this name; null: by arrival. */
+  colourBy(name) {
+    const j = this.columns.findIndex((column) => column.name === name);
+    this.coloring = j < 0 ? new Coloring(null, null) : new Coloring(this.columns[j], this.store.values[j]);
+    this.recolour();
+  }
+
+  recolour() {
+    if (!this.store) return;
+    this.measured = performance.now();
+    this.coloring.measure(this.store);
+    this.coloring.apply(this.store);
+    this.palette = paletteOf(this.coloring, this.dark);
+    this.tell("coloured", {});
+    this.redraw();
+  }
+
+  setDark(dark) {
+    this.dark = dark;
+    this.recolour();
+    this.redraw();
+  }
+
+  /** Show the map without the last `back` arrivals. */
+  goBack(back) {
+    this.back = Math.max(0, Math.min(back, (this.store?.count ?? 1) - 1));
+    this.hover(null);
+    this.redraw();
+  }
+
+  landmarksShown() {
+    return this.back ? this.landmarks.at(this.store.next - this.back) : this.landmarks.latest;
+  }
+
+  /** The landmark that was nearest to a row, or, where that is not known, the nearest one on the map. */
+  nearestLandmark(arrival, now) {
+    const set = this.landmarksShown();
+    const id = this.store.nearest[this.store.slot(arrival)];
+    const known = set.ids.indexOf(id);
+    if (known >= 0) return { id, mass: set.mass[known], position: set.position(known, now) };
+    if (id >= 0) return null;
+    const at = this.store.position(arrival, now);
+    let [best, least] = [-1, Infinity];
+    for (let i = 0; i < set.ids.length; i++) {
+      const place = set.position(i, now);
+      const distance = Math.hypot(place[0] - at[0], place[1] - at[1]);
+      if (distance < least) [best, least] = [i, distance];
+    }
+    return best < 0 ? null : { id: set.ids[best], mass: set.mass[best], position: set.position(best, now) };
+  }
+
+  /** The arrival that is drawn nearest to a place on the screen, if one is near enough. */
+  pick(at) {
+    if (!this.store) return null;
+    const now = performance.now();
+    let [best, least] = [null, REACH_PIXELS];
+    for (let arrival = this.store.oldest; arrival < this.store.next - this.back; arrival++) {
+      const [x, y] = this.camera.toScreen(this.store.position(arrival, now));
+      const distance = Math.hypot(x - at[0], y - at[1]);
+      if (distance <= least) [best, least] = [arrival, distance];
+    }
+    return best;
+  }
+
+  hover(arrival) {
+    if (arrival === this.hovered) return;
+    this.hovered = arrival;
+    this.tell("hovered", {});
+    this.redraw();
+  }
+
+  /** Select the rows whose points lie in a polygon on the screen; null: none. */
+  select(polygon) {
+    const { store } = this;
+    if (!store) return;
+    const now = performance.now();
+    this.selected = 0;
+    for (let arrival = store.oldest; arrival < store.next; arrival++) {
+      const shown = polygon && arrival < store.next - this.back;
+      const inside = shown && isInside(this.camera.toScreen(store.position(arrival, now)), polygon);
+      store.look[2 * store.slot(arrival) + 1] = inside ? 255 : 0;
+      if (inside) this.selected++;
+    }
+    store.touch(store.oldest, store.next);
+    this.tell("selected", {});
+    this.redraw();
+  }
+
+  /** The arrivals that are selected. */
+  selection() {
+    const { store } = this;
+    const all = Array.from({ length: store?.count ?? 0 }, (_, i) => store.oldest + i);
+    return all.filter((arrival) => store.look[2 * store.slot(arrival) + 1]);
+  }
+
+  /** What a screen reader says of the map. */
+  describe() {
+    const n = (this.store?.count ?? 0).toLocaleString("en");
+    const label = `Map of ${n} rows with ${this.landmarks.latest.ids.length} landmarks. Arrow keys move it, plus and minus zoom, N and P go from row to row.`;
+    this.element.setAttribute("aria-label", label);
+  }
+
+  // --- drawing ---
+
+  resize() {
+    const { width, height } = this.element.getBoundingClientRect();
+    const first = this.camera.width === 1;
+    [this.camera.width, this.camera.height] = [Math.max(1, width), Math.max(1, height)];
+    this.ratio = Math.min(2, window.devicePixelRatio || 1);
+    for (const canvas of [this.points, this.over]) {
+      canvas.width = Math.max(1, Math.round(width * this.ratio));
+      canvas.height = Math.max(1, Math.round(height * this.ratio));
+    }
+    if (this.store && (first || this.camera.auto)) this.camera.fit(this.store.box());
+    this.draw(performance.now()); // now: a canvas whose size changes is empty
+  }
+
+  /** Ask for a picture; many requests make one. */
+  redraw() {
+    this.scheduled ??= requestAnimationFrame((now) => {
+      this.scheduled = undefined;
+      this.draw(now);
+      this.tell("drawn", {});
+    });
+  }
+
+  draw(now) {
+    if (!this.store || !this.ratio) return;
+    const { store, camera } = this;
+    if (camera.auto) this.follow();
+    const look = {
+      palette: this.palette,
+      byAge: !this.coloring.column,
+      fade: this.fade,
+      size: Math.min(8, Math.max(3, 300 / Math.sqrt(store.count))),
+      back: this.back,
+      selecting: this.selected > 0,
+    };
+    this.renderer.draw(store, camera, look, now, this.ratio);
+    this.overlay.draw(this, now, this.ratio);
+    if (store.blend(now) < 1 || this.landmarks.latest.blend(now) < 1) this.redraw();
+  }
+
+  /** Keep all points in view. */
+  follow() {
+    const { camera, store } = this;
+    const [left, bottom, right, top] = store.box();
+    const before = [camera.x, camera.y, camera.scale];
+    camera.fit([left, bottom, right, top], 0.2);
+    const moved = Math.hypot(camera.x - before[0], camera.y - before[1]) * camera.scale;
+    if (moved > 0.3 || Math.abs(Math.log(camera.scale / before[2])) > 1e-3) this.redraw();
+  }
+}
+
+/** Whether a place is inside a polygon: a ray from it crosses the border an odd number of times. */
+function isInside([x, y], polygon) {
+  let inside = false;
+  polygon.forEach(([ax, ay], i) => {
+    const [bx, by] = polygon[(i || polygon.length) - 1];
+    if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
+  });
+  return inside;
+}

@@ -1,0 +1,87 @@
+"""Maps as one HTML file that needs neither a server nor the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from driftmap.live.columns import column_of
+from driftmap.live.page import standalone
+from driftmap.utils import Array
+
+WIDTH = 2.0
+"""Of a map with one dimension: how much wider than high it is."""
+
+
+def html(
+    coordinates: ArrayLike,
+    landmark_coordinates: ArrayLike | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    color: str | None = None,
+    title: str = "",
+    landmark_arrivals: ArrayLike | None = None,
+    landmark_mass: ArrayLike | None = None,
+) -> str:
+    """A map as the text of one HTML file: zoom, hover, lasso, a time slider, colours by any column.
+
+    The file opens offline in any current browser. Up to about 100,000 points with a dozen columns take less than
+    2.5 MB: where they would not, positions have 65,535 steps in each direction and columns 65,535 or 254.
+
+    Parameters
+    ----------
+    coordinates : array of shape (n, k)
+        Positions of the points in order of arrival. One dimension is drawn against arrival; of more than two, the
+        first two are drawn.
+    landmark_coordinates : array of shape (m, k), optional
+        Positions of the landmarks.
+    columns : dict, optional
+        Further values of the points by their names: numbers, dates or text.
+    color : str, optional
+        The column that colours the points at first; by default the arrival number.
+    title : str
+    landmark_arrivals, landmark_mass : arrays of length m, optional
+        Arrival numbers and masses of the landmarks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.random.default_rng(0).standard_normal((100, 2))
+    >>> text = html(points, points[:5], columns={"kind": ["a", "b"] * 50}, title="A map")
+    >>> "<title>A map</title>" in text
+    True
+    """
+    points = _positions(coordinates)
+    n, k = points.shape
+    shown = [column_of(str(name), values) for name, values in (columns or {}).items()]
+    for column in shown:
+        if column.values.shape != (n,):
+            raise ValueError(f"column {column.name!r} must have one entry for each of the {n} points")
+    if color is not None and color not in {column.name for column in shown}:
+        raise ValueError(f"color must name one of the columns, got {color!r}")
+    landmarks = None
+    unit = WIDTH * (float(np.ptp(points[:, 0])) or 1.0) / n
+    if landmark_coordinates is not None:
+        marks = _positions(landmark_coordinates)
+        if marks.shape[1] != k:
+            raise ValueError(f"landmark_coordinates has {marks.shape[1]} columns, but coordinates has {k}")
+        arrivals = np.full(len(marks), n) if landmark_arrivals is None else np.asarray(landmark_arrivals)
+        mass = np.ones(len(marks)) if landmark_mass is None else np.asarray(landmark_mass, dtype=np.float64)
+        landmarks = arrivals, _plane(marks, unit * arrivals), mass
+    return standalone(_plane(points, unit * np.arange(n)), shown, landmarks, title, color)
+
+
+def _positions(coordinates: ArrayLike) -> Array:
+    array = np.asarray(coordinates, dtype=np.float64)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
+        raise ValueError(f"coordinates must be finite and of shape (n, k), got {array.shape}")
+    return array
+
+
+def _plane(positions: Array, times: Array) -> Array:
+    """Two coordinates: the first two, or of a single one its time and itself."""
+    return np.column_stack([times, positions]) if positions.shape[1] == 1 else positions[:, :2]
