@@ -21,9 +21,9 @@ from driftmap import DriftMap, __version__
 from driftmap.cli import main
 from driftmap.cli.progress import Progress
 from driftmap.datasets import s_curve_stream
-from driftmap.embedding import LandmarkMDS
+from driftmap.embedding import LandmarkStress
 from driftmap.io import tables
-from driftmap.landmarks import InitialLandmarks
+from driftmap.landmarks import RandomLandmarks
 from driftmap.map import StreamMap
 from driftmap.map.observer import Update, pieces
 from driftmap.networks import laplacian_spectra
@@ -802,14 +802,21 @@ def test_demo_prints_and_writes_what_the_library_computes(folder, capfd):
     assert [text.split()[0] for text in lines[:3]] == ["initial", "online", "random"]
     assert len({len(text) for text in [header, line, *lines[:3]]}) == 1
     points = s_curve_stream(200)
-    selector = InitialLandmarks(20).partial_fit(points)
-    mds = LandmarkMDS(2).fit(selector.landmark_distances())
-    place = mds.place(selector.distances(points))
-    numbers = [stress(points, place), stress(selector.landmark_distances(), mds.coordinates_, metric="precomputed")]
-    assert lines[0].split() == ["initial", *(f"{n:.4f}" for n in [*numbers, selector.radius_]), "0"]
+    mapper = DriftMap(n_landmarks=20).fit(points)
+    place = mapper.transform(points)
+    numbers = [stress(points, place), landmark_stress(mapper), mapper.radius_]
+    assert lines[1].split() == ["online", *(f"{n:.4f}" for n in numbers), str(mapper.n_replacements_)]
+    selector = RandomLandmarks(20, random_state=1).partial_fit(points)
+    masses = selector.landmark_mass_.astype(float)
+    embedding = LandmarkStress(2).fit(selector.landmark_distances(), masses)
+    sigma = stress(points, embedding.place(selector.distances(points)))
+    assert lines[2].split()[:2] == ["random", f"{sigma:.4f}"]
+    assert [lines[i].split()[-1] for i in (0, 2)] == ["-", "-"]  # what a sample exchanges are no replacements
     names, rows = parse(folder.joinpath("out/demo/s_curve.csv").read_text())
     assert names[:5] == ["arrival", "initial_x1", "initial_x2", "initial_is_landmark", "online_x1"]
-    np.testing.assert_array_equal(np.array(rows, dtype=float)[:, 1:3], place)
+    values = np.array(rows, dtype=float)
+    np.testing.assert_array_equal(values[:, 4:6], place)
+    assert stress(points, values[:, 7:9]) == pytest.approx(sigma)  # turned, not distorted
     assert folder.joinpath("out/demo/s_curve.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(os.listdir("out/demo")) == ["s_curve.csv", "s_curve.png"]
 

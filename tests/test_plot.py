@@ -2,17 +2,25 @@
 
 import datetime
 import io
+import itertools
+import pickle
 import subprocess
 import sys
 from xml.etree import ElementTree
 
+import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from driftmap.plot import comparison_figure, map_figure, save_figure
-from driftmap.plot.coloring import PALETTE
+from driftmap.plot.coloring import MISSING_COLOR, PALETTE
+from driftmap.plot.points import drawing_order
 
+ORDER = drawing_order(60)
 RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((60, 3))
 LANDMARKS = POINTS[::10]
@@ -42,18 +50,41 @@ def test_every_dimension_in_every_format_twice_the_same(tmp_path, k, suffix):
 def test_points_and_landmarks_are_where_they_belong():
     figure = map_figure(POINTS[:, :2], LANDMARKS[:, :2])
     points, landmarks = figure.axes[0].collections
-    np.testing.assert_array_equal(points.get_offsets(), POINTS[:, :2])
+    np.testing.assert_array_equal(points.get_offsets(), POINTS[ORDER, :2])
     np.testing.assert_array_equal(landmarks.get_offsets(), LANDMARKS[:, :2])
     assert landmarks.get_zorder() > points.get_zorder()
     assert figure.axes[0].get_aspect() == 1.0
 
 
 def test_one_dimension_is_drawn_against_arrival():
-    figure = map_figure(POINTS[:, 0], LANDMARKS[:, :1], landmark_arrivals=np.arange(0, 60, 10))
+    figure = map_figure(POINTS[:, 0], LANDMARKS[:, :1], landmark_times=np.arange(0, 60, 10))
     points, landmarks = figure.axes[0].collections
-    np.testing.assert_array_equal(points.get_offsets(), np.column_stack([np.arange(60), POINTS[:, 0]]))
+    np.testing.assert_array_equal(points.get_offsets(), np.column_stack([np.arange(60), POINTS[:, 0]])[ORDER])
     np.testing.assert_array_equal(landmarks.get_offsets()[:, 0], np.arange(0, 60, 10))
     assert figure.axes[0].get_xlabel() == "arrival"
+    assert not figure.axes[0].child_axes  # a colour bar would only repeat the axis
+
+
+def test_one_dimension_over_time_shows_gaps():
+    hours = np.r_[np.arange(30), 1000 + np.arange(30)]
+    times = np.datetime64("2024-02-28T23:00") + hours.astype("timedelta64[h]")
+    figure = map_figure(POINTS[:, 0], LANDMARKS[:, :1], times=times, landmark_times=times[::10])
+    points, landmarks = figure.axes[0].collections
+    first = np.datetime64("2024-02-28T23:00").astype("datetime64[s]").astype(float) / 86400
+    np.testing.assert_allclose(points.get_offsets()[:, 0], (first + hours / 24)[ORDER])
+    np.testing.assert_allclose(landmarks.get_offsets()[:, 0], first + hours[::10] / 24)
+    assert figure.axes[0].get_xlabel() == "date (2024)"
+    assert map_figure(POINTS[:, 0], times=hours).axes[0].get_xlabel() == "time"
+    with pytest.raises(ValueError, match="times must have 60 entries"):
+        map_figure(POINTS[:, 0], times=hours[:5])
+    with pytest.raises(ValueError, match="times must be finite"):
+        map_figure(POINTS[:, 0], times=np.where(hours == 3, np.nan, hours))
+
+
+def test_in_the_plane_times_are_the_colour():
+    figure = map_figure(POINTS[:, :2], times=np.arange(60) * 0.5, time_label="hours")
+    assert bar_label(figure) == "hours"
+    assert bar_label(map_figure(POINTS[:5, :2], times=np.arange(5))) == "time"  # few of them are no classes
 
 
 def test_without_arrivals_landmarks_of_one_dimension_stand_beyond_the_points():
@@ -67,20 +98,33 @@ def test_of_more_than_three_dimensions_three_are_drawn():
 
 def test_colour_is_the_arrival_unless_given():
     figure = map_figure(POINTS[:, :2])
-    np.testing.assert_array_equal(figure.axes[0].collections[0].get_array(), np.arange(60))
+    expected = matplotlib.colormaps["viridis"](np.arange(60) / 59)
+    np.testing.assert_allclose(figure.axes[0].collections[0].get_facecolors()[:, :3], expected[ORDER, :3])
     assert bar_label(figure) == "arrival"
 
 
-def test_numbers_get_a_colour_bar_and_missing_ones_are_grey():
-    values = np.where(np.arange(60) % 2, np.nan, POINTS[:, 2])
-    figure = map_figure(POINTS[:, :2], color=values, color_label="height")
-    shown = figure.axes[0].collections[0]
-    assert bar_label(figure) == "height"
-    np.testing.assert_array_equal(
-        np.ma.getmaskarray(shown.get_array()) | np.isnan(shown.get_array().data), np.isnan(values)
-    )
-    save_figure(figure, io.BytesIO(), "png")
-    assert len(np.unique(shown.get_facecolors()[1::2], axis=0)) == 1
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_points_without_a_value_are_drawn_in_grey(k):
+    missing = np.arange(60) % 2 == 1
+    for values in (
+        np.where(missing, np.nan, POINTS[:, 2]),
+        np.where(missing, np.inf, POINTS[:, 2]),
+        np.where(missing, np.nan, np.arange(60) % 6),
+        np.where(missing, "", "name"),
+        np.where(missing, None, "name"),
+        np.where(missing, None, 1.5),
+        np.where(missing, np.datetime64("NaT"), np.datetime64("2024-01-01")),
+        [None if lacks else datetime.date(2024, 1, 1) for lacks in missing],
+    ):
+        figure = map_figure(POINTS[:, :k], color=values, color_label="height")
+        (points,) = figure.axes[0].collections
+        if k == 3:  # where colours are sorted by depth as they are drawn
+            figure.draw_without_rendering()
+        is_grey = (np.abs(points.get_facecolors()[:, :3] - to_rgb(MISSING_COLOR)) < 1e-6).all(axis=1)
+        assert (len(is_grey), is_grey.sum()) == (60, 30)
+        if k < 3:
+            np.testing.assert_array_equal(is_grey, missing[ORDER])
+        assert "no value" in legend_texts(figure)
 
 
 def test_all_values_missing_or_equal_can_be_drawn():
@@ -99,29 +143,123 @@ def test_dates_get_a_colour_bar_with_years():
     for figure in figures:
         save_figure(figure, io.BytesIO(), "png")
         (bar,) = figure.axes[0].child_axes
-        assert "2015" in [tick.get_text() for tick in bar.get_yticklabels()]
-        assert bar.get_ylabel() == "date"
+        assert "2016" in [tick.get_text() for tick in bar.get_yticklabels()]
+        assert bar.get_ylabel() == "date"  # with the year, where all of them share it
 
 
 def test_text_gets_a_legend_and_one_colour_per_name():
     names = ["cat", "dog", ""] * 20
     figure = map_figure(POINTS[:, :2], LANDMARKS[:, :2], color=names, color_label="animal")
-    assert legend_texts(figure) == ["(none)", "cat", "dog", "landmark"]
+    assert legend_texts(figure) == ["cat", "dog", "no value", "landmark"]
     assert figure.axes[0].get_legend().get_title().get_text() == "animal"
     colours = figure.axes[0].collections[0].get_facecolors()
     assert len(np.unique(colours, axis=0)) == 3
-    np.testing.assert_array_equal(colours[0], colours[3])
+    for name in ("cat", "dog", ""):
+        of_name = colours[[names[i] == name for i in ORDER]]
+        np.testing.assert_array_equal(of_name, np.broadcast_to(of_name[0], of_name.shape))
 
 
 def test_of_many_names_the_most_frequent_keep_their_colours():
     names = ["often"] * 20 + ["seldom"] * 10 + [f"name {i}" for i in range(30)]
     texts = legend_texts(map_figure(POINTS[:, :2], color=names))
     assert len(texts) == len(PALETTE)
-    assert {"often", "seldom", "23 others"} <= set(texts)
+    assert {"often", "seldom", "13 others"} <= set(texts)
 
 
-def test_few_integers_are_groups_in_order():
-    assert legend_texts(map_figure(POINTS[:, :2], color=np.arange(60) % 3 + 9)) == ["9", "10", "11"]
+@pytest.mark.parametrize(
+    "values", [np.arange(60) % 20 + 9, (np.arange(60) % 20 + 9.0), list(map(int, range(9, 29))) * 3]
+)
+def test_integers_with_up_to_20_values_are_classes_in_order(values):
+    figure = map_figure(POINTS[:, :2], color=values)
+    assert legend_texts(figure) == [str(i) for i in range(9, 29)]
+    assert len(np.unique(figure.axes[0].collections[0].get_facecolors(), axis=0)) == 20
+
+
+def test_more_integers_and_fractions_are_a_scale():
+    for values in (np.arange(60) % 21, np.arange(60) % 3 / 2):
+        assert bar_label(map_figure(POINTS[:, :2], color=values, color_label="v")) == "v"
+
+
+def test_colours_are_shown_in_the_order_of_no_one():
+    """Of many points in one place, the youngest must not hide the others: half of those on top are old."""
+    on_top = drawing_order(10_000)[-1000:]
+    assert abs((on_top < 5000).mean() - 0.5) < 0.05
+
+
+def test_landmarks_leave_the_colour_beneath_visible():
+    _, landmarks = map_figure(POINTS[:, :2], LANDMARKS[:, :2]).axes[0].collections
+    assert len(landmarks.get_facecolors()) == 0
+
+
+def test_many_points_are_shaded_by_density():
+    points = np.r_[np.zeros((29_999, 2)), [[9.0, 4.0]]]
+    figure = map_figure(points, color=["a"] * 29_999 + ["b"])
+    (image,) = figure.axes[0].get_images()
+    opacity = image.get_array()[..., 3]
+    assert sorted(opacity[opacity > 0]) == pytest.approx([0.45, 1.0])
+    left, right, bottom, top = image.get_extent()
+    row, column = np.argwhere(opacity == opacity[opacity > 0].min())[0]
+    rows, columns = opacity.shape
+    assert left + (column + 0.5) * (right - left) / columns == pytest.approx(9.0, abs=0.1)
+    assert bottom + (row + 0.5) * (top - bottom) / rows == pytest.approx(4.0, abs=0.1)
+    assert legend_texts(figure) == ["a", "b", "1 point", "29,999 points"]
+    np.testing.assert_allclose(image.get_array()[row, column, :3], to_rgb(PALETTE[1]))
+
+
+def test_independent_points_look_alike_in_the_middle_and_at_the_rim():
+    points = RNG.standard_normal((60_000, 2))
+    image = np.asarray(map_figure(points).axes[0].get_images()[0].get_array())
+    scale = matplotlib.colormaps["viridis"](np.linspace(0, 1, 256))[:, :3]
+    shown = image[image[..., 3] > 0]
+    age = np.abs(shown[:, None, :3] - scale).sum(axis=2).argmin(axis=1) / 255
+    dense = shown[:, 3] > np.median(shown[:, 3])
+    assert abs(age[dense].mean() - age[~dense].mean()) < 0.02
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_densities_in_one_and_two_dimensions_are_repeatable(suffix):
+    points = RNG.standard_normal((20_001, 2))
+    for k in (1, 2):
+        files = [io.BytesIO(), io.BytesIO()]
+        for file in files:
+            save_figure(map_figure(points[:, :k], points[:10, :k]), file, suffix)
+        assert files[0].getvalue() == files[1].getvalue()
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts that are printed over each other."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts]
+    boxes = [(text, box) for text, box in boxes if box.width > 0 and box.height > 0]
+    return [
+        (a, b)
+        for (a, one), (b, other) in itertools.combinations(boxes, 2)
+        if min(one.x1, other.x1) - max(one.x0, other.x0) > 1 and min(one.y1, other.y1) - max(one.y0, other.y0) > 1
+    ]
+
+
+LONG = "a title that is much longer than its panel is wide"
+DAYS = np.datetime64("2024-03-01T08:00") + np.arange(60).astype("timedelta64[m]")
+
+
+@pytest.mark.parametrize("color", [1e9 + np.arange(60), DAYS, np.arange(60) % 20])
+def test_no_label_is_printed_over_another(color):
+    points, marks = 1e9 * POINTS, 1e9 * LANDMARKS
+    for k in (1, 2):
+        figure = map_figure(points[:, :k], marks[:, :k], color=color, color_label="some value", title=LONG)
+        assert overlaps(figure) == []
+    figure = comparison_figure(dict.fromkeys("abc", (points[:, :2], marks[:, :2])), color=color, title=LONG)
+    assert overlaps(figure) == []
+    titles = {axes.title.get_window_extent().y0.round(6) for axes in figure.axes}
+    assert len(titles) == 1  # they stand at one height
+
+
+def test_a_notebook_shows_a_figure_that_a_cell_ends_with():
+    figure = map_figure(POINTS[:, :2])
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert pickle.loads(pickle.dumps(figure))._repr_png_() == figure._repr_png_()
 
 
 def test_names_are_not_read_as_mathematics_nor_left_out():

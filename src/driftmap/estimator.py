@@ -245,12 +245,11 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
                     )
                     raise InputError(problem, parameter="color")
                 color = np.asarray(color)[ids]
-            elif len(ids) < engine.n_samples_seen_:
-                color, options = ids, {"color_label": "arrival", **options}
+            arrivals = {"times": ids, "time_label": "arrival", "landmark_times": engine.landmark_indices_}
+            options = arrivals | options
         else:
             coordinates = self.transform(X)
-        arrivals = engine.landmark_indices_ if X is None else None
-        return map_figure(coordinates, engine.landmark_embedding_, color=color, landmark_arrivals=arrivals, **options)
+        return map_figure(coordinates, engine.landmark_embedding_, color=color, **options)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,23 +16,25 @@ from driftmap.cli.errors import UserError
 from driftmap.cli.files import new_file, new_table
 from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
-from driftmap.embedding import LandmarkMDS
+from driftmap.embedding import LandmarkStress, move, procrustes
 from driftmap.io.writers import Column
 from driftmap.plot import comparison_figure, require_matplotlib, save_figure
-from driftmap.quality import stress
-from driftmap.utils import Array
+from driftmap.quality import landmark_stress, stress
+from driftmap.utils import Array, Ids
 from driftmap.utils.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from driftmap.landmarks import LandmarkSelector
+    from driftmap.map import StreamMap
 
 DESCRIPTION = """\
-Stream the S-curve and map it with three kinds of landmarks: the first points that came (initial), landmarks that follow
-the stream (online), and a random sample of all points (random).
+Stream the S-curve and map it with three kinds of landmarks, all placed by the default embedding: the first points that
+came (initial), landmarks that follow the stream (online, which is DriftMap), and a random sample of all points
+(random). The other two maps are turned to lie on that of DriftMap.
 
 Prints for each its stress (sigma, over all pairs of points), its landmark stress (sigma_L, over pairs of landmarks),
-its radius (no point is farther from its nearest landmark) and how often a landmark was replaced. Writes the three maps
-as one figure, s_curve.png, and the coordinates as s_curve.csv.
+its radius (no point is farther from its nearest landmark) and, of online landmarks, how often one was replaced. Writes
+the three maps as one figure, s_curve.png, and the coordinates as s_curve.csv.
 
 example:
   driftmap demo -o demo --landmarks 50 --points 2000
@@ -45,11 +47,15 @@ class Result(NamedTuple):
     """One way to choose landmarks and the map it gives."""
 
     name: str
-    selector: LandmarkSelector
+    landmarks: Ids
+    """Arrival numbers."""
     coordinates: Array
     landmark_coordinates: Array
     sigma: float
     sigma_landmarks: float
+    radius: float
+    replacements: int | None = None
+    """None: landmarks do not follow the stream."""
 
 
 def register(subparsers: kinds.Subparsers) -> None:
@@ -70,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command."""
     # with scikit-learn, which takes too long to import for those who only ask for help
     from driftmap.datasets import s_curve_stream
-    from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks
+    from driftmap.landmarks import InitialLandmarks, RandomLandmarks
+    from driftmap.map import StreamMap
 
     folder: Path = args.output
     try:
@@ -91,20 +98,18 @@ def run(args: argparse.Namespace) -> int:
         else:
             file = stack.enter_context(new_file(picture))
         X = s_curve_stream(args.points, random_state=args.seed)
-        selectors = {
-            "initial": InitialLandmarks(args.landmarks),
-            "online": OnlineLandmarks(args.landmarks),
-            "random": RandomLandmarks(args.landmarks, random_state=args.seed),
-        }
         with Progress() as progress:
-            results = [_result(name, selector, X, progress) for name, selector in selectors.items()]
+            online = _follow(StreamMap(2, n_landmarks=args.landmarks), X, progress)
+            initial = _map("initial", InitialLandmarks(args.landmarks), X, online, progress)
+            random = _map("random", RandomLandmarks(args.landmarks, random_state=args.seed), X, online, progress)
+        results = [initial, online, random]
         columns: list[Column] = [np.arange(len(X))]
         for result in results:
-            chosen = np.isin(np.arange(len(X)), result.selector.landmark_indices_).astype(np.int64)
+            chosen = np.isin(np.arange(len(X)), result.landmarks).astype(np.int64)
             columns += [*result.coordinates.T, chosen]
         writer.write(columns)
         if missing is None:
-            maps = {result.name: (result.coordinates, result.landmark_coordinates) for result in results}
+            maps = {f"{r.name}: sigma = {r.sigma:.3f}": (r.coordinates, r.landmark_coordinates) for r in results}
             title = f"S-curve, {len(X):,} points, {args.landmarks:,} landmarks"
             save_figure(comparison_figure(maps, title=title), file, "png")
     print(_as_text(results))
@@ -113,23 +118,52 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _result(name: str, selector: LandmarkSelector, X: Array, progress: Progress) -> Result:
+def _learn(name: str, learner: Any, X: Array, progress: Progress) -> None:
     for start, stop in itertools.pairwise(np.linspace(0, len(X), min(BATCHES, len(X)) + 1).astype(int).tolist()):
-        selector.partial_fit(X[start:stop])
-        progress.update(name, stop / len(X), f"radius {selector.radius_:.4g}" if stop == len(X) else "", rows=stop)
-    between = selector.landmark_distances()
-    mds = LandmarkMDS(2).fit(between)
-    coordinates = mds.place(selector.distances(X))
-    sigma, sigma_landmarks = stress(X, coordinates), stress(between, mds.coordinates_, metric="precomputed")
-    return Result(name, selector, coordinates, mds.coordinates_, sigma, sigma_landmarks)
+        learner.partial_fit(X[start:stop])
+        progress.update(name, stop / len(X), f"radius {learner.radius_:.4g}" if stop == len(X) else "", rows=stop)
+
+
+def _follow(mapper: StreamMap, X: Array, progress: Progress) -> Result:
+    """The map of landmarks that follow the stream."""
+    _learn("online", mapper, X, progress)
+    coordinates, sigma_landmarks = mapper.transform(X), landmark_stress(mapper)
+    return Result(
+        "online",
+        mapper.landmark_indices_,
+        coordinates,
+        mapper.landmark_embedding_,
+        stress(X, coordinates),
+        sigma_landmarks,
+        mapper.radius_,
+        mapper.n_replacements_,
+    )
+
+
+def _map(name: str, selector: LandmarkSelector, X: Array, onto: Result, progress: Progress) -> Result:
+    """The map of other landmarks; who selects these stores no other points, thus there are no anchors."""
+    _learn(name, selector, X, progress)
+    between, masses = selector.landmark_distances(), np.maximum(selector.landmark_mass_, 1).astype(np.float64)
+    embedding = LandmarkStress(2).fit(between, masses)
+    coordinates, marks = embedding.place(selector.distances(X)), embedding.coordinates_
+    turn = procrustes(coordinates, onto.coordinates)
+    return Result(
+        name,
+        selector.landmark_indices_,
+        move(coordinates, *turn),
+        move(marks, *turn),
+        stress(X, coordinates),
+        stress(between, marks, metric="precomputed"),
+        selector.radius_,
+    )
 
 
 def _as_text(results: Sequence[Result]) -> str:
     """The results as a table: a row per kind of landmarks, numbers aligned."""
     rows = [("landmarks", "sigma", "sigma_L", "radius", "replacements")]
-    for name, selector, _, _, sigma, sigma_landmarks in results:
-        numbers = (f"{value:.4f}" for value in (sigma, sigma_landmarks, selector.radius_))
-        rows.append((name, *numbers, f"{selector.n_replacements_:,}"))  # type: ignore[arg-type]
+    for result in results:
+        numbers = (f"{value:.4f}" for value in (result.sigma, result.sigma_landmarks, result.radius))
+        rows.append((result.name, *numbers, "-" if result.replacements is None else f"{result.replacements:,}"))  # type: ignore[arg-type]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

@@ -148,7 +148,7 @@ class Picture(Observer):
             color=_color(self._labels) if self._shade is None else np.concatenate(self._shades),
             color_label=self._label if self._shade is None else self._shade,
             title=self._title,
-            landmark_arrivals=mapper.landmark_indices_,
+            landmark_times=mapper.landmark_indices_,
         )
         save_figure(figure, self._file, self._kind)
 

@@ -20,20 +20,18 @@ from driftmap.io.atomic import scratch_folder
 from driftmap.map import StreamMap
 from driftmap.map.frames import Frame, Frames
 from driftmap.map.observer import Observer, Update
-from driftmap.plot.coloring import Coloring, coloring_of
+from driftmap.plot.coloring import Coloring, by_arrival, coloring_of
 from driftmap.plot.figures import (
     ANIMATION_FORMATS,
-    GREY,
     GRID_COLOR,
-    INK,
     Panel,
-    add_legend,
     axis_spans,
     format_axes,
-    landmark_style,
-    point_style,
     require_matplotlib,
+    set_time_axis,
 )
+from driftmap.plot.legend import add_colorbar, add_legend, label_axis, legend_width
+from driftmap.plot.points import INK, draw_landmarks, draw_points
 from driftmap.utils import Array, Ids, validation
 
 __all__ = ["Film", "require_ffmpeg", "save_animation"]
@@ -43,8 +41,8 @@ Image = NDArray[np.uint8]
 MOST_POINTS = 5000
 """Points drawn at most, evenly spread over the stream."""
 DPI = 100
-MAP_SIDE, LEFT_MARGIN, BOTTOM_MARGIN = 5.6, 0.8, 2.6
-"""Inches; the curve of the radius is in the bottom margin."""
+MAP_SIDE, CURVE_HEIGHT, MARGINS = 5.6, 1.3, (1.9, 1.8)
+"""Inches: the longer side of the map, the curve of the radius, and what labels and legend need."""
 FRAME_SECONDS = 0.08
 LAST_FRAME_REPEATS = 25
 """How many times longer the last frame is shown."""
@@ -186,11 +184,7 @@ def save_animation(
     program = require_ffmpeg() if format == "mp4" else ""
     require_matplotlib()
     arrivals = film.arrivals
-    coloring = (
-        Coloring(arrivals.astype(np.float64), color_label or "arrival")
-        if color is None
-        else coloring_of(color, color_label, len(arrivals))
-    )
+    coloring = by_arrival(arrivals, color_label) if color is None else coloring_of(color, color_label, len(arrivals))
     screen = Screen(film.scenes(), arrivals, coloring, title or "")
     if format == "gif":
         _write_gif(screen, file)
@@ -209,60 +203,56 @@ class Screen:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        self.scenes, self._arrivals, self._coloring = scenes, arrivals, coloring
-        self._colors, self._k = coloring.of_points(), scenes[-1].points.shape[1]
+        self.scenes, self._arrivals = scenes, arrivals
+        self._colors, self._k = coloring.rgba(), scenes[-1].points.shape[1]
         everything = np.concatenate([part for scene in scenes for part in (scene.points, scene.landmarks)])
-        panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None, None)
+        panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None)
         spans = axis_spans([panel])
-        # Inches. A map in the plane gets axes of its own shape; names of groups are wider than a colour bar.
+        # A map in the plane gets axes of its own shape.
         shape = {1: 0.6, 2: min(1.0, float(spans[-1] / spans[0])), 3: 0.8}[self._k]
-        width, height = (
-            LEFT_MARGIN + MAP_SIDE + (2.1 if coloring.groups else 1.2),
-            BOTTOM_MARGIN + shape * MAP_SIDE + 0.6,
-        )
+        inches = MAP_SIDE + MARGINS[0] + legend_width(coloring), shape * MAP_SIDE + CURVE_HEIGHT + MARGINS[1]
         # Both sides are even numbers of pixels, as mp4 requires.
-        width, height = (2 * round(side * DPI / 2) / DPI for side in (width, height))
-        figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white")
+        width, height = (2 * round(side * DPI / 2) / DPI for side in inches)
+        figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout="constrained")
         self._canvas: Any = FigureCanvasAgg(figure)
+        grid = figure.add_gridspec(2, 1, height_ratios=(shape * MAP_SIDE, CURVE_HEIGHT))
         space: dict[str, Any] = {"projection": "3d", "computed_zorder": False} if self._k == 3 else {}
-        left, across = LEFT_MARGIN / width, MAP_SIDE / width
         with rc_context({"grid.color": GRID_COLOR, "grid.linewidth": 0.7}):
-            self._map: Any = figure.add_axes((left, BOTTOM_MARGIN / height, across, shape * MAP_SIDE / height), **space)
-            self._curve: Any = figure.add_axes((left, 0.6 / height, across, 0.9 / height))
+            self._map: Any = figure.add_subplot(grid[0], **space)
+            self._curve: Any = figure.add_subplot(grid[1])
         format_axes(self._map, panel, spans)
         self._set_up_curve()
-        add_legend(figure, [self._map], coloring, landmarks=True)
+        add_colorbar(figure, [self._map], coloring)
+        add_legend(self._map, coloring, landmarks=True)
         self._drawn: list[Any] = []
+        for _ in range(2):  # labels depend on the lengths of the axes, and these on the labels
+            self.picture(-1)
+        figure.set_layout_engine("none")  # the layout of the last scene is that of all of them
 
     def _set_up_curve(self) -> None:
         ax, n = self._curve, self.scenes[-1].seen
         if self._k == 1:  # the map, too, is drawn against arrival
-            self._map.set_xlim(-0.02 * n, 1.02 * n)
-        ax.set_xlim((-0.02 * n, 1.02 * n) if self._k == 1 else (0, n))
+            set_time_axis(self._map, 0, n, "arrival")
         highest = max(scene.radius for scene in self.scenes)
         ax.set_ylim(0, 1.08 * highest if highest > 0 else 1.0)
-        ax.set_xlabel("arrival", fontsize=10, color=INK)
-        ax.set_ylabel("radius", fontsize=10, color=INK)
-        ax.tick_params(labelsize=9, colors=GREY, labelcolor=INK, length=3)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.spines[["left", "bottom"]].set_color(GREY)
+        set_time_axis(ax, 0, n, "arrival")
+        label_axis(ax.yaxis, "radius")
         ax.grid(visible=True)
         ax.set_axisbelow(True)
 
     def picture(self, number: int) -> Image:
         """One of the scenes as an image, (height, width, 3)."""
-        scene, k = self.scenes[number], self._k
+        scene = self.scenes[number]
         for artist in self._drawn:
             artist.remove()
         shown, m = len(scene.points), len(scene.landmarks)
         points, marks = list(scene.points.T), list(scene.landmarks.T)
-        if k == 1:
+        if self._k == 1:
             points, marks = [self._arrivals[:shown], *points], [scene.landmark_arrivals, *marks]
-        style = point_style(self._coloring, len(self._arrivals), k)
-        so_far = self.scenes[: number + 1]
+        so_far = self.scenes[: number % len(self.scenes) + 1]
         self._drawn = [
-            self._map.scatter(*points, c=self._colors[:shown], **style),
-            self._map.scatter(*marks, **landmark_style(m, k)),
+            draw_points(self._map, points, self._colors[:shown], most=len(self._arrivals)),
+            draw_landmarks(self._map, marks),
             *self._curve.plot([s.seen for s in so_far], [s.radius for s in so_far], color=INK, linewidth=1.2),
             *self._curve.plot([scene.seen], [scene.radius], "D", color=INK, markersize=4, clip_on=False),
         ]

@@ -1,7 +1,7 @@
 """Figures of maps, with matplotlib.
 
-They are plain Figure objects, made without pyplot or a display. matplotlib (the extra ``plot``) is imported when the
-first figure is made.
+They are Figure objects, made without pyplot or a display; as the result of a notebook cell they are shown. matplotlib
+(the extra ``plot``) is imported when the first figure is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from driftmap.io.atomic import replacing
-from driftmap.plot.coloring import Coloring, coloring_of, colormap, normalization
+from driftmap.plot.coloring import Coloring, coloring_of, days, in_one_color
+from driftmap.plot.legend import GREY, add_colorbar, add_legend, label_axis
+from driftmap.plot.points import INK, MOST_DOTS, draw_density, draw_landmarks, draw_points
 from driftmap.utils import Array
 from driftmap.utils.errors import MissingDependencyError
 
@@ -28,13 +30,7 @@ FIGURE_FORMATS = (".png", ".svg", ".pdf")
 UNDRAWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters of labels and names that no font has and that XML, thus SVG, forbids; they are shown as escapes."""
 ANIMATION_FORMATS = (".gif", ".mp4")
-INK = "#22262B"
-GREY = "#9AA1A9"
 GRID_COLOR = "#E4E7EB"
-LONGEST_NAME = 28
-"""Letters of a group's name in the legend."""
-RASTERIZED_POINTS = 20_000
-"""More points than this are an image in vector files, which would be huge otherwise."""
 
 
 def require_matplotlib() -> None:
@@ -52,26 +48,37 @@ def map_figure(
     color: Any = None,
     color_label: str | None = None,
     title: str | None = None,
-    landmark_arrivals: ArrayLike | None = None,
+    times: ArrayLike | None = None,
+    time_label: str | None = None,
+    landmark_times: ArrayLike | None = None,
     size: tuple[float, float] | None = None,
 ) -> Figure:
-    """A map as a figure: points as dots, landmarks as diamonds.
+    """A map as a figure: points as dots, landmarks as hollow diamonds.
+
+    Dots are translucent and drawn in a random order, so that no arrivals hide others. More than 20,000 points in the
+    plane are shaded by density: each small cell has the colour of one of its points, drawn at random, and is the more
+    opaque the more points it has.
 
     Parameters
     ----------
     coordinates : array of shape (n, k)
-        Positions of the points in order of arrival. One dimension is drawn against arrival, three in space; of more
+        Positions of the points in order of arrival. One dimension is drawn over time, three in space; of more
         dimensions, the first three are drawn.
     landmark_coordinates : array of shape (m, k), optional
         Positions of the landmarks.
     color : array of length n, optional
-        Values that colour the points: numbers or dates, with a colour bar; text, or few distinct integers, with a
-        legend. By default the arrival number.
+        Values that colour the points: numbers or dates, with a colour bar; text, or integers with up to 20 different
+        values, as classes with a legend. Points without a value (NaN, NaT, None, empty text) are grey. By default the
+        time or the arrival number, or one colour if k = 1.
     color_label : str, optional
         Name of these values.
     title : str, optional
-    landmark_arrivals : array of length m, optional
-        Arrival numbers of the landmarks: their horizontal positions if k = 1. Without, landmarks are at the margin.
+    times : array of length n, optional
+        When the points arrived, as numbers or dates: the horizontal axis if k = 1. Without, the arrival number.
+    time_label : str, optional
+        Name of the times.
+    landmark_times : array of length m, optional
+        When the landmarks arrived, likewise. Without, and if k = 1, landmarks are at the right margin.
     size : (width, height) in inches, optional
         By default derived from the shape of the map.
 
@@ -83,8 +90,13 @@ def map_figure(
     'A map'
     """
     marks = None if landmark_coordinates is None else _positions(landmark_coordinates)
-    arrivals = None if landmark_arrivals is None else np.asarray(landmark_arrivals, dtype=np.float64)
-    panel = Panel(title or "", _positions(coordinates), marks, arrivals)
+    points = _positions(coordinates)
+    time = Time() if times is None else _time_of(times, time_label, len(points))
+    if time.values is not None and color is None and points.shape[1] > 1:
+        color = Coloring(time.values, color_label or time.label, is_date=time.is_date)
+    if landmark_times is not None and marks is not None:
+        time = time._replace(of_landmarks=_time_of(landmark_times, None, len(marks), "landmark_times").values)
+    panel = Panel(title or "", points, marks, time)
     return _figure([panel], color, color_label, None, size)
 
 
@@ -116,7 +128,7 @@ def comparison_figure(
     if not maps:
         raise ValueError("maps is empty: at least one map is needed")
     panels = [
-        Panel(name, _positions(points), None if marks is None else _positions(marks), None)
+        Panel(name, _positions(points), None if marks is None else _positions(marks))
         for name, (points, marks) in maps.items()
     ]
     return _figure(panels, color, color_label, title, size)
@@ -144,13 +156,54 @@ def save_figure(figure: Figure, file: str | os.PathLike[str] | BinaryIO, format:
         figure.savefig(target, format=kind, dpi=200, bbox_inches="tight", pad_inches=0.12, metadata=undated.get(kind))
 
 
+class Time(NamedTuple):
+    """When the points arrived: the horizontal axis of a map in one dimension."""
+
+    values: Array | None = None
+    """A number for each point; None: its arrival number."""
+    label: str = "arrival"
+    is_date: bool = False
+    of_landmarks: Array | None = None
+    """A number for each landmark."""
+
+
 class Panel(NamedTuple):
     """One map of a figure."""
 
     name: str
     points: Array
     landmarks: Array | None
-    arrivals: Array | None
+    time: Time = Time()
+
+    def drawn_points(self) -> list[Array]:
+        """The points axis by axis; those of one dimension against time."""
+        n, k = self.points.shape
+        return ([self._times(n)] if k == 1 else []) + list(self.points.T)
+
+    def drawn_landmarks(self) -> list[Array]:
+        """The landmarks, likewise; in one dimension at the right margin if their times are not known."""
+        assert self.landmarks is not None
+        (n, k), when = self.points.shape, self.time.of_landmarks
+        if k > 1:
+            return list(self.landmarks.T)
+        if when is None:
+            times = self._times(n)
+            when = np.full(len(self.landmarks), times.max() + 0.03 * (float(np.ptp(times)) or 1.0))
+        return [when, self.landmarks[:, 0]]
+
+    def _times(self, n: int) -> Array:
+        return np.arange(n, dtype=np.float64) if self.time.values is None else self.time.values
+
+
+def _time_of(times: ArrayLike, label: str | None, n: int, parameter: str = "times") -> Time:
+    values = np.asarray(times)
+    if values.shape != (n,):
+        raise ValueError(f"{parameter} must have {n} entries, one for each of them, got shape {values.shape}")
+    is_date = values.dtype.kind == "M"
+    numbers = days(values) if is_date else values.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{parameter} must be finite: one of them is missing")
+    return Time(numbers, label or ("date" if is_date else "time"), is_date)
 
 
 def _figure(
@@ -162,7 +215,8 @@ def _figure(
 ) -> Figure:
     require_matplotlib()
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from driftmap.plot.artists import MapFigure
 
     n, k = panels[0].points.shape
     for panel in panels:
@@ -170,19 +224,23 @@ def _figure(
             raise ValueError(f"the maps have different shapes: {(n, k)} and {panel.points.shape}")
         if panel.landmarks is not None and panel.landmarks.shape[1] != k:
             raise ValueError(f"landmark_coordinates has {panel.landmarks.shape[1]} columns, but coordinates has {k}")
-    coloring = coloring_of(color, color_label, n)
+    if k == 1 and color is None:
+        color = in_one_color(n)
+    coloring = color if isinstance(color, Coloring) else coloring_of(color, color_label, n)
     spans = axis_spans(panels)
-    figure = Figure(figsize=size or _size(spans, len(panels)), layout="constrained", facecolor="white")
+    figure = MapFigure(figsize=size or _size(spans, len(panels)), layout="constrained", facecolor="white")
     if title:
         figure.suptitle(title, fontsize=13, color=INK, parse_math=False)
     # By default 3d axes order artists by depth, and points would hide landmarks.
     kind: dict[str, Any] = {"projection": "3d", "computed_zorder": False} if k == 3 else {}
     with rc_context({"grid.color": GRID_COLOR, "grid.linewidth": 0.7}):
         axes = [figure.add_subplot(1, len(panels), i + 1, **kind) for i in range(len(panels))]
+    most = 0
     for ax, panel in zip(axes, panels, strict=True):
-        _draw(ax, panel, coloring, scale=1.0 if len(panels) == 1 else 0.7)
         format_axes(ax, panel, spans)
-    add_legend(figure, axes, coloring, any(panel.landmarks is not None for panel in panels))
+        most = max(most, _draw(ax, panel, coloring, scale=1.0 if len(panels) == 1 else 0.7))
+    add_colorbar(figure, axes, coloring)
+    add_legend(axes[-1], coloring, landmarks=any(panel.landmarks is not None for panel in panels), most=most)
     return figure
 
 
@@ -194,55 +252,37 @@ def _positions(coordinates: ArrayLike) -> Array:
     return array[:, :3]
 
 
-def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> None:
+def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> int:
+    """Draw a map on axes whose limits are set; returns the number of points in the fullest cell of a density, or 0."""
     n, k = panel.points.shape
-    points = [np.arange(n), panel.points[:, 0]] if k == 1 else list(panel.points.T)
-    ax.scatter(*points, c=coloring.of_points(), **point_style(coloring, n, k, scale))
+    points, colors, most = panel.drawn_points(), coloring.rgba(), 0
+    if n > MOST_DOTS and k < 3:
+        most = draw_density(ax, np.column_stack(points), colors, has_shape=k == 2)
+    else:
+        draw_points(ax, points, colors, scale)
     if panel.landmarks is not None:
-        m = len(panel.landmarks)
-        arrivals = panel.arrivals if panel.arrivals is not None else np.full(m, 1.03 * n)
-        marks = [arrivals, panel.landmarks[:, 0]] if k == 1 else list(panel.landmarks.T)
-        ax.scatter(*marks, **landmark_style(m, k, scale))
-
-
-def point_style(coloring: Coloring, n: int, k: int, scale: float = 1.0) -> dict[str, Any]:
-    """Arguments of scatter for n points in k dimensions, except their colours."""
-    size = scale * float(np.clip(330 / np.sqrt(n), 1.5, 24.0))
-    style: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": n > RASTERIZED_POINTS}
-    if not coloring.groups:
-        style |= {"cmap": colormap(), "norm": normalization(coloring), "plotnonfinite": True}
-    return style | _in_space(k)
-
-
-def landmark_style(m: int, k: int, scale: float = 1.0) -> dict[str, Any]:
-    """Arguments of scatter for m landmarks in k dimensions."""
-    size = scale * float(np.clip(160 / np.sqrt(m), 10.0, 24.0))
-    style = {"marker": "D", "s": size, "facecolors": "white", "edgecolors": INK, "linewidths": 0.8, "zorder": 3}
-    return style | _in_space(k)
-
-
-def _in_space(k: int) -> dict[str, Any]:
-    """3d axes would otherwise fade distant points, landmarks and colours alike."""
-    return {"depthshade": False} if k == 3 else {}
+        draw_landmarks(ax, panel.drawn_landmarks(), scale)
+    return most
 
 
 def format_axes(ax: Any, panel: Panel, spans: Array) -> None:
     """Title, grid and limits. All panels have axes of equal length, each centred at its own points."""
     k = panel.points.shape[1]
-    # parse_math: a dollar sign in a name is no mathematics, here and below.
     ax.set_title(panel.name, fontsize=12, color=INK, loc="left", parse_math=False)
     ax.grid(visible=True)
     ax.set_axisbelow(True)
-    ax.tick_params(labelsize=9, colors=GREY, labelcolor=INK, length=3)
-    names = ["arrival", "x1"] if k == 1 else ["x1", "x2", "x3"][:k]
-    for axis, name in zip("xyz", names, strict=False):
-        getattr(ax, f"set_{axis}label")(name, fontsize=10, color=INK)
-    if k == 1:
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.spines[["left", "bottom"]].set_color(GREY)
     low, high = _box(panel)
-    for axis, middle, span in zip("y" if k == 1 else "xyz", (low + high) / 2, spans, strict=False):
+    names = ["x1", "x2", "x3"][:k]
+    for axis, name, middle, span in zip("y" if k == 1 else "xyz", names, (low + high) / 2, spans, strict=False):
         getattr(ax, f"set_{axis}lim")(middle - 0.54 * span, middle + 0.54 * span)
+        label_axis(getattr(ax, f"{axis}axis"), name)
+    if k == 1:
+        times = (
+            panel.drawn_points()[0]
+            if panel.landmarks is None
+            else np.concatenate([panel.drawn_points()[0], panel.drawn_landmarks()[0]])
+        )
+        set_time_axis(ax, float(times.min()), float(times.max()), panel.time.label, is_date=panel.time.is_date)
     if k == 2:
         ax.spines[:].set_color(GRID_COLOR)
         ax.set_aspect("equal")
@@ -252,6 +292,15 @@ def format_axes(ax: Any, panel: Panel, spans: Array) -> None:
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.set_pane_color("white")
             axis.line.set_color(GREY)
+
+
+def set_time_axis(ax: Any, first: float, last: float, label: str, *, is_date: bool = False) -> None:
+    """A horizontal axis of time, and axes without a frame."""
+    margin = 0.02 * ((last - first) or 1.0)
+    ax.set_xlim(first - margin, last + margin)
+    label_axis(ax.xaxis, label, is_date=is_date)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(GREY)
 
 
 def _box(panel: Panel) -> tuple[Array, Array]:
@@ -267,57 +316,12 @@ def axis_spans(panels: Sequence[Panel]) -> Array:
 
 
 def _size(spans: Array, n_panels: int) -> tuple[float, float]:
-    """Inches for axes of the shape of the map, with margins for labels and colour bar."""
+    """Inches for axes of the shape of the map, with margins for labels, legend and colour bar."""
     if len(spans) == 1:
-        return 1.6 + 5.4 * n_panels, 4.2
+        return 1.6 + 6.4 * n_panels, 4.0
     if len(spans) == 3:
-        return 1.4 + 5.2 * n_panels, 5.4
+        return 1.4 + 5.2 * n_panels, 5.6
     width = (5.4 if n_panels == 1 else 3.6) * min(1.0, np.sqrt(spans[0] / spans[1]))
-    return float(1.6 + width * n_panels + 0.4 * (n_panels - 1)), float(1.4 + width * spans[1] / spans[0])
-
-
-def add_legend(figure: Figure, axes: Sequence[Any], coloring: Coloring, landmarks: bool) -> None:
-    """Colour bar and legend, outside the axes so that they hide no point."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-    from matplotlib.lines import Line2D
-
-    def handle(name: str, marker: str, size: float, face: Any, edge: Any) -> Line2D:
-        name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
-        # matplotlib omits labels that start with an underscore
-        name = f" {name}" if name.startswith("_") else name
-        style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": 0.9}
-        return Line2D([], [], linestyle="none", marker=marker, markersize=size, label=name, **style)
-
-    handles = [handle(name, "o", 5, c, c) for name, c in zip(coloring.groups, coloring.colors, strict=True)]
-    handles += [handle("landmark", "D", 5, "white", INK)] * landmarks
-    last = axes[-1]
-    if handles:
-        place: dict[str, Any]
-        if coloring.groups:
-            place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "title": coloring.label, "borderaxespad": 0.0}
-        else:  # above the axes, across from the title
-            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "borderpad": 0.2}
-            letters = 10 * (figure.get_figwidth() - 1.6) / len(axes) - 14  # that fit next to the legend
-            title = last.get_title(loc="left")
-            if len(title) > letters:
-                last.set_title(title, loc="left", pad=22)
-        legend = last.legend(handles=handles, frameon=False, fontsize=9, labelcolor=INK, handletextpad=0.3, **place)
-        for text in [legend.get_title(), *legend.get_texts()]:
-            text.set_parse_math(False)
-    if coloring.groups:
-        return
-    scale = ScalarMappable(normalization(coloring), colormap())
-    if hasattr(last, "zaxis"):
-        # Without a layout engine the bar would overlap the name of the third axis.
-        pad = 0.06 if figure.get_layout_engine() is not None else 0.14
-        bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=pad)
-    else:  # as high as the axes, whatever shape the map gives them
-        bar = figure.colorbar(scale, cax=last.inset_axes((1.03, 0.0, 0.03, 1.0)))
-    bar.outline.set_visible(False)
-    bar.set_label(coloring.label, fontsize=10, color=INK, parse_math=False)
-    bar.ax.tick_params(labelsize=9, colors=GREY, labelcolor=INK, length=3)
-    if coloring.dates:
-        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
-        bar.ax.yaxis.set_major_locator(locator)
-        bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    # Of the width, numbers and names along the vertical axis take half an inch.
+    height = 1.7 + (width - 0.5) * spans[1] / spans[0]
+    return float(1.6 + width * n_panels + 0.4 * (n_panels - 1)), float(height)

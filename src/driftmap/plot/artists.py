@@ -1,0 +1,41 @@
+"""Extensions of matplotlib's classes; imported when the first figure is made."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
+
+NOTEBOOK_DPI = 110
+
+
+class MapFigure(Figure):
+    """A figure that a notebook shows as the result of its cell, without pyplot and its magic commands."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png", dpi=NOTEBOOK_DPI, bbox_inches="tight", pad_inches=0.12)
+        return file.getvalue()
+
+
+class PlainNumbers(ScalarFormatter):
+    """Numbers with thousands separators from 10,000 on, and without an offset printed over other labels."""
+
+    def __init__(self, power: int | None = None) -> None:
+        super().__init__(useOffset=False)
+        # A fixed power of ten is told in the axis label.
+        self.set_scientific(power is not None)
+        self.set_powerlimits((power or 0, power or 0))
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of a tick."""
+        whole, point, rest = super().__call__(x, pos).partition(".")
+        if sum(map(str.isdigit, whole)) > 4:
+            whole = re.sub(r"(?<=\d)(?=(\d{3})+$)", ",", whole)
+        return whole + point + rest
+
+    def get_offset(self) -> str:
+        """Nothing: the power of ten is told in the axis label."""
+        return ""

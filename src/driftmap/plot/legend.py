@@ -1,0 +1,128 @@
+"""What explains a figure: legend, colour bar, and the numbers and names along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from driftmap.plot.coloring import MISSING_COLOR, Coloring, colormap, normalization
+from driftmap.plot.points import INK, LEAST_OPACITY
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GREY = "#9AA1A9"
+LONGEST_NAME = 28
+"""Letters of a name in the legend."""
+ROWS_OF_CLASSES = 12
+"""Classes below each other in the legend; more are in two columns."""
+BELOW_LABELS = 40
+"""Points (of an inch's 72) below the axes, where the numbers and the name of the horizontal axis end."""
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def label_axis(axis: Any, name: str, *, is_date: bool = False) -> None:
+    """Numbers or dates along an axis whose limits are set, and its name with the power of ten of the numbers."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    from driftmap.plot.artists import PlainNumbers
+
+    if is_date:
+        locator = AutoDateLocator(maxticks=8)  # type: ignore[no-untyped-call]
+        axis.set_major_locator(locator)
+        # The year, month or day that all ticks share would be printed at the end of the axis, over other labels.
+        axis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
+        shared = _shared_date(*axis.get_view_interval())
+        name = f"{name} ({shared})" if shared and name else name
+    else:
+        largest = float(np.abs(axis.get_view_interval()).max())
+        power = int(np.floor(np.log10(largest))) if 0 < largest < np.inf else 0
+        is_plain = -4 <= power < 7
+        axis.set_major_formatter(PlainNumbers(None if is_plain else power))
+        name = name if is_plain else f"{name} (10{str(power).translate(SUPERSCRIPTS)})"
+    # parse_math: a dollar sign in a name is no mathematics, here and below.
+    axis.set_label_text(_short(name, 3 * LONGEST_NAME), fontsize=10, color=INK, parse_math=False)
+    axis.set_tick_params(labelsize=9, color=GREY, labelcolor=INK, length=3)
+
+
+def _shared_date(first: float, last: float) -> str:
+    """The year, month or day that two times (in days since 1970) share, as far as ticks between them do not tell it."""
+    first_time, last_time = (np.datetime64(round(day * 86_400e6), "us").astype(object) for day in (first, last))
+    if first_time.date() == last_time.date():
+        return f"{first_time:%Y-%m-%d}"
+    if (first_time.year, first_time.month) == (last_time.year, last_time.month):
+        return f"{first_time:%Y-%m}"
+    return f"{first_time:%Y}" if first_time.year == last_time.year else ""
+
+
+def add_legend(ax: Any, coloring: Coloring, *, landmarks: bool, most: int = 0) -> None:
+    """A legend outside the axes: to their right for classes, below them for a scale.
+
+    ``most``: points in the fullest cell of a density.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    handles = []
+    if coloring.is_explained:
+        handles += [_handle(name, "o", c, c) for name, c in zip(coloring.classes, coloring.colors, strict=True)]
+    if coloring.missing.any():
+        handles.append(_handle("no value", "o", MISSING_COLOR, MISSING_COLOR))
+    if landmarks:
+        handles.append(_handle("landmark", "D", "none", INK))
+    if most > 1:
+        handles += [_handle("1 point", "s", INK, "none", LEAST_OPACITY), _handle(f"{most:,} points", "s", INK, "none")]
+    if not handles:
+        return
+    place: dict[str, Any]
+    in_space = hasattr(ax, "zaxis")
+    if coloring.classes and coloring.is_explained:
+        place = {"loc": "upper left", "bbox_to_anchor": (1.15 if in_space else 1.02, 1.0), "borderaxespad": 0.0}
+        place |= {"title": _short(coloring.label), "alignment": "left", "ncols": _columns(coloring)}
+    else:
+        below = ScaledTranslation(0, 0 if in_space else -BELOW_LABELS / 72, ax.figure.dpi_scale_trans)
+        place = {"loc": "upper right", "bbox_to_anchor": (1.0, 0.0), "bbox_transform": ax.transAxes + below}
+        place |= {"ncols": len(handles), "columnspacing": 1.2, "borderaxespad": 0.0, "borderpad": 0.0}
+    legend = ax.legend(handles=handles, frameon=False, fontsize=9, labelcolor=INK, handletextpad=0.3, **place)
+    legend.get_title().set(fontsize=10, color=INK)
+    for text in [legend.get_title(), *legend.get_texts()]:
+        text.set_parse_math(False)
+
+
+def legend_width(coloring: Coloring) -> float:
+    """Inches that the names of classes take, roughly."""
+    longest = max(map(len, coloring.classes), default=0)
+    return 0.08 * min(longest, LONGEST_NAME) * _columns(coloring)
+
+
+def _columns(coloring: Coloring) -> int:
+    return -(-len(coloring.classes) // ROWS_OF_CLASSES)
+
+
+def add_colorbar(figure: Figure, axes: Sequence[Any], coloring: Coloring) -> None:
+    """A colour bar to the right of the last axes, as high as these."""
+    from matplotlib.cm import ScalarMappable
+
+    if coloring.classes:
+        return
+    scale, last = ScalarMappable(normalization(coloring), colormap()), axes[-1]
+    if hasattr(last, "zaxis"):
+        bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=0.09)
+    else:
+        bar = figure.colorbar(scale, cax=last.inset_axes((1.03, 0.0, 0.03, 1.0)))
+    bar.outline.set_visible(False)
+    label_axis(bar.ax.yaxis, coloring.label, is_date=coloring.is_date)
+
+
+def _handle(name: str, marker: str, face: Any, edge: Any, opacity: float = 1.0) -> Any:
+    from matplotlib.lines import Line2D
+
+    # matplotlib omits labels that start with an underscore
+    name = f" {name}" if name.startswith("_") else name
+    style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": 0.9}
+    return Line2D([], [], linestyle="none", marker=marker, markersize=5, label=_short(name), alpha=opacity, **style)
+
+
+def _short(name: str, longest: int = LONGEST_NAME) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 3]}..."

@@ -1,0 +1,101 @@
+"""Points and landmarks on axes: none hides others by the order of arrival, and landmarks hide no colour."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftmap.utils import Array, Ids
+
+INK = "#22262B"
+MOST_DOTS = 20_000
+"""More points than this are shaded by density in the plane; in space they are an image in vector files."""
+CELLS = 320
+"""Cells along the longer side of a density."""
+LEAST_OPACITY = 0.45
+"""Of a cell with one point."""
+
+
+class Density(NamedTuple):
+    """Points counted in the cells of a grid."""
+
+    image: Array
+    """Colour and opacity of every cell, (rows, columns, 4), from below."""
+    most: int
+    """Points in the fullest cell."""
+
+
+def drawing_order(n: int) -> Ids:
+    """A fixed random order of n points: in order of arrival, the youngest would hide all others.
+
+    Later arrivals leave the order of earlier ones as it is, so that animations do not flicker.
+
+    >>> order = drawing_order(100)
+    >>> np.array_equal(order[order < 50], drawing_order(50))
+    True
+    """
+    return np.argsort(np.random.default_rng(0).random(n), kind="stable")
+
+
+def density(points: Array, colors: Array, low: Array, high: Array, shape: tuple[int, int]) -> Density:
+    """Count points, (n, 2), in the cells of a box.
+
+    A cell has the colour of one of its points, drawn at random: mixtures look mixed, and no colour appears that no
+    point has. Its opacity grows with the logarithm of the number of points in it.
+
+    >>> points, colors = np.array([[0.1, 0.1], [0.2, 0.2], [0.9, 0.1]]), np.ones((3, 4))
+    >>> found = density(points, colors, np.zeros(2), np.ones(2), (1, 2))
+    >>> found.image[..., 3], found.most
+    (array([[1.  , 0.45]]), 2)
+    """
+    rows, columns = shape
+    place = (points - low) / np.where(high > low, high - low, 1.0) * (columns, rows)
+    column, row = np.clip(place.astype(np.int64), 0, (columns - 1, rows - 1)).T
+    cells = row * columns + column
+    counts = np.bincount(cells, minlength=rows * columns)
+    image = np.zeros((rows * columns, 4))
+    order = drawing_order(len(points))
+    image[cells[order]] = colors[order]
+    most = int(counts.max())
+    shade = np.log(np.maximum(counts, 1)) / np.log(max(most, 2))
+    image[:, 3] *= np.where(counts > 0, LEAST_OPACITY + (1 - LEAST_OPACITY) * shade, 0.0)
+    if most == 1:
+        image[:, 3] = counts
+    return Density(image.reshape(rows, columns, 4), most)
+
+
+def draw_points(ax: Any, points: list[Array], colors: Array, scale: float = 1.0, most: int | None = None) -> Any:
+    """Draw points, given axis by axis, as translucent dots in a random order; ``most``: how many there will be."""
+    n, k, order = most or len(colors), len(points), drawing_order(len(colors))
+    size = scale * float(np.clip(330 / np.sqrt(n), 1.5, 24.0))
+    style: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": n > MOST_DOTS, **_in_space(k)}
+    opacity = float(np.clip(60 / np.sqrt(n), 0.4, 0.85))
+    return ax.scatter(*(axis[order] for axis in points), c=colors[order] * (1, 1, 1, opacity), **style)
+
+
+def draw_density(ax: Any, points: Array, colors: Array, *, has_shape: bool) -> int:
+    """Shade the box of the axes by the density of points, (n, 2); returns the number of points in the fullest cell."""
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    spans = np.array([right - left, top - bottom]) if has_shape else np.array([1.0, 0.6])
+    columns, rows = np.maximum(CELLS * spans / spans.max(), 1).astype(int).tolist()
+    low, high = np.array([left, bottom]), np.array([right, top])
+    found = density(points, colors, low, high, (rows, columns))
+    extent = (left, right, bottom, top)
+    ax.imshow(found.image, extent=extent, origin="lower", interpolation="nearest", aspect=ax.get_aspect(), zorder=1)
+    return found.most
+
+
+def draw_landmarks(ax: Any, positions: list[Array], scale: float = 1.0) -> Any:
+    """Draw landmarks, given axis by axis, as hollow diamonds with a white rim."""
+    from matplotlib.patheffects import Normal, Stroke
+
+    size = scale * float(np.clip(200 / np.sqrt(len(positions[0])), 12.0, 30.0))
+    rim = [Stroke(linewidth=2.2, foreground="white", alpha=0.85), Normal()]
+    style = {"marker": "D", "s": size, "facecolors": "none", "edgecolors": INK, "linewidths": 0.9, "zorder": 3}
+    return ax.scatter(*positions, **style, path_effects=rim, **_in_space(len(positions)))
+
+
+def _in_space(k: int) -> dict[str, Any]:
+    """3d axes would otherwise fade distant points, landmarks and colours alike."""
+    return {"depthshade": False} if k == 3 else {}
