@@ -89,6 +89,7 @@ class EngineEstimator(HasLandmarks):
             self._engine = dask.fit(self, X)._engine
             return self
         engine, X = self._engine_type(**self._engine_params()), materialized(X)
+        self._choose(engine, X)
         self._prepare(engine, X)
         engine.partial_fit(X, times)
         self._engine = engine
@@ -160,6 +161,9 @@ class EngineEstimator(HasLandmarks):
 
     def _check_features(self, X: Any) -> None:
         """Before an engine learns further points: the features are those of the first ones."""
+
+    def _choose(self, engine: Any, X: Any) -> None:
+        """Before an engine learns all points at once: set parameters that these decide."""
 
     def _prepare(self, engine: Any, X: Any) -> None:
         """Before an engine learns its first points."""

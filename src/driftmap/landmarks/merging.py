@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftmap._core import Stream
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.metrics import NativeSpace, make_space
+from driftmap.metrics import NativeSpace, Space, make_space
 from driftmap.metrics.base import Source
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
@@ -67,13 +68,22 @@ def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None
         _check_same(first, part, origin or Origin(first.kind, first.params()), number)
     merged = copy.deepcopy(first)
     for part in later:
-        _absorb(merged, part)
+        _absorb(merged._stream(), merged.space, part)
     return merged
 
 
-def _absorb(engine: LandmarkEngine, part: CoreSet) -> None:
+def relearnt(engine: LandmarkEngine, part: CoreSet) -> LandmarkEngine:
+    """An engine that has seen nothing, once the stored points of another one have arrived at it."""
+    with engine.lock, engine._learning(part.points) as (stream, batch):
+        if engine._memory.limit is None:  # each of them stands for itself
+            engine._take_in(stream, batch, None)
+        else:
+            _absorb(stream, engine.space, part)
+    return engine
+
+
+def _absorb(stream: Stream, space: Space, part: CoreSet) -> None:
     """Let the stored points of another stream arrive."""
-    stream, space = engine._stream(), engine.space
     n_seen, native = stream.seen, isinstance(space, NativeSpace)
     if not native:
         space.batch, space.first = space.check(part.points), n_seen

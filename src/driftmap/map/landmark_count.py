@@ -1,0 +1,96 @@
+"""How many landmarks are enough: the fewest whose stress is within 2 % of that of four times as many.
+
+One pass learns the largest number. Its stored points, with the weights of all that they represent, then arrive at maps
+with fewer landmarks, and all of these place the same sample. While all points are stored, such a map is that of a pass
+of its own, to the bit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from driftmap.landmarks.merging import coreset, relearnt
+from driftmap.map.engine import COMPARED, StreamMap
+from driftmap.quality import stress
+from driftmap.utils import Array, Ids
+from driftmap.utils.errors import InputError
+
+NUMBERS = (10, 20, 40, 80, 160, 320)
+"""Numbers of landmarks that are tried, each twice the one before; the last one is that of the pass."""
+TOLERANCE = 0.02
+BY_DISTANCE = ("stress", "weighted-lmds", "lmds")
+"""Embeddings that stress can judge."""
+
+
+class LandmarkCount(NamedTuple):
+    """A number of landmarks, and why it is enough; printed as a sentence."""
+
+    n_landmarks: int
+    stresses: dict[int, float]
+    """Of each number that was tried."""
+
+    def __str__(self) -> str:
+        m, more = self.n_landmarks, 4 * self.n_landmarks
+        tried = ", ".join(f"{n}: {value:.4f}" for n, value in self.stresses.items())
+        if more in self.stresses:
+            why = f"their stress is within {TOLERANCE:.0%} of that of {more}"
+        else:
+            why = f"fewer are not within {TOLERANCE:.0%} of the stress of four times as many"
+        return f"{m} landmarks: {why} ({tried})"
+
+
+def check_countable(mapper: StreamMap) -> None:
+    """Raise an error that names the parameter with which no number of landmarks can be chosen."""
+    problem = '="auto" does not go with '
+    if isinstance(mapper.embedding, str) and mapper.embedding not in BY_DISTANCE:
+        problem += f"embedding={mapper.embedding!r}: it compares stress, which is for {', '.join(BY_DISTANCE)}"
+    elif isinstance(mapper.metric, str) and mapper.metric == "precomputed":
+        problem += 'metric="precomputed", whose points cannot arrive again'
+    elif mapper.window is not None or mapper.half_life is not None:
+        problem += "a window or a half_life: the points that decide on it would be forgotten"
+    elif not isinstance(mapper.replace_on, str):
+        problem += "a detector"
+    elif mapper.n_components >= NUMBERS[-3]:
+        problem += f"n_components={mapper.n_components}: at most {NUMBERS[-3]} landmarks are compared with more"
+    else:
+        return
+    raise InputError(f"{problem}; give a number", parameter="n_landmarks")
+
+
+def largest_map(mapper: StreamMap) -> StreamMap:
+    """The map by these parameters that is to learn the stream first, with the largest number of landmarks."""
+    check_countable(mapper)
+    return _with_landmarks(mapper, NUMBERS[-1])
+
+
+def count_landmarks(largest: StreamMap) -> LandmarkCount:
+    """The number of landmarks that is enough for a stream, from the :func:`largest_map` that has learnt it.
+
+    >>> walk = np.cumsum(np.random.default_rng(0).standard_normal((800, 5)), axis=0)
+    >>> print(count_landmarks(largest_map(StreamMap()).partial_fit(walk)))
+    10 landmarks: their stress is within 2% of that of 40 (10: 0.0..., 20: 0.0..., 40: 0.0..., ..., 320: 0.0...)
+    """
+    engine = largest._landmark_engine()
+    sample = _sample(engine.stored_indices_, engine.stored_masses(), min(COMPARED, engine.n_samples_seen_))
+    distances, stored, stresses = engine.stored_distances(sample, sample), coreset(engine), {}
+    for m in (m for m in NUMBERS if m > largest.n_components):
+        landmarks = relearnt(_with_landmarks(largest, m)._new_landmarks(), stored)
+        frames = largest._new_frames()
+        frames.warned = True  # the map that is made in the end will warn
+        positions = frames.present(landmarks).place_stored(landmarks, sample)
+        stresses[m] = stress(distances, positions, metric="precomputed")
+    enough = (m for m in stresses if 4 * m in stresses and stresses[m] <= (1 + TOLERANCE) * stresses[4 * m])
+    return LandmarkCount(next(enough, NUMBERS[-1]), stresses)
+
+
+def _with_landmarks(mapper: StreamMap, m: int) -> StreamMap:
+    memory = None if mapper.memory is None else "auto"  # that of the map itself may be too small for so many
+    return StreamMap(**mapper.params() | {"n_landmarks": m, "memory": memory})
+
+
+def _sample(ids: Ids, masses: Array, n: int) -> Ids:
+    """n of the points, spread as evenly as possible over all that they represent; some may be more than once in it."""
+    shares = np.cumsum(masses) / masses.sum()
+    return ids[np.minimum(np.searchsorted(shares, (np.arange(n) + 0.5) / n), len(ids) - 1)]

@@ -1,0 +1,101 @@
+"""How many landmarks are enough, by one pass with the largest number."""
+
+import datetime
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.preprocessing import StandardScaler
+
+from driftmap import DriftMap, InputError
+from driftmap.landmarks import RatioShift
+from driftmap.map import StreamMap, landmark_count
+from driftmap.map.landmark_count import NUMBERS, count_landmarks, largest_map
+from streams import make
+
+
+def rows(n=600, d=6, seed=0):
+    return make("walk", n, d, seed)
+
+
+@pytest.mark.parametrize("options", [{}, {"metric": "cityblock"}, {"memory": None}, {"metric": "cosine"}])
+def test_stresses_are_those_of_maps_with_so_many_landmarks(options):
+    """While all points are stored; also where a metric promises nothing, so that all points always are."""
+    X = rows()
+    found = count_landmarks(largest_map(StreamMap(**options)).partial_fit(X))
+    assert tuple(found.stresses) == NUMBERS
+    for m, value in found.stresses.items():
+        assert value == pytest.approx(-DriftMap(n_landmarks=m, **options).fit(X).score(X), rel=1e-9)
+    enough = [m for m in NUMBERS[:-2] if found.stresses[m] <= 1.02 * found.stresses[4 * m]]
+    assert found.n_landmarks == enough[0]
+
+
+def test_batches_do_not_matter_nor_does_it_that_points_are_merged():
+    X = rows(12_000, 2)
+    whole, parts = largest_map(StreamMap()), largest_map(StreamMap())
+    whole.partial_fit(X)
+    for part in np.array_split(X, 7):
+        parts.partial_fit(part)
+    assert len(whole.stored_indices_) < len(X)
+    found = count_landmarks(whole)
+    assert count_landmarks(parts) == found
+    for m in (10, 80):  # of a sample of representatives
+        exact = -DriftMap(n_landmarks=m).fit(X).score(X)
+        assert found.stresses[m] == pytest.approx(exact, rel=0.05)
+
+
+def test_about_twenty_are_enough_for_real_tables():
+    tables = {"digits": load_digits().data, "cancer": StandardScaler().fit_transform(load_breast_cancer().data)}
+    for X in tables.values():
+        assert count_landmarks(largest_map(StreamMap()).partial_fit(X)).n_landmarks in (10, 20)
+
+
+def test_an_estimator_with_auto_is_that_with_the_number(tmp_path):
+    X = rows()
+    mapper = DriftMap(n_landmarks="auto").fit(X)
+    m = mapper.landmark_count_.n_landmarks
+    same = DriftMap(n_landmarks=m).fit(X)
+    assert np.array_equal(mapper.transform(X), same.transform(X))
+    assert np.array_equal(mapper.partial_fit(X + 9).transform(X), same.partial_fit(X + 9).transform(X))
+    assert str(mapper.landmark_count_).startswith(f"{m} landmarks: their stress is within 2% of that of {4 * m} (10: ")
+    assert clone(mapper).n_landmarks == "auto"
+    mapper.save(tmp_path / "map")
+    assert DriftMap.load(tmp_path / "map").n_landmarks == m
+    small = DriftMap(n_landmarks="auto", memory=16 * m).fit(X)  # less than the largest number needs
+    assert len(small.stored_indices_) <= 16 * m
+
+
+def test_the_largest_number_if_none_is_enough(monkeypatch):
+    monkeypatch.setattr(landmark_count, "TOLERANCE", -0.9)
+    found = count_landmarks(largest_map(StreamMap()).partial_fit(rows()))
+    assert found.n_landmarks == NUMBERS[-1]
+    assert "320 landmarks: fewer are not within" in str(found)
+
+
+def test_few_points_and_equal_points():
+    for X in (rows(3), np.ones((50, 3))):
+        assert count_landmarks(largest_map(StreamMap(1)).partial_fit(X)).n_landmarks == 10
+    assert tuple(DriftMap(12, n_landmarks="auto").fit(rows(100, 20)).landmark_count_.stresses) == NUMBERS[1:]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"embedding": "tsne"}, "embedding='tsne': it compares stress"),
+        ({"metric": "precomputed"}, 'metric="precomputed"'),
+        ({"window": 100}, "a window or a half_life"),
+        ({"half_life": datetime.timedelta(hours=1)}, "a window or a half_life"),
+        ({"replace_on": RatioShift()}, "a detector"),
+        ({"n_components": 80}, "n_components=80"),
+    ],
+)
+def test_what_does_not_go_with_auto(options, problem):
+    with pytest.raises(InputError, match=f'n_landmarks="auto" does not go with {problem}.*give a number'):
+        DriftMap(n_landmarks="auto", **options).fit(np.zeros((4, 4)))
+
+
+def test_a_stream_cannot_choose():
+    for learn in ("partial_fit", "update"):
+        with pytest.raises(InputError, match='n_landmarks="auto" is decided by all points at once: call fit first'):
+            getattr(DriftMap(n_landmarks="auto"), learn)(rows())
