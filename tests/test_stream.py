@@ -759,6 +759,18 @@ def test_what_is_stored_does_not_grow_with_the_stream():
             assert (rows.stream.masses() > 0).sum() <= (100 if "half_life" not in params else 7 * 10 + 64)
 
 
+def test_the_resolution_is_of_points_that_are_remembered():
+    rows = Rows(make("clusters", 400, 3, 0), "euclidean", n_landmarks=4, window=90.0, memory=64)
+    rows.learn(0, 400, times=np.arange(400.0))
+    state = rows.stream.state()
+    forgotten = state["weights"] == 0
+    assert forgotten.any(), "a landmark of remembered points is forgotten itself"
+    state["spreads"] = np.where(forgotten, 2 * rows.stream.resolution, state["spreads"])
+    restored = rows.empty()
+    restored.restore(state)
+    assert restored.resolution == rows.stream.resolution > 0
+
+
 # --- batches, saved states and failures change nothing ----------------------------------------------------------------
 
 MODES = {

@@ -17,8 +17,9 @@ constexpr double kFinest = 0.25;        // the least resolution, relative to the
 constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
 constexpr int kSample = 256;            // stored points by which a resolution is chosen
 constexpr int kCandidates = 8;          // distances measured at a time while points merge
-constexpr int kSearched = 64;           // records looked through at a time
+constexpr int kSearched = 16;           // records looked through at a time
 constexpr int kMostCandidates = 256;    // distances measured before an arrival joins its landmark instead
+constexpr int kMostMeasured = 64;       // distances measured before a stored point is given up for this merge
 constexpr double kRounding = 1 + 1e-9;  // of tests by the triangle inequality
 
 struct Arrival {
@@ -52,11 +53,11 @@ struct Range {
 inline int join_nearby(State& state, Space& space, const Arrival& arrival, const Nearest& near, double within) {
     within -= arrival.spread;
     if (within < 0) return 0;
-    // By the triangle inequality, the distances of such a representative to both landmarks differ from those of the
+    // By the triangle inequality, the distance of such a representative to the landmark differs from that of the
     // arrival by no more than that.
     const double apart = within * kRounding, distance = space.expanded(near.distance);
-    const double second = space.expanded(near.second_distance), group = eighth(state, arrival.time);
-    const Range ring(space, distance - apart, distance + apart), second_ring(space, second - apart, second + apart);
+    const double group = eighth(state, arrival.time);
+    const Range ring(space, distance - apart, distance + apart);
     std::vector<Record>& records = state.cells[state.slot_of(near.landmark)].records;
     const bool windowed = state.parameters.window < kInfinity;
     std::size_t places[kSearched];
@@ -69,15 +70,13 @@ inline int join_nearby(State& state, Space& space, const Arrival& arrival, const
             const Record& record = records[i];
             places[count] = i, rows[count] = record.row;
             count += (record.distance >= ring.low) & (record.distance <= ring.high) &
-                     (record.second_distance <= second_ring.high) &
-                     ((record.second_distance >= second_ring.low) | !state.is_landmark(record.second)) &
                      (!windowed || eighth(state, state.representatives[record.row].time) == group);
         }
         double t;
         const int hit = space.first_within(arrival.row, rows, count, within, &t);
         if (hit >= 0) {
             gain(state, state.representatives[rows[hit]], arrival, t);
-            std::swap(records[places[hit]], records.front());  // the next arrivals are likely near, too
+            std::swap(records[places[hit]], records[places[hit] / 2]);  // those that arrivals join often move ahead
             return -1;
         }
         measured += count;
@@ -135,15 +134,16 @@ inline void walk_back(const std::vector<Entry>& entries, const std::vector<int>&
     std::int32_t rows[kCandidates];
     double distances[kCandidates];
     const Entry& entry = entries[j];
-    for (int i = int(earlier.size()) - 1, count = 0; i >= -1; --i) {
-        const bool far = i < 0 || entry.to_landmark - entries[earlier[i]].to_landmark > reach * kRounding;
+    for (int i = int(earlier.size()) - 1, count = 0, measured = 0; i >= -1; --i) {
+        const bool far = i < 0 || measured == kMostMeasured ||
+                         entry.to_landmark - entries[earlier[i]].to_landmark > reach * kRounding;
         if (!far && entries[earlier[i]].group == entry.group) {
             places[count] = earlier[i], rows[count++] = entries[earlier[i]].row;
         }
         if (count == kCandidates || (far && count > 0)) {
             space.distances(rows, count, entry.row, distances);
             for (int k = 0; k < count; ++k) reach = visit(places[k], space.expanded(distances[k]));
-            count = 0;
+            measured += count, count = 0;
         }
         if (far || reach < 0) return;
     }

@@ -1,6 +1,11 @@
 // Rows of numbers with a native metric.
 #pragma once
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include <bit>
 #include <memory>
 #include <stdexcept>
 
@@ -9,33 +14,46 @@
 
 namespace driftmap {
 
-// Rows of one width, one after the other; those of whole vectors begin where vectors are loaded fastest.
+// Rows of one width, in blocks that double in size, so that no row ever moves; on large pages where Linux has them.
+// Rows of whole vectors begin where vectors are loaded fastest.
 class Table {
  public:
     explicit Table(int stride_) : stride(stride_) {}
+    Table(const Table& other) : stride(other.stride) {
+        for (std::int32_t i = 0; i < other.size_; ++i) push(other[i]);
+    }
+    Table& operator=(Table&&) = default;
 
     int stride;
 
-    const double* operator[](std::int32_t i) const { return lines_.data()->numbers + i * std::size_t(stride); }
+    const double* operator[](std::int32_t i) const { return at(i); }
     void push(const double* row) {
-        resize(size_ + 1);
-        std::copy_n(row, stride, at(size_ - 1));
+        const std::size_t rows = kFirst << blocks_.size();
+        if (std::size_t(size_) == rows - kFirst) {
+            blocks_.emplace_back(new Line[rows * stride / 8]);
+#if defined(__linux__)
+            const auto start = std::uintptr_t(blocks_.back().get()) / 4096 * 4096 + 4096;
+            if (rows * stride > 1 << 18)
+                madvise(reinterpret_cast<void*>(start), rows * stride * 8 - 4096, MADV_HUGEPAGE);
+#endif
+        }
+        std::copy_n(row, stride, at(size_++));
     }
     void retain(const std::vector<std::int32_t>& rows) {
-        for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n((*this)[rows[i]], stride, at(i));
-        resize(std::int32_t(rows.size()));
+        size_ = 0;
+        for (const std::int32_t row : rows) push(at(row));
     }
 
  private:
+    static constexpr std::size_t kFirst = 64;  // rows of the first block
     struct alignas(64) Line {
         double numbers[8];
     };
-    double* at(std::size_t i) { return lines_.data()->numbers + i * stride; }
-    void resize(std::int32_t size) {
-        size_ = size;
-        lines_.resize((std::size_t(size) * stride + 7) / 8);
+    double* at(std::size_t i) const {
+        const int b = std::bit_width(i / kFirst + 1) - 1;
+        return blocks_[b].get()->numbers + (i + kFirst - (kFirst << b)) * stride;
     }
-    std::vector<Line> lines_;
+    std::vector<std::unique_ptr<Line[]>> blocks_;
     std::int32_t size_ = 0;
 };
 

@@ -29,7 +29,7 @@ struct Cell {
     double reach = 0.0;           // the largest distance
     double cost = 0.0;            // the largest second distance: the radius that losing the landmark would need
     std::uint64_t exact_at = 0;   // the number of departures up to which the cost is exact, not a lower bound
-    std::vector<Record> records;  // those that arrivals joined last come first
+    std::vector<Record> records;  // those that arrivals join often come first
 
     void measure(const Record& record) {
         reach = std::max(reach, record.distance);
@@ -122,7 +122,8 @@ struct State {
     double spread(std::int32_t row) const { return representatives.empty() ? 0.0 : representatives[row].spread; }
     double largest_spread() const {
         double spread = 0.0;
-        for (const Representative& one : representatives) spread = std::max(spread, one.spread);
+        for (const Representative& one : representatives)
+            if (one.weight > 0.0) spread = std::max(spread, one.spread);
         return spread;
     }
     double covering_radius() const {
