@@ -82,3 +82,14 @@ def sentences(seed: int, n: int = 4000, new: int = 1000, topics: int = 40, d: in
     labels = rng.choice(topics, n + new, p=rng.dirichlet(np.full(topics, 2.0)))
     points = centres[labels] + 0.9 * rng.standard_normal((n + new, d))
     return _by_class(points / np.linalg.norm(points, axis=1)[:, None], labels, n)
+
+
+def outliers(seed: int, n: int = 4000, new: int = 1000, clusters: int = 12, d: int = 16) -> Stream:
+    """Gaussian clusters, one after the other, and uniform outliers among them: 5 % of all points, labelled -1."""
+    rng = np.random.default_rng(seed)
+    centres, label = 4 * rng.standard_normal((clusters, d)), rng.integers(clusters, size=n + new)
+    points, is_outlier = centres[label] + rng.standard_normal((n + new, d)), rng.random(n + new) < 0.05
+    points[is_outlier] = rng.uniform(-12, 12, (int(is_outlier.sum()), d))
+    order = np.argsort(label[:n], kind="stable")
+    truth = np.where(is_outlier, -1, label)
+    return Stream(points[:n][order], points[n:], truth[n:], truth[:n][order])

@@ -206,3 +206,22 @@ def test_needs_are_given_and_others_are_refused():
     assert asked["stored"].to_landmarks is asked["stored"].neighbours is None
     with pytest.raises(ValueError, match="needs must be one of 'stored', 'to_landmarks', 'neighbours', 'start'"):
         DriftMap(2, n_landmarks=6, embedding=Curious({"points"})).fit(X)
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_a_fit_forgets_the_one_before(name):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    first, second = (np.linalg.norm(part[:, None] - part, axis=2) for part in (X[:30], X[30:]))
+    once, again = make_embedding(name, 2).fit(second, np.ones(30)), make_embedding(name, 2).fit(first, np.ones(30))
+    np.testing.assert_array_equal(again.fit(second, np.ones(30)).coordinates_, once.coordinates_)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_a_map_with_duplicates_places_far_points(name, metric):
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.standard_normal((40, 3)), rng.integers(1, 6, 40), axis=0)
+    far = [[1e9] * 3, [1e60, 0, 0], [-9e149] * 3]
+    places = DriftMap(2, n_landmarks=12, metric=metric, embedding=name).fit(X).transform(np.concatenate([X, far]))
+    assert np.isfinite(places).all()
+    assert len(np.unique(places[: len(X)], axis=0)) <= 40  # duplicates have one place

@@ -10,7 +10,7 @@ import naive
 from driftmap import DriftMap, quality
 from driftmap.embedding import BiKernelTSNE, KernelTSNE, LandmarkTSNE
 from driftmap.embedding.affinities import joint_affinities, nearest_affinities, shared_affinities, shares_at
-from driftmap.embedding.tsne import descend
+from driftmap.embedding.layout import attracted, descend
 from streams import few
 
 DIGITS = [sheets.digits(seed) for seed in range(4)]
@@ -61,7 +61,7 @@ def test_landmarks_are_neighbours_by_the_points_near_both():
 
 def test_a_descent_ends_where_the_gradient_vanishes():
     X = np.random.default_rng(0).standard_normal((25, 4))
-    P = joint_affinities(between(X, X), 6.0)
+    P = joint_affinities(between(X, X) ** 2, 6.0)
     start = X[:, :2] * 1e-4
     Y, loss = descend(P, start, 3000)
     assert np.abs(naive.tsne_gradient(P, Y)).max() < 1e-3 * np.abs(naive.tsne_gradient(P, X[:, :2])).max()
@@ -94,6 +94,55 @@ def test_a_map_that_keeps_distances_does_not_keep_neighbours():
     trust, by_landmarks, _ = scores(DriftMap(n_landmarks=200).fit(DIGITS[0].points), DIGITS[0])
     assert trust < 0.9
     assert by_landmarks < 0.8
+
+
+def kept_in_clusters(stream, n_anchors):
+    """The share of new points in clusters whose nearest other one on the map is of the same cluster."""
+    mapper = DriftMap(n_landmarks=100, embedding=LandmarkTSNE(n_anchors=n_anchors)).fit(stream.points)
+    Y = mapper.transform(stream.new[stream.truth >= 0])
+    truth, apart = stream.truth[stream.truth >= 0], between(Y, Y) + 1e9 * np.eye(len(Y))
+    return np.mean(truth[apart.argmin(axis=1)] == truth), np.mean(stream.labels[mapper.landmark_indices_] < 0)
+
+
+def test_anchors_keep_clusters_apart_where_most_landmarks_are_outliers():
+    stream = sheets.outliers(0, n=2000, new=500)
+    (by_anchors, outliers), (by_landmarks, _) = (kept_in_clusters(stream, n_anchors) for n_anchors in (None, 0))
+    assert outliers > 0.8
+    assert by_anchors > 0.97
+    assert by_landmarks < 0.93
+
+
+@given(seed=st.integers(0, 10**6), n_anchors=st.sampled_from([None, 45]))
+@few
+def test_distances_to_anchors_follow_from_those_to_landmarks(seed, n_anchors):
+    X = np.random.default_rng(seed).standard_normal((120, 4))
+    mapper = DriftMap(n_landmarks=20, embedding=LandmarkTSNE(n_anchors=n_anchors)).fit(X[:90])
+    mapper.transform(X[:1])
+    tsne = mapper.fitted_embedding_
+    ids = tsne.points_.ids
+    assert len(ids) == (n_anchors or 40)
+    assert (ids[tsne.points_.landmarks] == mapper.landmark_indices_).all()
+    D = between(X[90:], mapper.landmarks_)
+    np.testing.assert_allclose(tsne._squared(D), between(X[90:], X[ids]) ** 2, atol=1e-9)
+    near = nearest_affinities(between(X[90:], X[ids]) ** 2, 5.0)
+    np.testing.assert_allclose(tsne.place(D), attracted(near, tsne.layout_.positions), atol=1e-5)
+    np.testing.assert_allclose(tsne.for_rows(mapper.landmarks_).place(X[90:]), tsne.place(D), atol=1e-5)
+
+
+def test_landmarks_only():
+    X = np.random.default_rng(0).standard_normal((120, 4))
+    for embedding in (LandmarkTSNE(n_anchors=0), LandmarkTSNE(n_anchors=12), KernelTSNE(), BiKernelTSNE()):
+        mapper = DriftMap(n_landmarks=20, embedding=embedding).fit(X)
+        assert (mapper.fitted_embedding_.points_.ids == mapper.landmark_indices_).all()
+
+
+def test_forgotten_landmarks_are_points_of_the_map_and_other_forgotten_points_are_not():
+    X = np.random.default_rng(0).standard_normal((400, 4))
+    mapper = DriftMap(n_landmarks=20, window=60, embedding=LandmarkTSNE(n_anchors=50)).fit(X)
+    mapper.transform(X[:1])
+    ids = np.setdiff1d(mapper.fitted_embedding_.points_.ids, mapper.landmark_indices_)
+    assert len(ids) == 30
+    assert ids.min() >= 340
 
 
 @pytest.mark.parametrize("name", ["tsne", "kernel-tsne", "bikernel-tsne"])
@@ -145,6 +194,7 @@ def test_bad_parameters():
         (LandmarkTSNE(affinities="x"), "affinities must be one of 'stored', 'landmarks'"),
         (LandmarkTSNE(perplexity=0.5), "perplexity must be at least 1"),
         (LandmarkTSNE(perplexity=30), "n_landmarks must be at least 32 for a perplexity of 30, got 20"),
+        (LandmarkTSNE(n_anchors=-1), "n_anchors must be at least 0"),
         (KernelTSNE(width=0.0), "width must be positive"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -1,7 +1,8 @@
-"""Driftmap against its peers: python -m benchmarks.peers [--data ...] [--methods ...] [--limit s] [--quick] [-o folder]
+"""Driftmap against its peers: python -m benchmarks.peers [--data ...] [--methods ...] [--quick] [--update] [-o folder]
 
 Needs `pip install ".[bench]"`; a peer that is missing is reported as such. The recorded data come from DRIFTMAP_DATA,
-or are downloaded. Writes peers.md, peers.json and two figures.
+or are downloaded. Writes peers.md, peers.json and two figures. With --update, rows of an earlier peers.json in the same
+folder stay, as long as they are not measured again: a long run can be made in parts.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="threads of every method (1)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1); more disturb each other a little")
     parser.add_argument("--quick", action="store_true", help="small streams, by default only the drifting one")
+    parser.add_argument("--update", action="store_true", help="keep what an earlier run in this folder has measured")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/peers"), help="folder")
     options = parser.parse_args(argv)
     options.data = options.data or (["drift"] if options.quick else list(data.STREAMS))
@@ -80,12 +82,32 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return results
 
 
+def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The results of an earlier run, with the rows of a later one in their place."""
+
+    def merge(rows: list[dict[str, Any]], later: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        by_method = {row["method"]: row for row in [*rows, *later]}
+        return [by_method[key] for key in METHODS if key in by_method]
+
+    streams = {stream["name"]: stream for stream in old["streams"]}
+    for stream in new["streams"]:
+        rows = streams.get(stream["name"], {"rows": []})["rows"]
+        streams[stream["name"]] = stream | {"rows": merge(rows, stream["rows"])}
+    names = [name for name, _ in data.STREAMS.values() if name in streams]
+    missing = {name: why for name, why in (old["missing"] | new["missing"]).items() if name not in streams}
+    followed = merge(old["followed"], new["followed"])
+    return new | {"streams": [streams[name] for name in names], "followed": followed, "missing": missing}
+
+
 def main(argv: list[str] | None = None) -> None:
     """Measure, write, print."""
     options = arguments(argv)
     options.output.mkdir(parents=True, exist_ok=True)
+    file = options.output / "peers.json"
     results = measure(options)
-    (options.output / "peers.json").write_text(json.dumps(results, indent=1) + "\n")
+    if options.update and file.exists():
+        results = updated(json.loads(file.read_text()), results)
+    file.write_text(json.dumps(results, indent=1) + "\n")
     text = report.markdown(results)
     (options.output / "peers.md").write_text(text)
     print(text)

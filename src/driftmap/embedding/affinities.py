@@ -1,6 +1,6 @@
-"""Affinities: how much each landmark counts as a neighbour of a point, at the same perplexity for all points.
+"""Affinities: how much each point of a map counts as a neighbour of a point, at the same perplexity for all.
 
-The affinity of landmark j to a point is proportional to ``exp(-beta d_j^2)``, with the beta at which the perplexity (e
+The affinity of point j to another one is proportional to ``exp(-beta d_j^2)``, with the beta at which the perplexity (e
 to the power of the entropy: the effective number of neighbours) is as asked for.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from driftmap.utils import Array, Ids
 
 TAIL = 3.0
-"""Landmarks taken into account, in perplexities: the others have hardly any affinity."""
+"""Points taken into account, in perplexities: the others have hardly any affinity."""
 STEPS, LONGEST = 8, 1.5
 """Steps of the search for the logarithm of beta, and the longest of them."""
 WIDEST, NARROWEST = -6.0, 40.0
@@ -25,22 +25,22 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 class Affinities(NamedTuple):
-    """Affinities of points to landmarks that are near; those of a point sum to 1."""
+    """Affinities of points to those of a map that are near; those of a point sum to 1."""
 
-    landmarks: Ids
+    points: Ids
     """(n, s), ascending"""
     shares: Array
     """(n, s)"""
 
     def dense(self, m: int) -> Array:
-        """To all landmarks, (n, m)."""
-        out = np.zeros((len(self.landmarks), m))
-        np.put_along_axis(out, self.landmarks, self.shares, axis=1)
+        """To all m of them, (n, m)."""
+        out = np.zeros((len(self.points), m))
+        np.put_along_axis(out, self.points, self.shares, axis=1)
         return out
 
 
 def nearest_affinities(squared: Array, perplexity: float) -> Affinities:
-    """Affinities to the nearest of all landmarks, given squared distances, (n, m); each row by itself.
+    """Affinities to the nearest points of a map, given squared distances to all, (n, m); each row by itself.
 
     >>> import numpy as np
     >>> nearest_affinities(np.array([[1.0, 1.0, 1.0, 9.0, 100.0]]), 2.0).shares.round(2)
@@ -49,18 +49,18 @@ def nearest_affinities(squared: Array, perplexity: float) -> Affinities:
     n, m = squared.shape
     s = min(m, math.ceil(TAIL * perplexity) + 1)
     if s < m:
-        landmarks = np.argpartition(squared, s - 1, axis=1)[:, :s]
-        landmarks.sort(axis=1)  # in an order that does not depend on how the processor finds them
-        squared = np.take_along_axis(squared, landmarks, axis=1)
+        points = np.argpartition(squared, s - 1, axis=1)[:, :s]
+        points.sort(axis=1)  # in an order that does not depend on how the processor finds them
+        squared = np.take_along_axis(squared, points, axis=1)
     else:
-        landmarks = np.broadcast_to(np.arange(m), (n, m))
-    return Affinities(landmarks, shares_at(squared, perplexity))
+        points = np.broadcast_to(np.arange(m), (n, m))
+    return Affinities(points, shares_at(squared, perplexity))
 
 
 def shares_at(squared: Array, perplexity: float) -> Array:
     """Affinities of this perplexity, given squared distances, (n, s).
 
-    Newton's method for the logarithm of beta; bisection where a step of his would leave the bracket. As many landmarks
+    Newton's method for the logarithm of beta; bisection where a step of his would leave the bracket. As many points
     that are equally near as the perplexity, or more: they share equally.
     """
     excess = squared - squared.min(axis=1)[:, None]
@@ -86,20 +86,20 @@ def shares_at(squared: Array, perplexity: float) -> Array:
     return weights / weights.sum(axis=1)[:, None]
 
 
-def joint_affinities(distances: Array, perplexity: float) -> Array:
-    """t-SNE's affinities of points to each other, (m, m), given their distances; all of them sum to 1."""
-    m = len(distances)
+def joint_affinities(squared: Array, perplexity: float) -> Array:
+    """t-SNE's affinities of points to each other, (m, m), given squared distances; all of them sum to 1."""
+    m = len(squared)
     others = ~np.eye(m, dtype=bool)
     out = np.zeros((m, m))
-    out[others] = shares_at(distances[others].reshape(m, m - 1) ** 2, perplexity).ravel()
+    out[others] = shares_at(squared[others].reshape(m, m - 1), perplexity).ravel()
     out += out.T
     return out / out.sum()
 
 
 def shared_affinities(affinities: Array, masses: Array) -> Array:
-    """Affinities of landmarks to each other, (m, m), by the points near both of them, (w, m); all of them sum to 1.
+    """Affinities of m points to each other, (m, m), by what is near both of them, (w, m); all of them sum to 1.
 
-    A step from a landmark to a point with affinity to it, by mass, and from there to another landmark.
+    A step from a point to one that has affinity to it, by mass, and from there to another of the m.
     """
     out = affinities.T @ (affinities * masses[:, None])
     np.fill_diagonal(out, 0.0)

@@ -125,13 +125,14 @@ class LandmarkIsomap(Configured):
         distances = check_between(distances)
         m = len(distances)
         self.check(m)
+        before = None if stored is None else getattr(self, "paths_", None)
         if stored is None:
             everything = np.arange(m)
             neighbours = nearest_neighbours(distances, self.n_neighbors)
             stored = StoredPoints(everything, everything, check_masses(masses, m), None, *neighbours)
         if start is not None and start.shape != (m, self.n_components):
             raise ValueError(f"start must have shape {(m, self.n_components)}, got {start.shape}")
-        self.paths_ = shortest_paths(stored, distances, getattr(self, "paths_", None))
+        self.paths_ = shortest_paths(stored, distances, before)
         with one_thread():
             self.coordinates_, self.n_dimensions_ = lay_out(self.paths_.lengths, distances, self.n_components, start)
         self._prepare()

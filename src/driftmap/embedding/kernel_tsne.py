@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftmap.embedding.affinities import nearest_affinities
 from driftmap.embedding.base import check_to_landmarks
 from driftmap.embedding.kernels import KernelMap, KernelRows
-from driftmap.embedding.tsne import FEWEST, LandmarkTSNE, Layout, attracted, neighbourhood
+from driftmap.embedding.tsne import LandmarkTSNE
 from driftmap.metrics import euclidean
-from driftmap.utils import Array, Ids, validation
+from driftmap.utils import Array, validation
 
 NARROWEST = 1e-3
 """The least width of a kernel, in medians of all: landmarks in the same place would have none."""
@@ -53,7 +52,7 @@ class KernelTSNE(LandmarkTSNE):
         perplexity: float | None = None,
         width: float = 0.05,
     ) -> None:
-        super().__init__(n_components, affinities=affinities, perplexity=perplexity)
+        super().__init__(n_components, affinities=affinities, perplexity=perplexity, n_anchors=0)
         self.width = width
 
     def check(self, n_landmarks: int) -> None:
@@ -96,16 +95,7 @@ class BiKernelTSNE(LandmarkTSNE):
     def __init__(
         self, n_components: int = 2, *, affinities: str = "landmarks", perplexity: float | None = None
     ) -> None:
-        super().__init__(n_components, affinities=affinities, perplexity=perplexity)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The stored points; the last map by t-SNE is its own, and not the one that was given out."""
-        return super().needs - {"start"}
-
-    def _start(self, distances: Array, ids: Ids, start: Array | None) -> Array | None:
-        before = getattr(self, "layout_", None)
-        return start if before is None else carried_over(before, ids, distances)
+        super().__init__(n_components, affinities=affinities, perplexity=perplexity, n_anchors=0)
 
     def _prepare(self, distances: Array) -> None:
         super()._prepare(distances)
@@ -151,15 +141,3 @@ def principal_axes(centred: Array, k: int) -> Array:
     largest = np.argmax(np.abs(axes), axis=1)
     axes = axes * np.where(axes[np.arange(len(axes)), largest] < 0, -1.0, 1.0)[:, None]
     return np.pad(axes, ((0, k - len(axes)), (0, 0))).T
-
-
-def carried_over(before: Layout, ids: Ids, distances: Array) -> Array | None:
-    """Where landmarks lie by a map of earlier ones: where they were, or where those are that draw them."""
-    old = np.isin(ids, before.landmarks)
-    if old.sum() < FEWEST:
-        return None
-    start = np.empty((len(ids), before.positions.shape[1]))
-    start[old] = before.positions[np.isin(before.landmarks, ids)]
-    near = nearest_affinities(distances[np.ix_(~old, old)] ** 2, neighbourhood(int(old.sum())))
-    start[~old] = attracted(near.landmarks, near.shares, start[old])
-    return start
