@@ -31,8 +31,8 @@ def folder(tmp_path, monkeypatch):
 
 def lines(text):
     """The lines of JSON, and all others."""
-    told = text.splitlines()
-    return [json.loads(line) for line in told if line.startswith("{")], [line for line in told if line[0] != "{"]
+    lines = text.splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")], [line for line in lines if line[0] != "{"]
 
 
 @pytest.mark.parametrize("mode", [[], ["--online"], ["--normalize", "minmax"], ["--novelty", "--json"]])

@@ -1,5 +1,6 @@
 """The command line: results equal the library to the digit, files are whole, and mistakes take one line."""
 
+import contextlib
 import csv
 import gzip
 import io
@@ -909,7 +910,7 @@ def test_progress_without_a_known_size_has_no_bar():
 
 
 def test_a_log_has_one_line_for_each_task():
-    with Progress(io.StringIO(), log=True) as progress:
+    with contextlib.closing(Progress(io.StringIO(), log=True)) as progress:
         for task, fraction in (("first", 0.1), ("first", 0.9), ("second", 0.5)):
             progress.update(task, fraction)
     assert re.fullmatch(r"\[ +\d+ s\] first\n\[ +\d+ s\] second\n", progress.stream.getvalue())

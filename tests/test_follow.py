@@ -358,3 +358,42 @@ def test_rows_of_a_run_that_was_killed_before_its_first_checkpoint_are_written_a
             time.sleep(0.01)
         assert follower.stop(signum)[0] in (-signum, 128 + signum)
     np.testing.assert_array_equal(table((tmp_path / "o.csv").read_text()), expected(X[:20]))
+
+
+KILLED = """
+import os, signal, sys
+from driftmap.cli import main
+from driftmap.io import checkpoint
+write = checkpoint.write
+def killed(*arguments):
+    if sys.argv[1] == "after":
+        write(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+checkpoint.write = killed
+main(["embed", "--follow", *sys.argv[2:]])
+"""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_kill_at_the_first_checkpoint_leaves_no_file_that_is_not_known(tmp_path, moment):
+    (tmp_path / "live.csv").write_text(HEADER + "".join(LINES[:20]))
+    argv = ["live.csv", "-o", "o.csv", "--alert", "3", "--alerts", "a.jsonl", "--checkpoint", "c.ckpt", "--resume"]
+    command = [sys.executable, "-c", KILLED, moment, *argv, *BASE]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == -signal.SIGKILL
+    assert {name: (tmp_path / name).stat().st_size for name in ("o.csv", "a.jsonl")} == {"o.csv": 0, "a.jsonl": 0}
+    follower = Follower(tmp_path, *argv)
+    while (tmp_path / "o.csv").read_text().count("\n") < 21:
+        assert follower.process.poll() is None, follower.end()
+        time.sleep(0.01)
+    follower.stop()
+    np.testing.assert_array_equal(table((tmp_path / "o.csv").read_text()), expected(X[:20]))
+
+
+def test_a_refused_output_leaves_the_others_uncreated(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "live.csv").write_text(HEADER + LINES[0])
+    (tmp_path / "old.csv").write_text("rows")
+    files = ["-o", "old.csv", "--alert", "3", "--alerts", "a.jsonl", "--checkpoint", "c.ckpt"]
+    assert main(["embed", "--follow", "live.csv", *files, *BASE]) == 2
+    assert "old.csv exists" in capfd.readouterr().err
+    assert sorted(os.listdir()) == ["live.csv", "old.csv"]

@@ -78,7 +78,7 @@ def test_paths_of_landmarks_that_stay_are_kept_until_they_are_out_of_date():
         kept.append(paths.n_exchanged)
     assert first.n_exchanged == 0
     assert max(kept) <= 15
-    assert 0 in kept[10:]  # all paths were computed anew
+    assert 0 in kept[10:]  # all paths were computed again
     fresh = DriftMap(n_landmarks=30, embedding="isomap").fit(points).fitted_embedding_.paths_
     np.testing.assert_array_equal(fresh.landmarks, paths.landmarks)
     np.testing.assert_allclose(paths.lengths, fresh.lengths, rtol=0.05)

@@ -15,7 +15,7 @@ RADIUS = 1e-20
 """The default initial radius, which is a distance of no pair here."""
 TRIANGLE = {"euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming", "function"}
 MEASURED = ("sqeuclidean", "function", "crooked", "words", "precomputed")
-"""Metrics that Python measures, beside those of the core."""
+"""Metrics that Python measures; all others are the core's."""
 
 
 class Failure:

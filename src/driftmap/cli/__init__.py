@@ -29,8 +29,16 @@ INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = _carry_out(list(sys.argv[1:] if argv is None else argv))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                arguments = _parser(words).parse_args(words)
+                arguments.argv = words
+                code: int = arguments.run(arguments)
+            except SystemExit as end:  # --help and --version
+                code = end.code if isinstance(end.code, int) else 0
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -43,18 +51,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(f"not enough memory: {one_line(error)}", 2)
     except (UserError, InputError, MissingDependencyError, CheckpointError, OSError) as error:
         return _report(one_line(error), 2)
-
-
-def _carry_out(words: list[str]) -> int:
-    with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
-        try:
-            arguments = _parser(words).parse_args(words)
-            arguments.argv = words
-            code: int = arguments.run(arguments)
-            return code
-        except SystemExit as end:  # --help and --version
-            return end.code if isinstance(end.code, int) else 0
 
 
 def _parser(words: Sequence[str]) -> Parser:

@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
 def add_command(
     subparsers: Subparsers, name: str, summary: str, description: str, run: Callable[[argparse.Namespace], int]
 ) -> Parser:
-    """Register a subcommand that ``run`` carries out; the description's line breaks are kept."""
+    """Register a subcommand that ``run`` carries out; the description is printed as it stands."""
     parser = subparsers.add_parser(
         name,
         help=summary,

@@ -6,13 +6,13 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from driftmap.cli.errors import UserError
-from driftmap.cli.files import writing
+from driftmap.cli.files import new_file, writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
 from driftmap.io.prepared import PreparedTable
@@ -37,21 +37,11 @@ class Job:
     Without a path nothing is saved, and the passes run as they would alone.
     """
 
-    def __init__(
-        self,
-        mapper: StreamMap,
-        rejected: RejectedLines,
-        detector: NoveltyDetector | None = None,
-        stop: Stop | None = None,
-        path: Path | None = None,
-        every: float = 0.0,
-    ) -> None:
-        self.mapper, self.rejected, self.stop = mapper, rejected, stop
-        self.waiting: Callable[[], AbstractContextManager[None]] = (
-            contextlib.nullcontext if stop is None else stop.waiting
-        )
-        """Around reading, where a request to stop is answered at once."""
-        self.path, self.every = path, every
+    def __init__(self, mapper: StreamMap, rejected: RejectedLines, path: Path | None = None) -> None:
+        self.mapper, self.rejected, self.path = mapper, rejected, path
+        self.stop: Stop | None = None
+        self.every = 0.0
+        """Seconds between two checkpoints, at least."""
         self.observers: list[Observer] = []
         self.about: dict[str, Any] = {}
         """What does not change: the input and the arguments."""
@@ -68,22 +58,23 @@ class Job:
         """Open files that can be continued, by their options: coordinates, alerts, scores."""
         self.lengths: dict[str, int] = {}
         """Their bytes when the state was saved last."""
-        self.detector = detector
+        self.detector: NoveltyDetector | None = None
         """Decides on alerts, if there are to be any."""
         self.spool: Spool | None = None
         """The scores of all rows before they were learnt, where mapping needs them."""
         self.restarts = False
         """Whether mapping has to start again when it is interrupted, because its outputs cannot be continued."""
         self.table: Table | None = None
-        self.saved = False
+        self.saved = self.resumed = False
+        """Whether there is a checkpoint of this run, and whether it was there at the start."""
         self._temporary = "" if path is None else atomic.temporary_name(path)
-        self._due = time.monotonic() + every
+        self._last, self._cost = time.monotonic(), 0.0
+        """When the state was saved last, and the seconds that took."""
         self._packed: tuple[dict[str, Any], dict[str, Any]] | None = None
 
-    @property
-    def done(self) -> int:
-        """Rows that the present stage has done."""
-        return 0 if self.position is None else self.position.rows
+    def waiting(self) -> AbstractContextManager[None]:
+        """Around reading, where a request to stop is answered at once."""
+        return contextlib.nullcontext() if self.stop is None else self.stop.waiting()
 
     def notify(self, update: Update) -> None:
         """Show the observers what has been done."""
@@ -100,7 +91,8 @@ class Job:
         if self.stage != stage:
             self.stage, self.position = stage, None
         keeps = self.path is not None and not (self.restarts and stage == "mapping")
-        self.table, done, chunks = table, self.done, table.chunks(rows, self.position)
+        done = 0 if self.position is None else self.position.rows
+        self.table, chunks = table, table.chunks(rows, self.position)
         while True:
             with self.waiting():
                 chunk = next(chunks, None)
@@ -110,7 +102,7 @@ class Job:
             done += len(chunk.features)
             if keeps:
                 self.position = table.position()
-                if time.monotonic() >= self._due:
+                if time.monotonic() - self._last >= max(self.every, (SHARE - 1) * self._cost):
                     self.save()
         if done == 0:
             raise UserError(f"{table.name} has no rows")
@@ -120,7 +112,8 @@ class Job:
         """A pass is complete: from now on it need not be done again."""
         if STAGES.index(self.stage) < STAGES.index(stage):
             self.stage, self.position = stage, None
-            self.save()
+            if self.path is not None:
+                self.save()
 
     def save(self) -> None:
         """Write the checkpoint, after making sure that the rows it counts on are on the disk."""
@@ -149,8 +142,8 @@ class Job:
         own |= {f"job.{STEPS}{name}": array for name, array in steps.items()}
         checkpoint.write(self.path, header | {"job": state}, arrays | own, self._temporary)
         self.saved = True
-        now = time.monotonic()
-        self._due = now + max(self.every, (SHARE - 1) * (now - start))
+        self._last = time.monotonic()
+        self._cost = self._last - start
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         if not self.mapper.fitted:
@@ -169,20 +162,25 @@ class Job:
         self.rejected.settled, self.rejected.last = state["bad_lines"]
         self.sums = {name: array for name, array in arrays.items() if not name.startswith(STEPS)}
         self.steps = {name.removeprefix(STEPS): array for name, array in arrays.items() if name.startswith(STEPS)}
-        self.saved = True
+        self.saved = self.resumed = True
         if self.path is not None:
             atomic.discard(self.path, str(state.get("temporary")))
 
-    # --- the files of an interrupted run ---
+    # --- the files of a run that may be interrupted ---
 
     @contextlib.contextmanager
-    def open_output(self, name: str, path: Path, *, continued: bool) -> Iterator[BinaryIO]:
-        """An unfinished file beside ``path`` that takes its place at the end; it stays if the state is saved.
+    def open_output(self, name: str, path: Path) -> Iterator[BinaryIO]:
+        """A file that takes the place of ``path`` at the end, if all goes well.
 
-        ``continued``: it is taken back to the length that it had when the state was saved.
+        With a checkpoint, it stays for the run that goes on from there, which takes it back to the length that it had
+        when the state was saved; or to none, if its format cannot be continued.
         """
-        target = path.resolve()
-        unfinished = atomic.partial(path)
+        if self.path is None:
+            with new_file(path) as file:
+                yield file
+            return
+        continued = name == "alerts" or not self.restarts
+        target, unfinished = path.resolve(), atomic.partial(path)
         with reopened(unfinished, path, self.lengths.get(name, 0) if continued else 0) as file:
             if continued:
                 self.files[name] = file
@@ -203,19 +201,25 @@ class Job:
 
     @contextlib.contextmanager
     def open_growing(self, name: str, path: Path) -> Iterator[BinaryIO]:
-        """A file that is appended to where everybody sees it, for rows that never end."""
+        """A file that is appended to under its own name, for rows that never end; it is removed if it stays empty."""
         if name not in self.lengths and path.exists() and path.stat().st_size:
             raise UserError(
                 f"{path} exists; --follow goes on with it only from a checkpoint (--checkpoint FILE --resume): "
                 "delete it or name another"
             )
+        is_new = not path.exists()
         with reopened(path.resolve(), path, self.lengths.get(name, 0)) as file:
             self.files[name] = file
-            yield file
+            try:
+                yield file
+            except BaseException:
+                if is_new and file.tell() == 0:  # another output could not be opened
+                    path.unlink(missing_ok=True)
+                raise
 
     @contextlib.contextmanager
     def open_spool(self, folder: Path) -> Iterator[None]:
-        """The file of scores: without a name, or beside the checkpoint, where it stays until the run is finished."""
+        """The file of scores: without a name, or next to the checkpoint, where it stays until the run is finished."""
         if self.path is None:
             with writing():  # it has no name, so nothing is left behind however the run ends
                 file: Any = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115

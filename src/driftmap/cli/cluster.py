@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
@@ -39,23 +38,6 @@ MAP = "_map.ckpt"
 """Where the map is saved in the folder of the output; readers of Parquet folders pass over names with underscores."""
 CONNECT = 10
 """Seconds in which a scheduler must answer."""
-
-
-def add_options(parser: kinds.Parser) -> None:
-    """The options of this module."""
-    group = parser.add_argument_group("a cluster")
-    group.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        help="learn and map Parquet files (FILE is a folder or a pattern in quotes) on the workers of this dask "
-        'scheduler, or of this machine ("local"); OUT is a new folder with one file for each, and the map',
-    )
-    group.add_argument(
-        "--certify",
-        action="store_true",
-        help="with --dask: find the exact covering radius and masses while mapping",
-    )
-    parser.set_defaults(defaults=parser.get_default)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -86,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         memory=args.memory,
     )
     mapper.check_mergeable()  # before a cluster is started
-    with _client(args.dask) as client, Progress() as progress, _failures():
+    with _client(args.dask) as client, contextlib.closing(Progress()) as progress, _failures():
         _observe(client, progress, sum(part.rows or 0 for part in parts))
         fitted = dask.fit(mapper, parts)
         folder.mkdir(exist_ok=True)

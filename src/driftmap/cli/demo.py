@@ -13,7 +13,7 @@ import numpy as np
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError
-from driftmap.cli.files import new_file, new_table
+from driftmap.cli.files import new_file, table_writer
 from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
 from driftmap.embedding import LandmarkStress, move, procrustes
@@ -89,7 +89,8 @@ def run(args: argparse.Namespace) -> int:
         names = [
             f"{name}_{axis}" for name in ("initial", "online", "random") for axis in (*axis_names(2), "is_landmark")
         ]
-        writer = stack.enter_context(new_table(table, ["arrival", *names]))
+        rows = stack.enter_context(new_file(table))
+        writer = stack.enter_context(table_writer(rows, table, ["arrival", *names]))
         missing = None
         try:
             require_matplotlib()
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             file = stack.enter_context(new_file(picture))
         X = s_curve_stream(args.points, random_state=args.seed)
-        with Progress() as progress:
+        with contextlib.closing(Progress()) as progress:
             online = _follow(StreamMap(2, n_landmarks=args.landmarks), X, progress)
             initial = _map("initial", InitialLandmarks(args.landmarks), X, online, progress)
             random = _map("random", RandomLandmarks(args.landmarks, random_state=args.seed), X, online, progress)

@@ -6,18 +6,18 @@ import argparse
 import contextlib
 import json
 import tempfile
-from collections.abc import Callable
+import warnings
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli import cluster
 from driftmap.cli.checkpointing import Job, spool_path
+from driftmap.cli.checks import check, files
 from driftmap.cli.contacts import open_contacts
-from driftmap.cli.errors import note, tell, warn
-from driftmap.cli.files import StandardOutput, new_file, new_table
-from driftmap.cli.hints import Spreads
-from driftmap.cli.options import DESCRIPTION, PAGE, add_options, check, files
+from driftmap.cli.errors import note, warn
+from driftmap.cli.files import StandardOutput, table_writer
+from driftmap.cli.options import DESCRIPTION, PAGE, add_options
 from driftmap.cli.outputs import (
     Alerts,
     Animation,
@@ -25,6 +25,7 @@ from driftmap.cli.outputs import (
     Landmarks,
     Page,
     Picture,
+    Spreads,
     coordinate_columns,
     landmark_columns,
 )
@@ -35,7 +36,6 @@ from driftmap.cli.stages import find_scaling, learn, place, place_online
 from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
-from driftmap.io.writers import Writer
 from driftmap.map import StreamMap
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
 from driftmap.streams.novelty import NoveltyDetector
@@ -50,9 +50,7 @@ EVERY = 30.0  # seconds between checkpoints
 
 def register(subparsers: kinds.Subparsers) -> None:
     """Add the subcommand."""
-    parser = kinds.add_command(subparsers, "embed", "map the rows of a file", DESCRIPTION, run)
-    add_options(parser)
-    cluster.add_options(parser)
+    add_options(kinds.add_command(subparsers, "embed", "map the rows of a file", DESCRIPTION, run))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,8 +59,7 @@ def run(args: argparse.Namespace) -> int:
         return cluster.run(args)
     check(args)
     args.online, args.novelty = args.online or args.follow, args.novelty or args.follow
-    rejected = RejectedLines(skip=args.skip_bad, report=note)
-    args.checkpoint_every = EVERY if args.checkpoint_every is None else args.checkpoint_every
+    args.folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
     mapper = StreamMap(
         args.components,
         n_landmarks=args.landmarks,
@@ -75,19 +72,22 @@ def run(args: argparse.Namespace) -> int:
         half_life=args.half_life,
     )
     mapper.validate()  # before anything is read
-    detector = None if args.alert is None else NoveltyDetector(args.alert)
+    job = Job(mapper, RejectedLines(skip=args.skip_bad, report=note), args.checkpoint)
+    job.detector = None if args.alert is None else NoveltyDetector(args.alert)
+    # The first rows of any stream span too few dimensions; the command says so only if all rows do.
+    warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
     with one_thread():
         if args.checkpoint is None and not args.follow:
-            _work(args, Job(mapper, rejected, detector))
+            _work(args, job)
             return 0
-        with Stop() as stop:
-            job = start_job(args, Job(mapper, rejected, detector, stop, args.checkpoint, args.checkpoint_every))
+        with Stop() as job.stop:
+            job.every = EVERY if args.checkpoint_every is None else args.checkpoint_every
             try:
-                if job is not None:
+                if args.checkpoint is None or start_job(args, job):
                     _work(args, job)
             except Stopped as stopped:
-                _tell_stopped(args, job, stopped)
+                _report_stop(args, job, stopped)
                 return stopped.code
     return 0
 
@@ -97,17 +97,23 @@ def _work(args: argparse.Namespace, job: Job) -> None:
     mapper = job.mapper
     with contextlib.ExitStack() as stack:
         with job.waiting():  # a pipe may be slow to say what its columns are
-            table = _prepared(args, stack.enter_context(_open(args, job)), job)
+            table = _open_table(args, job, stack)
         if job.path is not None:
             check_columns(job, table)
         if table.left_out:
             note(f"{table.name}: columns left out: {describe(table.left_out)}")
         _open_outputs(args, table, stack, job)
-        if args.normalize == "none" and not args.contacts and not job.saved:  # from the first row on
+        if args.normalize == "none" and not args.contacts and not job.resumed:  # from the first row on
             job.observers.append(Spreads(table.columns, args.metric))
-        job.observers.append(stack.enter_context(Progress()))
+        job.observers.append(stack.enter_context(contextlib.closing(Progress())))
         try:
-            _map(args, table, job)
+            if args.online:
+                rows = 1 if _is_live(args) else min(ONLINE_ROWS, chunk_rows(table))
+                place_online(table, rows, job, with_novelty=args.novelty or args.shade is not None)
+            else:
+                scaling = None if args.normalize == "none" else find_scaling(table, args.normalize, job)
+                learn(table, scaling, job)
+                place(table, scaling, job)
         except Stopped as stopped:
             if stopped.clean and job.stop is not None:
                 job.stop.ignore()
@@ -134,9 +140,10 @@ def _work(args: argparse.Namespace, job: Job) -> None:
         print(json.dumps(_summary(args, table, job), indent=2))
 
 
-def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManager[Table]:
+def _open_table(args: argparse.Namespace, job: Job, stack: contextlib.ExitStack) -> Table:
+    """The table, after the steps that the options ask for."""
     if args.contacts:
-        return open_contacts(args.file, args.decay, args.columns)
+        return stack.enter_context(open_contacts(args.file, args.decay, args.columns))
     wanted = Wanted(
         args.columns,
         args.label,
@@ -148,12 +155,8 @@ def _open(args: argparse.Namespace, job: Job) -> contextlib.AbstractContextManag
         thousands=args.thousands,
     )
     # A run that may be interrupted has to find its place in the file itself.
-    spool = _folder(args) if args.checkpoint is None else None
-    return open_table(args.file, wanted, once=args.online, following=args.follow, spool=spool)
-
-
-def _prepared(args: argparse.Namespace, table: Table, job: Job) -> Table:
-    """The table after the steps that the options ask for."""
+    spool = args.folder if args.checkpoint is None else None
+    table = stack.enter_context(open_table(args.file, wanted, once=args.online, following=args.follow, spool=spool))
     steps: list[Step] = []
     if args.missing not in (None, "error"):
         steps.append(FillMissing(args.missing))
@@ -171,77 +174,42 @@ def _prepared(args: argparse.Namespace, table: Table, job: Job) -> Table:
     return prepared
 
 
-def _folder(args: argparse.Namespace) -> Path:
-    """Where temporary files go."""
-    return Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
-
-
-def _appending(file: BinaryIO) -> Callable[[str], None]:
-    """Writes lines that others see at once."""
-
-    def write(line: str) -> None:
-        file.write(f"{line}\n".encode())
-        file.flush()
-
-    return write
-
-
 def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.ExitStack, job: Job) -> None:
     """Open everything that is to be written, so that a bad path fails before the work is done."""
+    paths = files(args)
+    more = bool(paths.keys() - {"output", "alerts"})
+    job.restarts = more or (args.output is not None and args.output.suffix.lower() == ".parquet")
+    if not args.online and (args.novelty or args.shade is not None):
+        stack.enter_context(job.open_spool(args.folder))
+    open_file = job.open_growing if args.follow else job.open_output
+    opened = {name: stack.enter_context(open_file(name, path)) for name, path in paths.items()}
+    if args.follow and not job.saved:  # before the first byte: a run that is killed knows all its files
+        job.save()
     # An NPY file holds numbers only: times, but no labels.
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
     names = coordinate_columns(table, args.components, online=args.online, **chosen)
-    more = [path for name, path in files(args).items() if name not in ("output", "alerts")]
-    job.restarts = bool(more) or (args.output is not None and args.output.suffix.lower() == ".parquet")
-
-    def opened(name: str, *, continued: bool = not job.restarts) -> Any:
-        path = getattr(args, name)
-        if args.follow:
-            return job.open_growing(name, path)
-        return new_file(path) if job.path is None else job.open_output(name, path, continued=continued)
-
-    if not args.online and (args.novelty or args.shade is not None):
-        stack.enter_context(job.open_spool(_folder(args)))
-    if args.alerts is not None:  # before the coordinates: these are closed first, and with them the run
-        job.observers.append(Alerts(_appending(stack.enter_context(opened("alerts", continued=True)))))
-    elif args.alert is not None:
-        job.observers.append(Alerts(tell))
+    if args.alert is not None:
+        job.observers.append(Alerts(opened.get("alerts")))
     if args.output is not None:
-        writer: Writer = stack.enter_context(new_table(args.output, names, opened("output")))
-        flush = job.files["output"].flush if args.follow else None
-        job.observers.append(Coordinates(writer, flush=flush, **chosen))
+        writer = stack.enter_context(table_writer(opened["output"], args.output, names))
+        job.observers.append(Coordinates(writer, flush=opened["output"].flush if args.follow else None, **chosen))
     elif not args.json:
         kind, at_once = args.format or "csv", _is_live(args)
-        writer = StandardOutput(names, alone=not more, at_once=at_once, kind=kind, continued=job.done > 0)
-        stack.callback(writer.close)
-        job.observers.append(Coordinates(writer, **chosen))
+        output = StandardOutput(names, alone=not more, at_once=at_once, kind=kind, continued=job.position is not None)
+        job.observers.append(Coordinates(stack.enter_context(contextlib.closing(output)), **chosen))
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
         names = landmark_columns(table, args.components, with_label=with_label)
-        writer = stack.enter_context(new_table(args.landmarks_out, names, opened("landmarks_out")))
+        writer = stack.enter_context(table_writer(opened["landmarks_out"], args.landmarks_out, names))
         job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None:
-        file = stack.enter_context(opened("plot"))
-        chosen = {"online": args.online, "shade": args.shade}
+        file, how = opened["plot"], {"online": args.online, "shade": args.shade}
         is_page = args.plot.suffix.lower() == PAGE
-        job.observers.append(Page(file, table, **chosen) if is_page else Picture(file, args.plot, table, **chosen))
+        job.observers.append(Page(file, table, **how) if is_page else Picture(file, args.plot, table, **how))
     if args.animate is not None:
-        file, n_frames = stack.enter_context(new_file(args.animate)), args.animate_frames or N_PICTURES
-        job.observers.append(Animation(file, args.animate, table, job.mapper, n_frames))
-    if args.follow and not job.saved:  # else rows that are written before a kill would be nobody's
-        job.save()
-
-
-def _map(args: argparse.Namespace, table: Table, job: Job) -> None:
-    with_novelty = args.novelty or args.shade is not None
-    if args.online:
-        rows = 1 if _is_live(args) else min(ONLINE_ROWS, chunk_rows(table))
-        place_online(table, rows, job, with_novelty=with_novelty)
-        return
-    scaling = find_scaling(table, args.normalize, job)
-    learn(table, scaling, job)
-    place(table, scaling, job)
+        n_frames = args.animate_frames or N_PICTURES
+        job.observers.append(Animation(opened["animate"], args.animate, table, job.mapper, n_frames))
 
 
 def _is_live(args: argparse.Namespace) -> bool:
@@ -249,11 +217,10 @@ def _is_live(args: argparse.Namespace) -> bool:
     return bool(args.follow or (args.online and (args.file == "-" or Path(args.file).is_fifo())))
 
 
-def _tell_stopped(args: argparse.Namespace, job: Job | None, stopped: Stopped) -> None:
+def _report_stop(args: argparse.Namespace, job: Job, stopped: Stopped) -> None:
     """One line: what is done, and how to go on."""
-    if job is None:
-        return
-    done = _followed(job) if args.follow else f"interrupted while {job.stage}, after {job.done:,} rows"
+    rows = 0 if job.position is None else job.position.rows
+    done = _followed(job) if args.follow else f"interrupted while {job.stage}, after {rows:,} rows"
     if job.saved and stopped.clean:
         done += f"; state saved in {job.path}; {how_to_go_on(args)}"
     elif job.saved:

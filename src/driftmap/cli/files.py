@@ -7,7 +7,6 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,14 +35,11 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def new_table(
-    path: Path, names: Sequence[str], opened: AbstractContextManager[BinaryIO] | None = None
-) -> Iterator[Writer]:
-    """A writer to a :func:`new_file` or to another that is opened, whose rows are continued."""
-    with opened or new_file(path) as file:
-        writer = open_writer(file, path.suffix, names)
-        yield writer
-        writer.close()
+def table_writer(file: BinaryIO, path: Path, names: Sequence[str]) -> Iterator[Writer]:
+    """A writer to an open file, in the format of the path; rows that the file has already are continued."""
+    writer = open_writer(file, path.suffix, names)
+    yield writer
+    writer.close()
 
 
 @contextlib.contextmanager

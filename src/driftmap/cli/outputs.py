@@ -1,4 +1,4 @@
-"""Observers that write what is mapped: tables of coordinates and landmarks, a figure, an animation."""
+"""Observers that write what is mapped: tables of coordinates and landmarks, alerts, a figure, an animation, hints."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.cli.errors import note, tell
 from driftmap.cli.files import writing
 from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
@@ -19,6 +20,14 @@ from driftmap.map.observer import Observer, Update
 from driftmap.plot import html, map_figure, save_figure
 from driftmap.streams.novelty import Alert
 from driftmap.utils import Array
+from driftmap.utils.columns import some
+
+UNEQUAL = 100.0
+"""How many times wider than another a column is when it decides the map alone."""
+CONSTANT_COUNTS = frozenset({"cosine", "correlation", "braycurtis", "hamming", "jensenshannon"})
+"""Metrics whose distances a constant column changes."""
+SCALE_FREE = frozenset({"canberra", "hamming", "seuclidean", "mahalanobis"})
+"""Metrics that measure each column by its own size."""
 
 
 def axis_names(k: int) -> list[str]:
@@ -55,16 +64,20 @@ class Coordinates(Observer):
 
 
 class Alerts(Observer):
-    """One line of JSON for each alert, written at once."""
+    """One line of JSON for each alert, written at once: to a file, or to standard error."""
 
-    def __init__(self, write: Callable[[str], object]) -> None:
-        self._write = write
+    def __init__(self, file: BinaryIO | None) -> None:
+        self._file = file
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Write the alerts."""
         for alert in update.alerts:
+            if self._file is None:
+                tell(alert_line(alert))
+                continue
             with writing():
-                self._write(alert_line(alert))
+                self._file.write(f"{alert_line(alert)}\n".encode())
+                self._file.flush()
 
 
 def alert_line(alert: Alert) -> str:
@@ -207,15 +220,12 @@ class Animation(Observer):
 
         self._file, self._kind = file, path.suffix[1:].lower()
         self._title, self._label, self._film = Path(table.name).name, table.label, Film(mapper, n_frames)
-
-    @property
-    def every(self) -> int:
-        """The interval between two pictures."""
-        return self._film.every
+        self.every = self._film.every
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Record the rows that are learnt."""
         self._film.observe(update, mapper)
+        self.every = self._film.every  # fewer pictures as the film grows long
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
@@ -223,6 +233,41 @@ class Animation(Observer):
 
         color = _color(self._film.labels)
         save_animation(self._film, self._file, self._kind, color=color, color_label=self._label, title=self._title)
+
+
+class Spreads(Observer):
+    """Says which columns are constant, and whether one of them outweighs the others."""
+
+    def __init__(self, columns: Sequence[str], metric: str) -> None:
+        self._columns, self._metric = columns, metric
+        self._low: Array = np.full(len(columns), np.inf)
+        self._high: Array = -self._low
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Take in the rows that are learnt."""
+        if update.is_learnt:
+            self._low = np.fmin(self._low, np.fmin.reduce(update.rows.features))
+            self._high = np.fmax(self._high, np.fmax.reduce(update.rows.features))
+
+    def finish(self, mapper: StreamMap) -> None:
+        """One line for each hint."""
+        if mapper.n_samples_seen_ < 2:
+            return
+        spread = self._high - self._low
+        constant = [name for name, width in zip(self._columns, spread, strict=True) if width == 0]
+        if constant:
+            counts = self._metric in CONSTANT_COUNTS
+            effect = f"yet they count in {self._metric} distances: --exclude leaves them out" if counts else "no effect"
+            note(f"constant columns: {some([*map(repr, constant)])} ({effect})")
+        widths = np.where(spread > 0, spread, np.nan)
+        if len(constant) < len(spread) and self._metric not in SCALE_FREE:
+            widest, narrowest = int(np.nanargmax(widths)), int(np.nanargmin(widths))
+            if spread[widest] >= UNEQUAL * spread[narrowest]:
+                note(
+                    f"column {self._columns[widest]!r} spreads over {spread[widest]:.3g}, "
+                    f"{self._columns[narrowest]!r} over {spread[narrowest]:.3g}: the widest columns decide the map; "
+                    "--normalize zscore gives all the same weight"
+                )
 
 
 def _color(labels: list[Any]) -> NDArray[Any] | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from types import TracebackType
-from typing import Self, TextIO
+from typing import TextIO
 
 from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
@@ -30,14 +29,6 @@ class Progress(Observer):
         self.before = 0
         self._next = 0.0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._end_line()
-
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Count the rows of a stage."""
         if self.redraws:
@@ -51,7 +42,7 @@ class Progress(Observer):
         """A task has come to this fraction (None: not known), and to so many rows; ``before`` were there already."""
         is_new = task != self.task
         if is_new:
-            self._end_line()
+            self.close()
             # a task begins where the last one has ended
             self.task, self.start, self.before, self._next = task, self.now, before, 0.0
         self.now = time.monotonic()
@@ -79,7 +70,8 @@ class Progress(Observer):
         width = shutil.get_terminal_size().columns - 1
         print(f"\r\x1b[2K{self.line[:width]}", end="", file=self.stream, flush=True)
 
-    def _end_line(self) -> None:
+    def close(self) -> None:
+        """End the line."""
         if self.redraws and self.line:
             self._draw()
             print(file=self.stream, flush=True)

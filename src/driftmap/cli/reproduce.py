@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 
 from driftmap.cli.arguments import Subparsers, add_command
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     names = NAMES if arguments.what == "all" else (arguments.what,)
     settings = QUICK if arguments.quick else FULL
     try:
-        with Progress(log=True) as progress:
+        with contextlib.closing(Progress(log=True)) as progress:
             result = reproduce(names, folder, settings=settings, data=arguments.data, progress=progress.update)
     except MissingDataError as error:
         raise UserError(str(error)) from error

@@ -15,7 +15,7 @@ from driftmap.io import atomic, checkpoint
 from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.follow import digest
 from driftmap.io.serialization import unpack
-from driftmap.io.tables import Position, Table
+from driftmap.io.tables import Table
 from driftmap.map import StreamMap
 
 SHAPING = (
@@ -28,10 +28,8 @@ SHAPING = (
 """The arguments that a run and the one that goes on with it must have in common."""
 
 
-def start_job(args: argparse.Namespace, job: Job) -> Job | None:
-    """The job, or the one that was interrupted; None if there is nothing left to do."""
-    if args.checkpoint is None:  # a followed file
-        return job
+def start_job(args: argparse.Namespace, job: Job) -> bool:
+    """Take up the run that was interrupted, if there is one; false if there is nothing left to do."""
     about = {"input": _fingerprint(args.file), "arguments": _arguments(args)}
     job.about = about
     found = checkpoint.read(args.checkpoint) if args.checkpoint.exists() else None
@@ -43,10 +41,10 @@ def start_job(args: argparse.Namespace, job: Job) -> Job | None:
             raise UserError(
                 f"{args.checkpoint} holds a run that was interrupted: go on with it by --resume, or delete it"
             )
-        return job
+        return True
     if found is None:
         note(f"there is no {args.checkpoint} yet: this run starts from the beginning")
-        return job
+        return True
     try:
         return _go_on(args, job, found)
     except CheckpointError:
@@ -64,19 +62,19 @@ def _check_folder(path: Path) -> None:
         raise UserError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _go_on(args: argparse.Namespace, job: Job, found: Checkpoint) -> Job | None:
-    """The job that was interrupted; None if there is nothing left to do."""
+def _go_on(args: argparse.Namespace, job: Job, found: Checkpoint) -> bool:
+    """Bring the job to where it was interrupted; false if there is nothing left to do."""
     state, about = found.header["job"], job.about
     _check_arguments(about["arguments"], state["arguments"], args.checkpoint)
     if state["stage"] == "closing":
         _close(args, found)
     if state["stage"] in ("closing", "finished"):
         note(f"{args.checkpoint} says that this run is finished ({_result(state)}); delete it to start again")
-        return None
+        return False
     _check_input(args, about["input"], state)
     job.mapper, job.about = _mapper(found) or job.mapper, {key: state[key] for key in ("input", "arguments", "columns")}
     job.restore(state, {name[4:]: array for name, array in found.arrays.items() if name.startswith("job.")})
-    return job
+    return True
 
 
 def check_columns(job: Job, table: Table) -> None:
@@ -129,7 +127,7 @@ def _result(state: dict[str, Any]) -> str:
 def _fingerprint(file: str) -> dict[str, Any]:
     """What changes when a file is changed or replaced; of a stream nothing is known."""
     source = Path(file)
-    if file == "-" or source.is_fifo() or source.is_dir():
+    if file == "-" or not source.is_file():
         return {"name": file, "size": None}
     now = source.stat()
     return {"name": file, "size": now.st_size, "device": now.st_dev, "inode": now.st_ino, "changed": now.st_ctime_ns}
@@ -155,15 +153,14 @@ def _check_followed(file: str, state: dict[str, Any], again: str) -> None:
     """A followed file may have grown, but the bytes that were read last must still be there."""
     if state["position"] is None or state["tail"] is None:
         return
-    offset = Position(*state["position"]).offset
+    start, stop, expected = state["tail"]
     with Path(file).open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
-        if size < offset:
-            raise UserError(f"{file} has {size} bytes, but {offset} were read before: it was cut{again}")
-        start, expected = state["tail"]
+        if size < stop:
+            raise UserError(f"{file} has {size} bytes, but {stop} were read before: it was cut{again}")
         stream.seek(start)
-        if digest(stream.read(offset - start)) != expected:
-            raise UserError(f"{file} was changed or replaced: the last bytes before {offset} are others{again}")
+        if digest(stream.read(stop - start)) != expected:
+            raise UserError(f"{file} was changed or replaced: the last bytes before {stop} are others{again}")
 
 
 def _arguments(args: argparse.Namespace) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -24,10 +23,8 @@ MOST_THREADS = 4
 """Threads that map: with more, writing takes longer than mapping."""
 
 
-def find_scaling(table: Table, kind: str, job: Job) -> Scaling | None:
+def find_scaling(table: Table, kind: str, job: Job) -> Scaling:
     """The scaling that ``--normalize`` asks for, from all rows; a constant column is only shifted."""
-    if kind == "none":
-        return None
     moments = Moments(job.sums)
     for first, chunk in job.chunks("measuring", table, chunk_rows(table)):
         moments.update(chunk.features)
@@ -78,10 +75,6 @@ def place(table: Table, scaling: Scaling | None, job: Job) -> None:
     """Map all rows in the frame of the landmarks that learning ended with."""
     mapper = job.mapper
 
-    def scored(chunks: Iterable[tuple[int, Chunk]]) -> Iterator[tuple[int, Chunk, Array | None]]:
-        for first, chunk in chunks:
-            yield first, chunk, None if job.spool is None else job.spool.read(first, len(chunk.features))
-
     def work(numbered: tuple[int, Chunk, Array | None]) -> Update:
         first, chunk, scores = numbered
         features = chunk.features if scaling is None else scaling(chunk.features)
@@ -91,14 +84,16 @@ def place(table: Table, scaling: Scaling | None, job: Job) -> None:
                 novelty = RowNovelty(scores[:, 0], scores[:, 1], mapper.novelty(features).residual)
             return Update("mapping", first, chunk, coordinates=mapper.transform(features), novelty=novelty)
 
-    with _without_dimension_warning():
-        _ = mapper.frame_  # made here, and not by several threads that need it
-        chunks = job.chunks("mapping", table, chunk_rows(table))
-        # A run that can be interrupted counts a piece as done when it asks for the next, so it has one at a time.
-        threads = min(MOST_THREADS, n_cores()) if job.path is None else 1
-        with contextlib.closing(in_parallel(work, scored(chunks), threads)) as updates:
-            for update in updates:
-                job.notify(update)
+    _ = mapper.frame_  # made here, and not by several threads that need it
+    chunks = (
+        (first, chunk, None if job.spool is None else job.spool.read(first, len(chunk.features)))
+        for first, chunk in job.chunks("mapping", table, chunk_rows(table))
+    )
+    # A run that can be interrupted counts a piece as done when it asks for the next, so it has one at a time.
+    threads = min(MOST_THREADS, n_cores()) if job.path is None else 1
+    with contextlib.closing(in_parallel(work, chunks, threads)) as updates:
+        for update in updates:
+            job.notify(update)
     before, now = job.counts["learning"], job.counts["mapping"]
     if now != before:
         raise UserError(f"{table.name} changed while it was read: it had {before} rows, then {now}")
@@ -114,7 +109,7 @@ def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool) -> No
             coordinates, frames = np.empty((n, mapper.n_components)), np.empty(n, dtype=np.int64)
             novelty = RowNovelty(*np.empty((3, n))) if with_novelty else None
             alerts: list[Alert] = []
-            with _located(table, first), _without_dimension_warning():
+            with _located(table, first):
                 for i in range(n):
                     row = piece.features[i : i + 1]
                     arrival = mapper.update(row, detector=job.detector)
@@ -137,11 +132,3 @@ def _located(table: Table, first: int) -> Iterator[None]:
             error.source, error.row = table.name, first + error.row + 1
             error.column = table.columns[error.column] if isinstance(error.column, int) else error.column
         raise
-
-
-@contextlib.contextmanager
-def _without_dimension_warning() -> Iterator[None]:
-    """The first rows of any stream span too few dimensions; the command says so only if all rows do."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
-        yield

@@ -160,7 +160,7 @@ def _named_pieces(source: Any, name: str) -> Iterator[tuple[int, Any, Any]]:
 
 
 def counted(stage: str, source: Any, name: str) -> Iterator[tuple[int, Any, Any]]:
-    """The pieces of a partition; the client is told now and then, and at the end, how many rows are done."""
+    """The pieces of a partition; now and then, and at the end, the client is sent how many rows are done."""
     done, last = 0, time.monotonic()
     for first, block, labels in _named_pieces(source, name):
         yield first, block, labels

@@ -112,7 +112,11 @@ class CSV:
 
     def kinds(self, rows: list[bytes]) -> list[str]:
         """What each column holds in these rows; rows of another width are left to the parser."""
-        return [self._kind(cells) for cells in self._columns(rows)]
+        found = []
+        for cells in self._columns(rows):
+            present = [cell for cell in cells if cell.strip().lower() not in MISSING]
+            found.append(kind_of(not cells or any(map(self._is_number, present)), present))
+        return found
 
     def _columns(self, rows: list[bytes]) -> list[list[str]]:
         """The cells of the rows that have one for each name, column by column."""
@@ -126,10 +130,6 @@ class CSV:
             with contextlib.suppress(ValueError):
                 found.append(self._cells(row))
         return [*map(list, zip(*(cells for cells in found if len(cells) == width), strict=True))] or [[]] * width
-
-    def _kind(self, cells: list[str]) -> str:
-        present = [cell for cell in cells if cell.strip().lower() not in MISSING]
-        return kind_of(not cells or any(map(self._is_number, present)), present)
 
     def _is_number(self, cell: str) -> bool:
         """Whether a cell of the first line speaks for data; a missing number does, since names are rarely left out."""
@@ -146,42 +146,35 @@ class CSV:
         return [self.names[place] for place in places]
 
     def parse(self, block: Block) -> tuple[Array, list[str] | None]:
-        """Features and labels of all rows."""
-        data = block.data
+        """Features and labels of all rows. Texts that Arrow refuses may still be numbers in the forms of this file."""
+        data, label, width = block.data, self._label, len(self.names)
         if not data.isascii():
             data.decode()
             # pyarrow would leave out a mark at the start of a block, but not one of another row.
             if data.startswith(BOM) or b"\n" + BOM in data:
                 raise ValueError
-        features, label = self._columns_of(data)
-        if len(features) != len(block):
-            raise ValueError
-        return features, label
-
-    def _columns_of(self, data: bytes) -> tuple[Array, list[str] | None]:
-        """Features and labels; where Arrow reads no numbers, its texts may still be some in the forms of this file."""
+        types = {} if label is None else {label: self._text}
         try:
             if self._thousands:
                 raise self._refused
-            table = self._read(data, self._types(self._number), len(self.names))
+            table = self._read(data, types | dict.fromkeys(self._places, self._number), width)
             columns = [table.column(place).combine_chunks() for place in self._places]
         except self._refused:
             if not (self._thousands or self._missing):
                 raise
-            table = self._read(data, self._types(self._text), len(self.names))
+            table = self._read(data, types | dict.fromkeys(self._places, self._text), width)
             columns = [self._cast(table.column(place).to_pylist()) for place in self._places]
+        if table.num_rows != len(block):
+            raise ValueError
         features = np.empty((table.num_rows, len(columns)))
         for i, column in enumerate(columns):
             column = column.fill_null(float("nan")) if column.null_count else column
             features[:, i] = np.from_dlpack(column)  # to_numpy imports pandas
-        if self._label is None:
+        if label is None:
             return features, None
-        if self._label in self._places:  # the label is a feature, too
-            table = self._read(data, {self._label: self._text}, len(self.names))
-        return features, table.column(self._label).to_pylist()
-
-    def _types(self, kind: Any) -> dict[str, Any]:
-        return ({} if self._label is None else {self._label: self._text}) | dict.fromkeys(self._places, kind)
+        if label in self._places:  # the label is a feature, too
+            table = self._read(data, types, width)
+        return features, table.column(label).to_pylist()
 
     def _cast(self, cells: list[str]) -> Any:
         """Texts as numbers, null where they are missing and may be; or a ValueError."""

@@ -1,4 +1,4 @@
-"""Growing files: bytes as they are appended, also after the file was replaced or cut."""
+"""Followed files and pipes: their lines as they are completed, also after a file was replaced or cut."""
 
 from __future__ import annotations
 
@@ -6,79 +6,135 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections import deque
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+from driftmap.utils.errors import InputError
 
 POLL_SECONDS = 0.005
-"""Seconds between two looks at a file that may have grown."""
+"""Seconds between two looks at a source that may have grown."""
 READ_BYTES = 2**16
 TAIL_BYTES = 2**16
 """Bytes by which a followed file is recognised."""
+LONGEST_ROW = 2**24
+"""Bytes of a row, at most."""
 
 
-class Tail:
-    """The last bytes that were read of a growing file, by which it is recognised later."""
+class RestartedError(Exception):
+    """The file was replaced or cut, which the message says; from position 0 on, it is read again.
 
-    def __init__(self, offset: int) -> None:
-        self._end, self._bytes = offset, b""
+    ``cut_off``: its last line had no end.
+    """
+
+    def __init__(self, reason: str, *, cut_off: bool) -> None:
+        super().__init__(reason)
+        self.cut_off = cut_off
+
+
+class Lines:
+    """Bytes that arrive in pieces, split into lines. Empty lines wait until another line follows."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._complete, self.rest = name, deque[bytes](), b""
+
+    def __bool__(self) -> bool:
+        return bool(self._complete)
 
     def add(self, piece: bytes) -> None:
-        """Further bytes were read."""
-        self._end, self._bytes = self._end + len(piece), self._bytes[-TAIL_BYTES:] + piece
+        """Take in the next bytes."""
+        data = self.rest + piece
+        stop = data.find(b"\n", len(data[: data.rfind(b"\n") + 1].rstrip(b"\r\n"))) + 1
+        lines, self.rest = (data[:stop].split(b"\n")[:-1], data[stop:]) if data[:stop].strip(b"\r\n") else ([], data)
+        self._complete.extend(line + b"\n" for line in lines)
+        if len(self.rest) > LONGEST_ROW:
+            raise InputError(f"has a line of more than {LONGEST_ROW:,} bytes", source=self._name)
 
-    def digest(self, offset: int) -> tuple[int, str] | None:
-        """Where the last bytes before a place begin, and their digest; None if none of them are known."""
-        first = self._end - len(self._bytes)
-        start = max(first, offset - TAIL_BYTES)
-        return None if start >= offset else (start, digest(self._bytes[start - first : offset - first]))
+    def take(self, limit: int) -> list[bytes]:
+        """The next complete lines, at most ``limit``."""
+        return [self._complete.popleft() for _ in range(min(limit, len(self._complete)))]
+
+
+class FollowedStream:
+    """Standard input up to its end, or a named pipe, which waits for the next writer.
+
+    The last line of each writer is complete. A stream goes on where it is, whatever position is asked for.
+    """
+
+    def __init__(self, name: str, file: BinaryIO, *, ends: bool) -> None:
+        self.name, self._file, self._ends, self._lines, self._offset = name, file, ends, Lines(name), 0
+
+    def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
+        """The next lines, at most ``limit``, and the bytes up to there; no lines: the stream has ended."""
+        while not self._lines:
+            piece = self._file.read1(READ_BYTES)  # type: ignore[attr-defined]
+            if piece:
+                self._lines.add(piece)
+            elif self._lines.rest and not self._lines.rest.endswith(b"\n"):
+                self._lines.add(b"\n")
+            elif self._ends:
+                break
+            else:
+                time.sleep(POLL_SECONDS)
+        lines = self._lines.take(limit)
+        self._offset += sum(map(len, lines))
+        return lines, self._offset
+
+
+class FollowedFile:
+    """A growing file, for ever. One that is moved away is read to its end before the new one of its name."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name, self._path = name, path
+        self._open()
+
+    def _open(self) -> None:
+        self._file, self._lines, self._offset, self._read = self._path.open("rb"), Lines(self.name), 0, 0
+        self._tail = b""
+        """The last bytes that were read."""
+
+    def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
+        """The next lines from a byte on, at most ``limit``, and the byte after them; waits for the first one."""
+        if position != self._offset:
+            self._file.seek(position)
+            self._lines, self._offset, self._read, self._tail = Lines(self.name), position, position, b""
+        while not self._lines:
+            if piece := self._file.read(READ_BYTES):
+                self._read, self._tail = self._read + len(piece), self._tail[-TAIL_BYTES:] + piece
+                self._lines.add(piece)
+            else:
+                time.sleep(POLL_SECONDS)
+                self._check_replaced()
+        lines = self._lines.take(limit)
+        self._offset += sum(map(len, lines))
+        return lines, self._offset
+
+    def _check_replaced(self) -> None:
+        with contextlib.suppress(FileNotFoundError):  # moved away, and the new one is not there yet
+            now, ours = self._path.stat(), os.fstat(self._file.fileno())
+            was_cut = ours.st_size < self._read
+            if was_cut or (not os.path.samestat(now, ours) and ours.st_size == self._read):
+                cut_off = bool(self._lines.rest)
+                self.close()
+                self._open()
+                raise RestartedError(f"{self.name} was {'cut' if was_cut else 'replaced'}", cut_off=cut_off)
+
+    def tail(self, offset: int, ahead: int) -> tuple[int, int, str] | None:
+        """Where the last bytes that were read up to ``ahead`` lines after an offset begin and end, and their digest.
+
+        None: they are not known any more.
+        """
+        first = self._read - len(self._tail)
+        lines = self._tail[max(0, offset - first) :].split(b"\n")[:ahead]
+        stop = offset + sum(len(line) + 1 for line in lines)
+        start = max(first, stop - TAIL_BYTES)
+        return None if start >= stop else (start, stop, digest(self._tail[start - first : stop - first]))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 def digest(data: bytes) -> str:
     """A digest that identifies some bytes."""
     return hashlib.sha256(data).hexdigest()
-
-
-class Restart(NamedTuple):
-    """The file was replaced or cut, and is read again from its start."""
-
-    reason: str
-
-
-def follow(file: BinaryIO, path: Path | None, name: str, offset: int) -> Iterator[bytes | Restart]:
-    """The bytes from a place on, for ever unless standard input ends.
-
-    A named pipe waits for the next writer, and the last line of each writer is complete.
-    """
-    is_pipe = path is None or path.is_fifo()
-    if not is_pipe:
-        file.seek(offset)
-    read, last = offset, b"\n"
-    with contextlib.ExitStack() as stack:
-        while True:
-            piece = file.read1(READ_BYTES)  # type: ignore[attr-defined]
-            if piece:
-                read, last = read + len(piece), piece[-1:]
-                yield piece
-            elif is_pipe:
-                if last != b"\n":
-                    last = b"\n"
-                    yield last
-                elif path is None:
-                    return
-                else:
-                    time.sleep(POLL_SECONDS)
-            else:
-                time.sleep(POLL_SECONDS)
-                assert path is not None
-                with contextlib.suppress(FileNotFoundError):  # moved away, and the new one is not there yet
-                    now, ours = path.stat(), os.fstat(file.fileno())
-                    if ours.st_size < read:
-                        file.seek(0)
-                        read = 0
-                        yield Restart(f"{name} was cut")
-                    elif not os.path.samestat(now, ours) and ours.st_size == read:
-                        stack.close()
-                        file = stack.enter_context(path.open("rb"))
-                        read = 0
-                        yield Restart(f"{name} was replaced")

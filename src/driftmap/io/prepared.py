@@ -49,7 +49,7 @@ class PreparedTable:
         place = self._table.position()
         return place._replace(rows=self._given, dropped=place.rows - self._given)
 
-    def tail(self) -> tuple[int, str] | None:
+    def tail(self) -> tuple[int, int, str] | None:
         """As of the table that is read."""
         tail = getattr(self._table, "tail", None)
         return None if tail is None else tail()

@@ -66,7 +66,7 @@ def _table(source: Source, wanted: Wanted) -> Table:
             return JSONLines(missing=wanted.missing)
         from driftmap.io.csv import CSV
 
-        single = wanted.rejected.skip or source.following
+        single = wanted.rejected.skip or source.rows is not None
         return CSV(
             source.name,
             head,

@@ -1,4 +1,12 @@
-"""Sources of bytes: files, and streams, which are copied to a temporary file if they have to be read twice."""
+"""Sources: where the bytes or the rows of a table come from.
+
+A :class:`Source` is a file, or a stream, which is copied to a temporary file if it has to be read twice.
+
+What is followed (``--follow``) has ``rows``, a :class:`RowSource`: an object with a ``name`` and
+``read(position, limit) -> rows, position``. To follow another kind of source, write such a class and let
+:func:`open_source` choose it for its URLs. The loop, the parsers, ``--skip-bad``, checkpoints and outputs need nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +15,10 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from driftmap.io.atomic import scratch_folder
-from driftmap.io.follow import Restart, follow
+from driftmap.io.follow import FollowedFile, FollowedStream
 from driftmap.utils.errors import InputError
 
 READ_BYTES = 2**22
@@ -20,65 +28,73 @@ SUFFIXES = (".gz", ".zst")
 STANDARD_INPUT = "standard input"
 
 
+class RowSource(Protocol):
+    """Rows that are read as they arrive."""
+
+    name: str
+    """What to call it in messages; without credentials."""
+
+    def read(self, position: Any, limit: int) -> tuple[list[bytes], Any]:
+        """The next rows after a position, at most ``limit``, and the position after the last of them.
+
+        A row is the bytes of one line of CSV or JSON, with its line end. The call waits for the first row; no rows: the
+        source has ended. A position is a JSON value. 0 is the beginning; all others were returned by an earlier call,
+        perhaps of an earlier process that was killed: a checkpoint saves the position together with the map, in one
+        atomic write. The same position gives the same rows again, unless the source is a stream, which goes on where it
+        is. Rows that are gone are an error that names them, and never skipped.
+        """
+
+
 class Source:
-    """An input and what to call it in messages; ``stream`` is set where it can be read only once."""
+    """An input and what to call it in messages; ``stream`` is set where it can be read only once.
+
+    ``rows``: where the rows come from if the input is followed.
+    """
 
     def __init__(
-        self, name: str, path: Path | None = None, stream: BinaryIO | None = None, *, following: bool = False
+        self,
+        name: str,
+        path: Path | None = None,
+        stream: BinaryIO | None = None,
+        *,
+        rows: RowSource | None = None,
     ) -> None:
-        self.name, self.path, self.stream, self.following = name, path, stream, following
+        self.name, self.path, self.stream, self.rows = name, path, stream, rows
         self.consumed = 0
         """Bytes of the file that are read."""
-
-    @property
-    def size(self) -> int | None:
+        self.is_regular = path is not None and stream is None
+        """Whether the input is a file, neither standard input nor a named pipe."""
+        self.size = path.stat().st_size if path is not None and stream is None else None
         """Number of bytes, where it is known."""
-        return None if self.path is None or self.stream is not None else self.path.stat().st_size
-
-    @property
-    def kind(self) -> str:
+        suffixes = [suffix.lower() for suffix in path.suffixes] if path == Path(name) and stream is None else []
+        self.kind = next((suffix for suffix in reversed(suffixes) if suffix not in SUFFIXES), "")
         """The suffix of the name without that of a compression, in lower case; empty for a stream."""
-        if self.stream is not None or self.path is None or self.path != Path(self.name):
-            return ""
-        suffixes = [suffix.lower() for suffix in self.path.suffixes]
-        return next((suffix for suffix in reversed(suffixes) if suffix not in SUFFIXES), "")
 
-    def pieces(self, offset: int) -> Iterator[bytes | Restart]:
+    def pieces(self, offset: int) -> Iterator[bytes]:
         """The decompressed bytes from a place on (a stream: from where it is), as they come."""
         with contextlib.ExitStack() as stack:
             file = self.stream
             if file is None:
                 assert self.path is not None
                 file = stack.enter_context(self.path.open("rb"))
-            if self.following:
-                yield from follow(file, self.path, self.name, offset)
-                return
+            read: Any = file.read1  # type: ignore[attr-defined]
             try:
-                yield from self._read(file, offset)
+                head = file.peek(4)[:4]  # type: ignore[attr-defined]
+                codec = next((codec for magic, codec in COMPRESSED.items() if head.startswith(magic)), None)
+                if codec is not None:
+                    import pyarrow
+
+                    read = pyarrow.CompressedInputStream(file, codec).read
+                    skipped = 0
+                    while self.stream is None and skipped < offset:
+                        skipped += len(read(min(READ_BYTES, offset - skipped))) or offset
+                elif self.stream is None:
+                    file.seek(offset)
+                while piece := read(READ_BYTES):
+                    self.consumed = file.tell() if self.stream is None else 0
+                    yield piece
             except OSError as error:
                 raise InputError(f"is damaged: {error}", source=self.name) from error
-
-    def _read(self, file: BinaryIO, offset: int) -> Iterator[bytes]:
-        head = file.peek(4)[:4]  # type: ignore[attr-defined]
-        codec = next((codec for magic, codec in COMPRESSED.items() if head.startswith(magic)), None)
-        read: Any = file.read1  # type: ignore[attr-defined]
-        if codec is not None:
-            import pyarrow
-
-            read = pyarrow.CompressedInputStream(file, codec).read
-            skipped = 0
-            while self.stream is None and skipped < offset:
-                skipped += len(read(min(READ_BYTES, offset - skipped))) or offset
-        elif self.stream is None:
-            file.seek(offset)
-        while piece := read(READ_BYTES):
-            self.consumed = file.tell() if self.stream is None else 0
-            yield piece
-
-    @property
-    def is_regular(self) -> bool:
-        """Whether the input is a file, neither standard input nor a named pipe."""
-        return self.stream is None and self.path is not None
 
 
 @contextlib.contextmanager
@@ -88,9 +104,13 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
     if file != "-" and not path.is_fifo():
         if path.is_dir():
             raise InputError("is a folder, not a file", source=file)
+        if following:
+            with contextlib.closing(FollowedFile(file, path)) as followed:
+                yield Source(file, path, rows=followed)
+            return
         with path.open("rb"):  # a missing or unreadable file is reported before anything else is done
             pass
-        yield Source(file, path, following=following)
+        yield Source(file, path)
         return
     with contextlib.ExitStack() as stack:
         name = STANDARD_INPUT if file == "-" else file
@@ -98,7 +118,10 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
             raise InputError("is closed", source=name)
         stream = sys.stdin.buffer if file == "-" else stack.enter_context(path.open("rb"))
         if once:
-            yield Source(name, path if following and file != "-" else None, stream, following=following)
+            pipe = path if following and file != "-" else None
+            yield Source(
+                name, pipe, stream, rows=FollowedStream(name, stream, ends=pipe is None) if following else None
+            )
             return
         copy = stack.enter_context(scratch_folder()) / "input"
         with copy.open("wb") as target:

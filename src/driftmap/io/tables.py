@@ -43,10 +43,12 @@ class Position(NamedTuple):
     """Rows before it."""
     lines: int = 0
     """Lines of text before it."""
-    offset: int = 0
-    """Bytes of (decompressed) text before it."""
+    offset: Any = 0
+    """Bytes of (decompressed) text before it; if the table is followed, a position of its source at or before it."""
     dropped: int = 0
     """Rows before it that were not given out."""
+    ahead: int = 0
+    """Lines between the position of the source and this place."""
 
 
 class RejectedLines:

@@ -5,17 +5,18 @@ Blocks come in the same way from a file, a pipe or a followed file.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import itertools
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.follow import Restart, Tail
-from driftmap.io.sources import Source
+from driftmap.io.follow import LONGEST_ROW, FollowedFile, RestartedError
+from driftmap.io.sources import RowSource, Source
 from driftmap.io.tables import FILL, NOT_A_NUMBER, Chunk, Position, Wanted, select
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
@@ -26,8 +27,8 @@ MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 """What stands for a missing number, in lower case."""
 LOOK_ROWS, LOOK_CELLS = 100, 2**14
 """Rows and cells that decide which columns hold numbers, at most."""
-LONGEST_ROW = 2**24
-"""Bytes of a row, at most."""
+FOLLOWED_ROWS = 2**10
+"""Rows that are asked of a followed source at a time, at most."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,12 @@ class Block:
     """Where each row ends in the data."""
     lines: int
     """Lines before the block."""
-    offset: int
-    """Bytes before the block."""
+    offset: Any
+    """Bytes before the block; of a followed source, its position before the rows that were read with these."""
+    ahead: int | None = None
+    """Lines between that position and the block; None: the source is not followed."""
+    end: Any = None
+    """The position after the last of these rows, where it is known."""
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -48,13 +53,21 @@ class Block:
     def part(self, first: int, last: int) -> Block:
         """The rows from ``first`` up to, but not including, ``last``."""
         start, stop = self._start(first), self._start(last)
-        lines, offset = self.after(first)
-        return Block(self.data[start:stop], self.ends[first:last] - start, lines, offset)
+        _, lines, offset, _, ahead = self.after(first)
+        part = Block(self.data[start:stop], self.ends[first:last] - start, lines, offset)
+        if self.ahead is None:
+            return part
+        return replace(part, ahead=ahead, end=self.end if last == len(self) else None)
 
-    def after(self, rows: int) -> tuple[int, int]:
-        """Lines and bytes before the row that follows so many rows."""
+    def after(self, rows: int) -> Position:
+        """The place after so many rows of the block."""
         start = self._start(rows)
-        return self.lines + self.data.count(b"\n", 0, start), self.offset + start
+        lines = self.data.count(b"\n", 0, start)
+        if self.ahead is None:
+            return Position(rows, self.lines + lines, self.offset + start)
+        if rows == len(self) and self.end is not None:
+            return Position(rows, self.lines + lines, self.end)
+        return Position(rows, self.lines + lines, self.offset, ahead=self.ahead + lines)
 
     def rows(self, first: int, last: int) -> list[bytes]:
         """The bytes of the rows from ``first`` up to, but not including, ``last``."""
@@ -103,7 +116,6 @@ class TextTable:
         self._source, self._rejected, self._choose_parser = source, wanted.rejected, choose_parser
         self._missing = wanted.missing
         self._parser: Parser | None = None
-        self._tail: Tail | None = None
         self._header = b""
         """The line with the names, which is left out where a followed file starts again."""
         blocks = self._blocks(Position(0))
@@ -114,8 +126,7 @@ class TextTable:
             kinds = self._kinds(first, skipped, blocks) if wanted.columns is None else []
             places, label, self.left_out = select(self._parser.names, wanted, self.name, kinds)
             stack.pop_all()
-        lines, offset = first[0].after(skipped)
-        self._first: Position = Position(0, lines, offset)
+        self._first: Position = first[0].after(skipped)._replace(rows=0)
         self._place: Position = self._first
         self._header = first[0].data[: first[0].ends[skipped - 1]] if skipped else b""
         rest = [first[0].part(skipped, len(first[0]))] if len(first[0]) > skipped else []
@@ -151,7 +162,7 @@ class TextTable:
         Of a stream only the first row is waited for.
         """
         assert self._parser is not None
-        live = self._source.stream is not None or self._source.following
+        live = self._source.stream is not None or self._source.rows is not None
         wanted = 1 if live else max(1, min(LOOK_ROWS, LOOK_CELLS // max(1, len(self._parser.names))))
         rows = [*read[0].rows(skipped, skipped + wanted)]
         while len(rows) < wanted and (block := next(blocks, None)) is not None:
@@ -164,7 +175,7 @@ class TextTable:
         """All rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""
         place = start or self._first
         pending, self._pending = self._pending, None
-        if pending is not None and (start is None or not self._source.is_regular):
+        if pending is not None and (start is None or self._source.stream is not None):
             blocks: Iterator[Block] = itertools.chain(pending, self._reading)
             blocks = blocks if start is None else self._skip(blocks, start)
         else:
@@ -177,7 +188,7 @@ class TextTable:
                 for first in range(0, len(part), rows):
                     last = min(first + rows, len(part))
                     given += last - first
-                    self._place = Position(given, *part.after(last))
+                    self._place = part.after(last)._replace(rows=given)
                     self._rejected.settle(self._place.lines)
                     fraction = min(1.0, self._source.consumed / size) if size else None
                     yield Chunk(features[first:last], None if labels is None else labels[first:last], fraction)
@@ -190,22 +201,18 @@ class TextTable:
         """Close the file."""
         self._reading.close()
 
-    def tail(self) -> tuple[int, str] | None:
-        """Where the last bytes before the present position begin, and their digest, if a file is followed."""
-        return None if self._tail is None or not self._source.is_regular else self._tail.digest(self._place.offset)
+    def tail(self) -> tuple[int, int, str] | None:
+        """Where the last bytes before the present position begin and end, and their digest, if a file is followed."""
+        source = self._source.rows
+        return source.tail(self._place.offset, self._place.ahead) if isinstance(source, FollowedFile) else None
 
     def _blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
+        if self._source.rows is not None:
+            yield from self._followed(self._source.rows, start)
+            return
         lines, offset, rest = start.lines, start.offset, b""
-        restarted, self._tail = False, Tail(offset) if self._source.following else None
         for piece in self._source.pieces(offset):
-            if isinstance(piece, Restart):
-                self._tail = Tail(0)
-                self._restart(piece, lines, rest)
-                lines, offset, rest, restarted = 0, 0, b"", True
-                continue
-            if self._tail is not None:
-                self._tail.add(piece)
             data = rest + piece
             if offset == 0 and data.startswith(BOM):
                 data, offset = data[len(BOM) :], len(BOM)
@@ -223,37 +230,52 @@ class TextTable:
                 )
             if stop:
                 block = Block(data[:stop], ends, lines, offset)
-                lines, offset = block.after(len(ends))
-                if restarted and self._header and block.data.startswith(self._header):
-                    block = block.part(1, len(block))
-                restarted = False
-                if len(block):
-                    yield block
+                _, lines, offset, *_ = block.after(len(ends))
+                yield block
         if rest.strip():
             assert self._parser is not None
             data = rest if rest.endswith(b"\n") else rest + b"\n"
             yield Block(data, self._parser.ends(data, final=True), lines, offset)
 
-    def _restart(self, restart: Restart, lines: int, rest: bytes) -> None:
-        self._rejected.report(f"{restart.reason} after line {lines}: it is read from its start")
-        if rest:
-            self._rejected.reject(InputError("had no end when the file was replaced", source=self.name, line=lines + 1))
-        self._rejected.restart()
+    def _followed(self, source: RowSource, start: Position) -> Generator[Block]:
+        """The rows of a followed source from a place on, in blocks."""
+        position, lines, ahead, header = start.offset, start.lines, start.ahead, b""
+        while True:
+            try:
+                rows, end = source.read(position, FOLLOWED_ROWS)
+            except RestartedError as restart:
+                self._rejected.report(f"{restart} after line {lines}: it is read from its start")
+                if restart.cut_off:
+                    problem = "had no end when the file was replaced"
+                    self._rejected.reject(InputError(problem, source=self.name, line=lines + 1))
+                self._rejected.restart()
+                position, lines, ahead, header = 0, 0, 0, self._header
+                continue
+            if not rows:
+                return
+            data = b"".join(rows[ahead:]).removeprefix(BOM if lines == 0 else b"")
+            self._parser = self._parser or self._choose_parser(data)
+            block = Block(data, self._parser.ends(data, final=True), lines, position, ahead, end)
+            lines, position, ahead = lines + max(0, len(rows) - ahead), end, max(0, ahead - len(rows))
+            block = block.part(1, len(block)) if header and data.startswith(header) else block
+            header = b""
+            if len(block):
+                yield block
 
     def _skip(self, blocks: Iterator[Block], start: Position) -> Iterator[Block]:
         """The rows of a stream from a place on."""
         if self._source.path is not None:  # a named pipe: what was read from it before does not come again
             for block in blocks:
-                yield Block(block.data, block.ends, start.lines + block.lines, start.offset + block.offset)
+                yield replace(block, lines=start.lines + block.lines)
             return
         seen = 0
         for block in blocks:
-            seen = block.offset + len(block.data)
-            if seen > start.offset:
-                rows = int(np.searchsorted(block.ends, start.offset - block.offset, side="right"))
+            seen = block.after(len(block)).lines
+            if seen > start.lines:
+                rows = bisect.bisect_left(range(len(block)), start.lines, key=lambda row: block.after(row).lines)
                 yield from [block.part(rows, len(block))] if rows else [block]
-        if seen < start.offset:
-            problem = f"ended after {seen} bytes, but {start.offset} were read before: give the same input again"
+        if seen < start.lines:
+            problem = f"ended after {seen} lines, but {start.lines} were read before: give the same input again"
             raise InputError(problem, source=self.name)
 
     def _parsed(self, block: Block) -> Iterator[tuple[Block, Array, list[Any] | None]]:

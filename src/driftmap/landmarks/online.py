@@ -125,7 +125,7 @@ class LandmarkEngine:
                 self.space = make_space(self.metric, self.metric_params, X)
             batch = self.space.check(X)
             if stream is None:
-                stream = self._new_stream()
+                stream = Stream(**self._parameters())
                 self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
                 self._time_kind, self._now = None, -np.inf
             yield stream, batch
@@ -149,6 +149,7 @@ class LandmarkEngine:
         self._memory = memory_of(self, self.space)
         self._expires = self._memory.expires
         return {
+            "n_features": self.space.n_features or 0,
             "metric": source,
             "p": p,
             "n_landmarks": int(self.n_landmarks),
@@ -159,10 +160,6 @@ class LandmarkEngine:
             "window": self._memory.window,
             "half_life": self._memory.half_life,
         }
-
-    def _new_stream(self) -> Stream:
-        """An empty stream."""
-        return Stream(n_features=self.space.n_features or 0, **self._parameters())
 
     def _part_with_priors(self, stream: Stream, batch: Any, moments: Array | None, points: bool) -> Priors:
         first, version = stream.seen, stream.version
@@ -185,7 +182,7 @@ class LandmarkEngine:
 
     def _landmarks_of(self, stream: Stream) -> tuple[Ids, Array]:
         rows = stream.landmark_rows()
-        return stream.arrivals()[rows], self._points_of(stream, rows)
+        return stream.arrivals()[rows], self._points(rows, stream)
 
     def _moments(self, stream: Stream, n: int, times: Any) -> Array | None:
         """When the points arrive, if they are ever forgotten."""
@@ -365,11 +362,10 @@ class LandmarkEngine:
             return self.space.pairs(rows, columns)
         return np.where(rows[:, None] == columns, 0.0, self.space.measure(self._points(rows), self._points(columns)))
 
-    def _points(self, rows: Ids) -> Any:
-        return self._points_of(self._stream(), rows)
-
-    def _points_of(self, stream: Stream, rows: Ids) -> Any:
-        return stream.points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
+    def _points(self, rows: Ids, stream: Stream | None = None) -> Any:
+        if isinstance(self.space, NativeSpace):
+            return (self._stream() if stream is None else stream).points(rows)
+        return self.space.take(rows)
 
     def _arrivals(self) -> Ids:
         return self._stream().arrivals().view(np.int64)  # numpy prints no type for this one of two equal types
@@ -460,7 +456,7 @@ class LandmarkEngine:
             self.space.n_features = np.shape(state["points"])[-1]
         elif state["n_points"] != len(self.space):
             raise ValueError(f"it holds {len(self.space)} points, not {state['n_points']}")
-        stream = self._new_stream()
+        stream = Stream(**self._parameters())
         check_state(state, self.n_landmarks, self._memory)
         stream.restore(state)
         return stream

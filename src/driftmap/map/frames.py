@@ -29,8 +29,7 @@ from driftmap.embedding.factory import KINDS
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.verification import ROUNDING
-from driftmap.map.distances import MeasuredDistances
-from driftmap.map.needs import Needs
+from driftmap.map.measured import MeasuredDistances, Needs
 from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.metrics.callables import Function
 from driftmap.quality import Displacement, displacement

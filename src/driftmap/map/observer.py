@@ -35,10 +35,8 @@ class Update(NamedTuple):
 class Observer:
     """Sees every update of a stream, in order."""
 
-    @property
-    def every(self) -> int | None:
-        """Learning pauses for an update whenever the number of arrivals is a multiple of this; None: at any time."""
-        return None
+    every: int | None = None
+    """Learning pauses for an update whenever the number of arrivals is a multiple of this; None: at any time."""
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """See some rows, and the map after them."""

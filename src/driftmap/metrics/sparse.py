@@ -15,18 +15,13 @@ from driftmap.metrics.base import Source
 from driftmap.metrics.native import UNDEFINED
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
-from driftmap.utils.validation import LARGEST_NUMBER, points, problem_of
+from driftmap.utils.validation import LARGEST_NUMBER, is_sparse, points, problem_of
 
 NAMES = ("euclidean", "cosine")
 CLOSE = 1e-6
 """Squared distances below this share of the squared norms are measured by differences, which cancel nothing."""
 PAIRS = 2**12
 """Pairs that are measured by differences at a time."""
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix of scipy."""
-    return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
 
 class SparseRow(NamedTuple):

@@ -87,18 +87,13 @@ class Film(Observer):
         validation.integer_at_least(n_frames, "n_frames", 2)
         self.mapper = mapper
         self._most = 3 * n_frames // 2
-        self._step = 1
+        self.every: int = 1
         self._moments: list[Moment] = []
         self._shown: list[Any] = []  # every so many-th point; the map need not store it any more
         self.labels: list[Any] = []
         """The labels of these points, if the rows have any."""
         self._frames = Frames(mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align)
         self._frames.warned = True  # the map itself warns of missing dimensions
-
-    @property
-    def every(self) -> int:
-        """The interval between two moments."""
-        return self._step
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Record the rows that have been learnt, and the map at the moments that fall among them."""
@@ -110,14 +105,14 @@ class Film(Observer):
             if rows is not None:
                 drawn.extend(rows[-update.first % apart :: apart])
                 drawn[:] = drawn[:: needed // apart]
-        if seen % self._step == 0:
+        if seen % self.every == 0:
             self._record()
 
     def _record(self) -> None:
         self._moments.append(self._present())
         if len(self._moments) > self._most:
-            self._step *= 2
-            self._moments = [moment for moment in self._moments if moment.seen % self._step == 0]
+            self.every *= 2
+            self._moments = [moment for moment in self._moments if moment.seen % self.every == 0]
 
     def _present(self) -> Moment:
         engine = self.mapper._landmark_engine()

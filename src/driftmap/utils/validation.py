@@ -79,6 +79,11 @@ def is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in NATIVE_DTYPES and X.flags.c_contiguous and X.size > 0
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix of scipy."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
 def points(X: Any, width: int | None = None, *, missing: bool = False) -> Array:
     """Return X as a C-contiguous matrix of usable numbers, or raise an error that names the bad row and column.
 

@@ -1,0 +1,154 @@
+"""What ``driftmap embed`` refuses before anything is read: options that do not go together, files that are the same."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+from driftmap.cli.errors import UserError
+from driftmap.cli.options import PAGE
+from driftmap.io.atomic import identity, partial
+from driftmap.io.readers import BINARY
+from driftmap.io.sources import SUFFIXES
+from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
+from driftmap.plot import require_matplotlib
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse whatever can be refused before anything is read."""
+    _check_mapping(args)
+    _check_writing(args)
+    if args.follow:
+        _check_follow(args)
+    _check_interrupting(args)
+    if (args.plot is not None and args.plot.suffix.lower() != PAGE) or args.animate is not None:
+        require_matplotlib()
+    if args.animate is not None and args.animate.suffix.lower() == ".mp4":
+        from driftmap.plot.animation import require_ffmpeg
+
+        require_ffmpeg()
+
+
+def _check_mapping(args: argparse.Namespace) -> None:
+    if args.warm_up is not None and not (args.normalize != "none" and (args.online or args.follow)):
+        raise UserError("--warm-up is for a running --normalize: add --online or --follow")
+    if args.every is not None and (args.delay is None or args.every >= args.delay):
+        raise UserError("--every says which of the last rows of --delay are taken: give a --delay that is larger")
+    if args.thousands and args.thousands == args.decimal:
+        raise UserError(f"--thousands and --decimal cannot both be {args.decimal!r}")
+    if args.contacts and args.decay is None:
+        raise UserError("--contacts needs --decay, the rate at which ties decay, per unit of the contacts' time")
+    if args.decay is not None and not args.contacts:
+        raise UserError("--decay is for lists of contacts: add --contacts")
+    binary = args.file != "-" and Path(args.file).suffix.lower() in BINARY
+    if args.skip_bad and (args.contacts or binary):
+        raise UserError("--skip-bad is for lines of text: CSV, TSV or JSON lines")
+    if args.contacts and args.label is not None:
+        raise UserError("--label is for tables; contacts are coloured by their time")
+    for name in ("exclude", "missing", "delay", "thousands"):
+        if args.contacts and getattr(args, name):
+            raise UserError(f"--{name} is for tables, not for --contacts")
+    if args.metric == "precomputed":
+        raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
+
+
+def _check_writing(args: argparse.Namespace) -> None:
+    if args.output is not None and args.output.suffix.lower() not in TABLE_SUFFIXES:
+        listed = f"{', '.join(TABLE_SUFFIXES[:-1])} or {TABLE_SUFFIXES[-1]}"
+        raise UserError(f"-o {str(args.output)!r} must end in {listed}; it is a folder only with --dask")
+    if args.certify:
+        raise UserError("--certify is for --dask")
+    if sys.stdout is None and (args.output is None or args.json):
+        raise UserError("standard output is closed: add -o, and leave out --json")
+    if args.novelty and args.json and args.output is None:
+        raise UserError("--novelty adds columns to the coordinates, which --json writes only to -o")
+    if args.format is not None and args.output is not None:
+        raise UserError("--format is for standard output; the suffix of -o says the format of the file")
+    if args.format is not None and args.json:
+        raise UserError("--format is for coordinates on standard output, which --json leaves out")
+    if args.shade is not None and args.plot is None:
+        raise UserError("--shade is for figures: add --plot")
+    if args.online and args.landmarks_out is not None and (args.window or args.half_life):
+        raise UserError(
+            "--landmarks-out needs the rows of all landmarks, which --online does not store where rows are forgotten; "
+            "leave out one of them"
+        )
+    if args.alerts is not None and args.alert is None:
+        raise UserError("--alerts needs to know which rows are worth an alert: add --alert")
+    if args.animate_frames is not None and args.animate is None:
+        raise UserError("--animate-frames is for animations: add --animate")
+    _check_files_differ(args)
+
+
+def _check_files_differ(args: argparse.Namespace) -> None:
+    """No output may be the input, the checkpoint or another output, under whatever names."""
+    used = {_standard(sys.stdin) if args.file == "-" else identity(Path(args.file)): "the input"}
+    written = [(f"--{name.replace('_', '-')}", path) for name, path in files(args).items()]
+    if args.checkpoint is not None:
+        unfinished = [(f"the unfinished file of {option}", partial(path)) for option, path in written]
+        written += [("--checkpoint", args.checkpoint), *unfinished]
+    for option, path in written:
+        option = "-o" if option == "--output" else option
+        other = used.setdefault(identity(path), option)
+        if other != option:
+            raise UserError(f"{option} ({path}) is the same file as {other}: name another")
+    if args.output is None and (shared := used.get(_standard(sys.stdout))) is not None:
+        raise UserError(f"standard output is the same file as {shared}: name another")
+
+
+def _standard(stream: Any) -> tuple[int | str, ...]:
+    """The identity of the file that a standard stream was redirected to or from, if it is one."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        found = os.fstat(stream.fileno())
+        if stat.S_ISREG(found.st_mode):
+            return found.st_dev, found.st_ino
+    return (repr(stream),)
+
+
+def _check_follow(args: argparse.Namespace) -> None:
+    for name in ("contacts", "plot", "animate", "landmarks_out"):
+        if getattr(args, name):
+            raise UserError(f"--{name.replace('_', '-')} needs all rows, but --follow never has them; leave out one")
+    if args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, *SUFFIXES):
+        raise UserError(f"{args.file} cannot be followed: --follow is for lines of text (CSV, TSV, JSON lines)")
+    if args.output is not None and args.output.suffix.lower() not in TEXT_SUFFIXES:
+        raise UserError(f"-o {args.output} cannot be written row by row: --follow writes .csv, .jsonl or .ndjson")
+    if args.json and args.output is None:
+        raise UserError("--follow with --json would write no coordinates: add -o")
+
+
+def _check_interrupting(args: argparse.Namespace) -> None:
+    if args.checkpoint is None:
+        option = "--resume" if args.resume else "--checkpoint-every"
+        if args.resume or args.checkpoint_every is not None:
+            raise UserError(f"{option} needs to know the checkpoint: add --checkpoint FILE")
+        return
+    if args.animate is not None:
+        raise UserError("--animate cannot be interrupted: leave it out, or leave out --checkpoint")
+    if args.output is None and not args.json and not args.follow:
+        raise UserError(
+            "--checkpoint needs -o: standard output cannot be taken back to where it was when the state was saved"
+        )
+    if args.online or args.follow:
+        for name in ("plot", "landmarks_out"):
+            if getattr(args, name) is not None:
+                raise UserError(
+                    f"--{name.replace('_', '-')} with --online cannot be interrupted: leave it out, or leave out "
+                    "--checkpoint"
+                )
+        if args.output is not None and args.output.suffix.lower() == ".parquet":
+            raise UserError(
+                "a Parquet file cannot be continued after an interruption: with --online and --checkpoint, write .csv, "
+                ".jsonl, .ndjson or .npy"
+            )
+
+
+def files(args: argparse.Namespace) -> dict[str, Path]:
+    """The files that are to be written, by the names they have in the summary."""
+    names = ("alerts", "output", "plot", "landmarks_out", "animate")
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
