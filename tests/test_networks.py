@@ -1,3 +1,4 @@
+import dataclasses
 import gzip
 import itertools
 import math
@@ -15,10 +16,13 @@ from hypothesis import strategies as st
 from driftmap.networks import (
     Contacts,
     TieDecayNetwork,
+    group_strengths,
+    half_life,
     laplacian_distance,
     laplacian_spectra,
     laplacian_spectrum,
     read_contacts,
+    read_metadata,
     spectrum_at,
 )
 
@@ -342,6 +346,28 @@ FILES = {
         ("a", "b", "c", "d", "e"),
     ),
     "with byte order mark": ("\ufefft,i,j\n20,7,12\n20,12,9\n60,7,9\n", None),
+    "source and target": ("Time, Source, Target\n20, 7, 12\n20, 12, 9\n60, 7, 9\n", None),
+    "tabs, header": ("timestamp\tuser_a\tuser_b\n20\t7\t12\n20\t12\t9\n60\t7\t9\n", None),
+    "spaces, header": ("from to time\n7 12 20\n12 9 20\n7 9 60\n", None),
+    "semicolons": ("id1;id2;t\r\n7;12;20\r\n12;9;20\r\n7;9;60\r\n", None),
+    "header in a comment": (
+        "% undirected\n# timestamp,user_a,user_b,rssi\n20,7,12,-70\n20,12,9,-80\n60,7,9,-60\n",
+        None,
+    ),
+    "comments before the data": ("# contacts of 2024\n\n20\t7\t12\n20\t12\t9\n60\t7\t9\n", None),
+    "quoted": ('"time","source","target"\n"20","7","12"\n"20","12","9"\n"60","7","9"\n', None),
+    "classes": ("t i j Ci Cj\n20 7 12 MED NUR\n20 12 9 NUR PAT\n60 7 9 MED PAT\n", None),
+    "roles": ("time,role1,node1,role2,node2\n20,MED,7,NUR,12\n20,NUR,12,PAT,9\n60,MED,7,PAT,9\n", None),
+    "by number": ("7 12 20\n12 9 20\n7 9 60\n", ("3", "1", "2")),
+    "self-contacts": ("20 7 12\n20 12 9\n40 9 9\n60 7 9\n60 7 7\n", None),
+    "ISO dates": (
+        "date,source,target\n1970-01-01T00:00:20,7,12\n1970-01-01 00:00:20,12,9\n1970-01-01T01:01:00+01:00,7,9\n",
+        None,
+    ),
+    "ISO dates after tabs": (
+        "1970-01-01 00:00:20\t7\t12\n1970-01-01 00:00:20\t12\t9\n1970-01-01 00:01:00\t7\t9\n",
+        None,
+    ),
 }
 
 
@@ -355,7 +381,9 @@ def test_the_same_contacts_are_read_from_every_format(tmp_path, text, columns, c
     assert len(contacts) == 3
     assert contacts.nodes == ("7", "12", "9")
     np.testing.assert_array_equal(contacts.pairs, [[0, 1], [1, 2], [0, 2]])
-    assert contacts.statuses == (("MED", "NUR", "PAT") if "MED" in text else None)
+    assert list(contacts.attributes.values()) == ([("MED", "NUR", "PAT")] if "MED" in text else [])
+    assert contacts.weights is None
+    assert contacts.n_self == (2 if "40 9 9" in text else 0)
 
 
 def test_contacts_in_a_file_are_sorted_by_time(tmp_path):
@@ -369,12 +397,17 @@ BAD_FILES = {
     "blank": ("\n\n", None, "broken is empty"),
     "only a header": ("t,i,j\n", None, "line 1 is followed by no contacts"),
     "ragged": ("20 7 12\n\n20 12\n", None, "line 3 has 2 fields, where the first line has 3"),
-    "time is no number": ("20 7 12\nnoon 12 9\n", None, "line 2: .*noon"),
+    "time is no number": ("20 7 12\nnoon 12 9\n", None, "line 2: time 'noon' is neither a number nor a date"),
     "time is NaN": ("20 7 12\nnan 12 9\n", None, "line 2: .*no finite time"),
-    "self contact": ("20 7 12\n20 9 9\n", None, "line 2: .*itself"),
+    "only self-contacts": ("t,i,j\n20,9,9\n", None, "followed by no contacts but 1 of a node with itself"),
+    "negative weight": ("20 7 12 1\n20 7 9 -1\n", None, "line 2: .*no finite weight"),
     "node missing": ("t,i,j\n20,,12\n", None, "line 2 lacks the label of a node"),
-    "column missing": ("t,a,b\n20,7,12\n", None, "line 1 is neither .*columns i, j"),
-    "given column missing": ("t,i,j\n20,7,12\n", ("t", "i", "who"), "line 1 is neither .*columns who"),
+    "column missing": ("t,x,y\n20,7,12\n", None, "line 1 is neither .*`time, source, target`: t, x, y"),
+    "given column missing": (
+        "t,i,whom\n20,7,12\n",
+        ("t", "i", "who"),
+        "line 1 is no header with the columns 'who' .did you mean 'whom'.*it has 't', 'i', 'whom'",
+    ),
     "four columns": ("20 7 12 MED\n", None, "line 1 is neither"),
     "two statuses": ("20 7 12 MED NUR\n40 7 12 PAT NUR\n", None, "line 2: '7' is 'PAT', but was 'MED'"),
     "not text": ("20 7 12\n\udcff\n", None, "not a text file"),
@@ -407,3 +440,106 @@ def test_a_missing_file_or_a_wrong_number_of_columns_is_an_error(tmp_path):
     (tmp_path / "file").write_text("t,i\n")
     with pytest.raises(ValueError, match="columns must name"):
         read_contacts(tmp_path / "file", columns=("t", "i"))
+
+
+WEIGHTED = {
+    "four columns": ("20 7 12 2\n20 12 7 3\n40 7 9 0.5\n", None),
+    "named": ("weight,source,target,time\n2,7,12,20\n3,12,7,20\n0.5,7,9,40\n", None),
+    "given": ("a,b,c,d\n7,12,20,2\n12,7,20,3\n7,9,40,0.5\n", ("c", "a", "b", "d")),
+}
+
+
+@pytest.mark.parametrize(("text", "columns"), WEIGHTED.values(), ids=WEIGHTED)
+def test_weights_of_contacts_are_used(tmp_path, text, columns):
+    (tmp_path / "file").write_text(text)
+    contacts = read_contacts(tmp_path / "file", columns)
+    assert list(contacts) == [("7", "12", 20.0, 2.0), ("12", "7", 20.0, 3.0), ("7", "9", 40.0, 0.5)]
+    network = TieDecayNetwork(math.log(2) / 20)
+    network.add_contacts(contacts)
+    np.testing.assert_allclose(network.adjacency(), [[0, 1.5, 0.5], [1.5, 0, 0], [0.5, 0, 0]])
+    np.testing.assert_allclose(laplacian_spectra(contacts, 0.0)[1][0], [0, 0, 6])
+
+
+def test_weights_of_one_are_no_weights():
+    events = [(k % 4, 4 + k % 3, k // 2) for k in range(60)]
+    weighted = [(*event, 1.0) for event in events]
+    np.testing.assert_array_equal(laplacian_spectra(weighted, 0.3)[1], laplacian_spectra(events, 0.3)[1])
+
+
+METADATA = {
+    "SocioPatterns": ("7\tMED\tF\n12\tNUR\tM\n9\tPAT\tF\n999\tPAT\tM\n", ["class", "attribute2"]),
+    "header": ("id,role,sex\n9,PAT,F\n7,MED,F\n12,NUR,M\n", ["role", "sex"]),
+    "another header": ("whoever role sex\n9 PAT F\n7 MED F\n12 NUR M\n", ["role", "sex"]),
+}
+
+
+@pytest.mark.parametrize(("text", "names"), METADATA.values(), ids=METADATA)
+def test_metadata_describe_the_nodes(tmp_path, text, names):
+    (tmp_path / "metadata").write_text(text)
+    contacts = read_metadata(
+        tmp_path / "metadata", Contacts.from_events([("7", "12", 0), ("12", "9", 1), ("9", "4", 2)])
+    )
+    assert contacts.attributes == {names[0]: ("MED", "NUR", "PAT", ""), names[1]: ("F", "M", "F", "")}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("7\n12\n", "line 1 has one field"),
+        ("id,role\n7,MED\n12\n", "line 3 has 1 fields"),
+        ("id,role\n7,MED\n7,NUR\n", "line 3: '7' has other attributes"),
+        ("id,role\n70,MED\n", "describes none of the nodes: it has 70, where the contacts have 12, 7"),
+    ],
+)
+def test_bad_metadata_are_named(tmp_path, text, message):
+    (tmp_path / "metadata").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_metadata(tmp_path / "metadata", Contacts.from_events([("7", "12", 0)]))
+
+
+@given(contact_lists(), decays)
+def test_strengths_of_groups_are_sums_over_the_network(contacts, decay):
+    record = Contacts.from_events(contacts)
+    groups = tuple("abc"[k % 3] if k % 4 else "" for k in range(len(record.nodes)))
+    record = dataclasses.replace(record, attributes={"group": groups})
+    found = group_strengths(record, "group", decay)
+    network = TieDecayNetwork(decay, nodes=record.nodes)
+    for row, (_, B) in zip(found.values, network.snapshots(record), strict=True):
+        for group, value in zip(found.groups, row, strict=True):
+            expected = B[[label == group for label in groups]].sum()
+            assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert len(found.strongest()) == len(found.values)
+    with pytest.raises(ValueError, match=r"attribute must be one of 'group'; got 'grup' \(did you mean"):
+        group_strengths(record, "grup", decay)
+
+
+def test_the_half_life_is_the_scale_of_the_gaps_between_contacts_of_a_pair():
+    def fits(events):
+        return half_life(Contacts.from_events(events))
+
+    assert fits([("a", "b", 0), ("c", "d", 1), ("b", "a", 4), ("a", "b", 4), ("a", "b", 20)]) == pytest.approx(8)
+    assert fits([("a", "b", 0), ("a", "c", 3), ("b", "c", 30)]) == pytest.approx(9)  # no pair meets twice
+    scaled = [("a", "b", 1000 * t) for t in (0, 1, 3)]
+    assert fits(scaled) == pytest.approx(1000 * math.sqrt(2))
+    with pytest.raises(ValueError, match="give a rate"):
+        fits([("a", "b", 5), ("a", "c", 5)])
+
+
+def test_times_are_dates_if_they_are_seconds_since_1970_or_if_their_start_is_known():
+    recorded = Contacts.from_events([("a", "b", 1385982020.5), ("a", "b", 1386345580)])
+    assert recorded.dates().astype(str).tolist() == ["2013-12-02T11:00:20.500000", "2013-12-06T15:59:40.000000"]
+    counted = Contacts.from_events([("a", "b", 0), ("a", "b", 86400)])
+    assert counted.dates() is None
+    assert counted.dates("2024-02-28").astype(str).tolist() == [
+        "2024-02-28T00:00:00.000000",
+        "2024-02-29T00:00:00.000000",
+    ]
+
+
+def test_progress_counts_spectra(monkeypatch):
+    contacts = [(k % 4, 4 + k % 3, k) for k in range(60)]
+    monkeypatch.setattr("driftmap.networks.spectra.STACK_BYTES", 8 * 7 * 7 * 25)
+    done = []
+    laplacian_spectra(contacts, 0.3, on_progress=done.append)
+    assert done == [25, 50, 60]

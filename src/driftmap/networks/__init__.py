@@ -1,15 +1,21 @@
 """Networks in continuous time: contacts, the tie-decay networks they make, and Laplacian spectra of networks."""
 
-from driftmap.networks.contacts import Contacts, read_contacts
+from driftmap.networks.attributes import Strengths, group_strengths
+from driftmap.networks.contacts import Contacts, half_life
+from driftmap.networks.files import read_contacts, read_metadata
 from driftmap.networks.spectra import laplacian_distance, laplacian_spectra, laplacian_spectrum, spectrum_at
 from driftmap.networks.tie_decay import TieDecayNetwork
 
 __all__ = [
     "Contacts",
+    "Strengths",
     "TieDecayNetwork",
+    "group_strengths",
+    "half_life",
     "laplacian_distance",
     "laplacian_spectra",
     "laplacian_spectrum",
     "read_contacts",
+    "read_metadata",
     "spectrum_at",
 ]

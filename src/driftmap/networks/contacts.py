@@ -1,36 +1,32 @@
-"""Contacts (who met whom, and when), from events in memory and from files."""
+"""Contacts: who met whom, when, and how strongly."""
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import gzip
-import io
-import itertools
 import math
-import os
-import zlib
 from array import array
-from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
 Node: TypeAlias = Hashable
-Contact: TypeAlias = tuple[Node, Node, float]
+Contact: TypeAlias = tuple[Node, Node, float] | tuple[Node, Node, float, float]
+EARLIEST, LATEST = 5e8, 4.2e9
+"""Times in between (1985 to 2103) are taken for seconds since 1970."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """A list of contacts in order of time; iterating over it gives (i, j, t) with the nodes' labels.
+    """A list of contacts in order of time; iterating over it gives (i, j, t) or (i, j, t, weight), with labels.
 
     Attributes: `times` of the contacts; `pairs`, (n_contacts, 2) positions in `nodes`; `nodes`, the labels in
-    order of first appearance; `statuses`, one per node, where the source has them.
+    order of first appearance; `weights` of the contacts, where the source has them; `attributes`, by name one text per
+    node; `n_self`, how many contacts of a node with itself were skipped.
 
     >>> contacts = Contacts.from_events([("ann", "bob", 0), ("bob", "cem", 20), ("ann", "bob", 20)])
     >>> contacts.nodes, contacts.event_times.tolist()
@@ -40,126 +36,96 @@ class Contacts:
     times: Array
     pairs: Ids
     nodes: tuple[Node, ...]
-    statuses: tuple[str, ...] | None = None
+    weights: Array | None = None
+    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    n_self: int = 0
 
     @classmethod
     def from_events(cls, events: Iterable[Contact]) -> Contacts:
-        """Collect (i, j, t) events in the order given."""
+        """Collect (i, j, t) or (i, j, t, weight) events in the order given."""
         index: dict[Node, int] = {}
-        times, ends = array("d"), array("q")
+        times, ends, weights, is_weighted = array("d"), array("q"), array("d"), False
         for event in events:
-            i, j, t = check_contact(event)
+            i, j, t, weight = check_contact(event)
             times.append(t)
             ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
-        return cls(np.array(times), np.array(ends, dtype=np.int64).reshape(-1, 2), tuple(index))
+            weights.append(weight)
+            is_weighted |= len(event) == 4
+        pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
+        return cls(np.array(times), pairs, tuple(index), np.array(weights) if is_weighted else None)
+
+    @property
+    def statuses(self) -> tuple[str, ...] | None:
+        """The attribute "status", where there is one."""
+        return self.attributes.get("status")
 
     @property
     def event_times(self) -> Array:
         """The times with at least one contact, ascending: the paper's t_1, ..., t_n."""
         return np.unique(self.times)
 
+    def dates(self, start: Any = None) -> NDArray[np.datetime64] | None:
+        """The event times as dates; `start` is the date of t = 0, by default 1970 if that makes the times plausible.
+
+        None if the times are no seconds since 1970 and there is no `start`.
+
+        >>> Contacts.from_events([("ann", "bob", 1385982020)]).dates()
+        array(['2013-12-02T11:00:20.000000'], dtype='datetime64[us]')
+        >>> Contacts.from_events([("ann", "bob", 140)]).dates("2010-12-06T12:57:40")
+        array(['2010-12-06T13:00:00.000000'], dtype='datetime64[us]')
+        """
+        times = self.event_times
+        if start is None and not (len(times) and times[0] >= EARLIEST and times[-1] <= LATEST):
+            return None
+        origin = np.datetime64(0 if start is None else start, "us")
+        return np.asarray(origin + np.round(1e6 * times).astype("timedelta64[us]"))
+
     def __len__(self) -> int:
         return len(self.times)
 
     def __iter__(self) -> Iterator[Contact]:
         nodes = self.nodes
-        for (i, j), t in zip(self.pairs.tolist(), self.times.tolist(), strict=True):
-            yield nodes[i], nodes[j], t
-
-
-def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Contacts:
-    """Read contacts from a SocioPatterns file or a CSV file with named columns, plain or gzipped.
-
-    A SocioPatterns file has no header: each line is `t i j` or `t i j Si Sj` (with statuses), separated by tabs or
-    spaces. Otherwise the first line names the columns. If these are not called t, i, j (Si, Sj), `columns` names them
-    in this order; further columns are ignored. Node labels stay text, and contacts are sorted by time. An empty,
-    truncated or malformed file raises a ValueError that names the file and the line.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "contacts.csv")
-    ...     _ = file.write_text("when,who,whom\\n0,ann,bob\\n20,bob,cem\\n")
-    ...     list(read_contacts(file, columns=("when", "who", "whom")))
-    [('ann', 'bob', 0.0), ('bob', 'cem', 20.0)]
-    """
-    times, ends = array("d"), array("q")
-    index: dict[str, int] = {}
-    statuses: dict[str, str] = {}
-    with contextlib.closing(_rows(Path(path))) as rows:
-        head = next(rows, None)
-        if head is None:
-            raise InputError("is empty", source=str(path))
-        where, is_header = _layout(head[1], columns, str(path), head[0])
-        for number, fields in rows if is_header else itertools.chain([head], rows):
-            try:
-                if len(fields) != len(head[1]):
-                    raise InputError(f"has {len(fields)} fields, where the first line has {len(head[1])}")
-                i, j, t = check_contact((fields[where[1]], fields[where[2]], fields[where[0]]))
-                if not (i and j):
-                    raise InputError("lacks the label of a node")
-                for node, position in zip((i, j), where[3:], strict=False):
-                    if statuses.setdefault(node, fields[position]) != fields[position]:
-                        raise InputError(f": {node!r} is {fields[position]!r}, but was {statuses[node]!r} before")
-            except InputError as error:
-                error.source, error.line = str(path), number
-                raise
-            times.append(t)
-            ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
-    if not times:
-        raise InputError("is followed by no contacts", source=str(path), line=head[0])
-    order = np.argsort(np.array(times), kind="stable")
-    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)[order]
-    status = tuple(statuses[node] for node in index) if statuses else None
-    return Contacts(np.array(times)[order], pairs, tuple(index), status)
+        events = ((nodes[i], nodes[j], t) for (i, j), t in zip(self.pairs.tolist(), self.times.tolist(), strict=True))
+        if self.weights is None:
+            yield from events
+        else:
+            yield from ((*event, weight) for event, weight in zip(events, self.weights.tolist(), strict=True))
 
 
 def check_contact(contact: Any) -> Any:
-    """The contact as (i, j, t) with a float t, or a ValueError that names it."""
+    """The contact as (i, j, t, weight) with floats, or a ValueError that names it; without a weight it is 1."""
     try:
-        i, j, t = contact
+        i, j, t, *rest = contact
         hash((i, j))
         t = float(t)
+        (weight,) = map(float, rest) if rest else (1.0,)
     except (TypeError, ValueError):
-        raise InputError(f": contact {contact!r} is not (node, node, time)") from None
+        raise InputError(f": contact {contact!r} is not (node, node, time) or (node, node, time, weight)") from None
     if not math.isfinite(t):
         raise InputError(f": contact {contact!r} has no finite time")
+    if not 0 <= weight < math.inf:
+        raise InputError(f": contact {contact!r} has no finite weight >= 0")
     if i == j:
         raise InputError(f": contact {contact!r} joins a node to itself")
-    return i, j, t
+    return i, j, t, weight
 
 
-def _rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
-    """The lines of a text file that are not blank, numbered, split at commas or else at white space."""
-    number = 0
-    try:
-        with path.open("rb") as raw:
-            packed = raw.peek(2)[:2] == b"\x1f\x8b"  # the magic number is more reliable than the suffix
-            stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
-            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-                first = next(text, "")
-                lines = itertools.chain([first], text)
-                split = csv.reader(lines, skipinitialspace=True) if "," in first else map(str.split, lines)
-                for number, fields in enumerate(split, 1):
-                    if fields:
-                        yield number, fields
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"is cut off or damaged after line {number}", source=str(path)) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        problem = f"is not a text file of contacts after line {number} ({error})"
-        raise InputError(problem, source=str(path)) from error
+def half_life(contacts: Contacts) -> float:
+    """A half-life of ties that suits the contacts: the geometric mean of the times between contacts of the same pair.
 
+    Such times spread over orders of magnitude (seconds within a conversation, a day between shifts), so that their
+    arithmetic mean would be that of the longest. If no pair meets twice, they are the times between events.
 
-def _layout(first: list[str], columns: Sequence[str] | None, source: str, line: int) -> tuple[list[int], bool]:
-    """Positions of t, i, j (and the two statuses), and whether the first line is a header."""
-    named = tuple(columns or ("t", "i", "j"))
-    if len(named) not in (3, 5):
-        raise InputError(f"must name t, i, j or t, i, j and two statuses, got {named}", parameter="columns")
-    if set(named) <= set(first):
-        statuses = ("Si", "Sj") if not columns and {"Si", "Sj"} <= set(first) else ()
-        return [first.index(name) for name in (*named, *statuses)], True
-    with contextlib.suppress(ValueError):
-        if not columns and len(first) in (3, 5) and not math.isnan(float(first[0])):
-            return list(range(len(first))), False
-    missing = ", ".join(name for name in named if name not in first)
-    problem = f"is neither `t i j` or `t i j Si Sj` nor a header with the columns {missing}"
-    raise InputError(problem, source=source, line=line)
+    >>> half_life(Contacts.from_events([("a", "b", 0), ("a", "b", 10), ("b", "c", 15), ("a", "b", 1010)])).__round__()
+    100
+    """
+    pairs = np.sort(contacts.pairs, axis=1)
+    order = np.lexsort((contacts.times, pairs[:, 1], pairs[:, 0]))
+    same = (np.diff(pairs[order], axis=0) == 0).all(axis=1)
+    gaps = np.diff(contacts.times[order])[same]
+    gaps = gaps[gaps > 0]
+    if not len(gaps):
+        gaps = np.diff(contacts.event_times)
+    if not len(gaps):
+        raise InputError("all contacts have the same time, which says nothing of how fast ties decay: give a rate")
+    return float(np.exp(np.log(gaps).mean()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -77,12 +77,14 @@ def laplacian_spectra(
     nodes: Iterable[Node] | None = None,
     n_eigenvalues: int | None = None,
     n_jobs: int | None = None,
+    on_progress: Callable[[int], object] | None = None,
 ) -> tuple[Array, Array]:
     """The times t_r of a list of contacts and, one row each, the sorted spectrum of B(t_r).
 
     Every row has one eigenvalue per node of the whole list (or of `nodes`), or the `n_eigenvalues` largest. `n_jobs`
     threads (1 by default, -1: one per core) decompose networks of up to 300 nodes; the numbers do not depend on it.
-    Larger networks are decomposed one by one, with the threads of BLAS.
+    Larger networks are decomposed one by one, with the threads of BLAS. `on_progress` is called with the number of
+    spectra that are done.
 
     >>> times, spectra = laplacian_spectra([("a", "b", 0), ("b", "c", 20)], decay=0)
     >>> times, abs(spectra.round(6))
@@ -96,6 +98,8 @@ def laplacian_spectra(
     if n > DENSE_LIMIT and count < n:
         for row, _ in enumerate(network.steps(record)):
             spectra[row] = laplacian_spectrum(network, count)
+            if on_progress is not None:
+                on_progress(row + 1)
         return times, spectra
     # A stack goes to LAPACK in one call: many small networks share the overhead of a call, and numpy releases the
     # interpreter lock meanwhile.
@@ -111,6 +115,8 @@ def laplacian_spectra(
             for found in in_parallel(_eigenvalues, batch, jobs):
                 spectra[row : row + len(found)] = found[:, n - count :]
                 row += len(found)
+                if on_progress is not None:
+                    on_progress(row)
     return times, spectra
 
 

@@ -1,7 +1,7 @@
 """Tie-decay networks: contacts in, a weighted network at any time out.
 
-A contact (i, j, t) raises the weight of the tie between i and j by one. Between contacts every weight decays
-exponentially at the rate `decay`, the paper's alpha.
+A contact (i, j, t) raises the weight of the tie between i and j by one, a contact (i, j, t, weight) by its weight.
+Between contacts every weight decays exponentially at the rate `decay`, the paper's alpha.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from driftmap.utils.errors import InputError
 class TieDecayNetwork:
     """The weighted network B(t) of a stream of undirected contacts.
 
-    B(t_{r+1}) = exp(-decay (t_{r+1} - t_r)) B(t_r) + A_{r+1}, where A is 0/1: a pair that is reported twice at the
-    same time counts once. A tie is decayed lazily, when it is used. So a contact costs the same in a network of any
-    size, and memory holds one entry per pair that ever met, however long the stream is.
+    B(t_{r+1}) = exp(-decay (t_{r+1} - t_r)) B(t_r) + A_{r+1}, where A is 0/1 or has the weights of the contacts: a pair
+    that is reported twice at the same time counts once, with its larger weight. A tie is decayed lazily, when it is
+    used. So a contact costs the same in a network of any size, and memory holds one entry per pair that ever met,
+    however long the stream is.
 
     `decay` is the rate per unit of time, >= 0. With `nodes`, the network has exactly these nodes, and a contact of any
     other node is an error; without, a node is added at its first contact. A contact that is older than the latest one,
@@ -51,6 +52,7 @@ class TieDecayNetwork:
         self._ends = array("q")
         self._weights = array("d")
         self._last = array("d")
+        self._added = array("d")  # by its last contact
 
     def __repr__(self) -> str:
         return f"TieDecayNetwork(decay={self.decay}, {len(self._index)} nodes, time={self._time})"
@@ -65,18 +67,19 @@ class TieDecayNetwork:
         """Time of the latest contact; None before the first."""
         return self._time
 
-    def add(self, i: Node, j: Node, t: float) -> None:
+    def add(self, i: Node, j: Node, t: float, weight: float = 1.0) -> None:
         """Add one contact; `t` must not precede the time of the latest contact."""
-        self._apply(*self._admissible((i, j, t), self._time))
+        contact = (i, j, t) if weight == 1 else (i, j, t, weight)
+        self._apply(*self._admissible(contact, self._time))
 
     def add_contacts(self, contacts: Iterable[Contact]) -> None:
-        """Add many (i, j, t) contacts in order of time: all of them or, if one is bad, none."""
+        """Add many (i, j, t) or (i, j, t, weight) contacts in order of time: all of them or, if one is bad, none."""
         latest, admitted = self._time, []
         for contact in contacts:
             admitted.append(self._admissible(contact, latest))
             latest = admitted[-1][2]
-        for i, j, t in admitted:
-            self._apply(i, j, t)
+        for contact in admitted:
+            self._apply(*contact)
 
     def add_step(self, pairs: Iterable[tuple[Node, Node]], t: float) -> None:
         """Add the (i, j) contacts of one time step: all of them or, if one is bad, none."""
@@ -113,35 +116,39 @@ class TieDecayNetwork:
         """Add contacts in order of time and yield t_r once all contacts of t_r are in."""
         step: float | None = None
         for contact in contacts:
-            i, j, t = self._admissible(contact, self._time)
+            i, j, t, weight = self._admissible(contact, self._time)
             if step is not None and t > step:
                 yield step
-            self._apply(i, j, t)
+            self._apply(i, j, t, weight)
             step = t
         if step is not None:
             yield step
 
-    def _admissible(self, contact: Contact, latest: float | None) -> Contact:
-        i, j, t = check_contact(contact)
+    def _admissible(self, contact: Contact, latest: float | None) -> tuple[Node, Node, float, float]:
+        i, j, t, weight = check_contact(contact)
         if latest is not None and t < latest:
             raise InputError(f"contact {contact!r} is older than the latest contact, at t={latest}")
         if self._fixed and not (i in self._index and j in self._index):
             unknown = j if i in self._index else i
             raise InputError(f"contact {contact!r}: {unknown!r} is not one of the nodes given")
-        return i, j, t
+        return i, j, t, weight
 
-    def _apply(self, i: Node, j: Node, t: float) -> None:
+    def _apply(self, i: Node, j: Node, t: float, weight: float) -> None:
         a = self._index.setdefault(i, len(self._index))
         b = self._index.setdefault(j, len(self._index))
         pair = (a, b) if a < b else (b, a)
         tie = self._ties.setdefault(pair, len(self._ties))
         if tie == len(self._weights):
             self._ends.extend(pair)
-            self._weights.append(1.0)
+            self._weights.append(weight)
             self._last.append(t)
+            self._added.append(weight)
         elif self._last[tie] != t:
-            self._weights[tie] = self._weights[tie] * math.exp(-self.decay * (t - self._last[tie])) + 1.0
-            self._last[tie] = t
+            self._weights[tie] = self._weights[tie] * math.exp(-self.decay * (t - self._last[tie])) + weight
+            self._last[tie], self._added[tie] = t, weight
+        elif weight > self._added[tie]:
+            self._weights[tie] += weight - self._added[tie]
+            self._added[tie] = weight
         self._time = t
 
     def _decayed(self, t: float | None) -> tuple[Ids, Ids, Array]:

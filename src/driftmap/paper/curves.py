@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -104,4 +105,4 @@ def _seconds(work: Callable[[], object]) -> float:
 def _first_events(contacts: Contacts, n: int) -> Contacts:
     """The contacts of the first n event times."""
     early = contacts.times <= contacts.event_times[n - 1]
-    return Contacts(contacts.times[early], contacts.pairs[early], contacts.nodes, contacts.statuses)
+    return replace(contacts, times=contacts.times[early], pairs=contacts.pairs[early])
