@@ -5,8 +5,9 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks import sheets
 from benchmarks.peers import __main__ as peers
-from benchmarks.peers import child, data, figures, methods, report, run, scores
+from benchmarks.peers import child, data, figures, manifolds, methods, report, run, scores
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.spatial.distance import pdist
@@ -95,10 +96,10 @@ def test_what_a_method_cannot_do_is_no_with_the_reason(tmp_path, stream):
     assert found["place"]["no"] == "cannot map new points"
     assert found["add"]["no"] == "ZeroDivisionError: division by zero"
     assert "single" not in found
-    assert run._outcome("single", found) == {"no": "cannot map new points"}
+    assert run.outcome("single", found) == {"no": "cannot map new points"}
     late = {"fit": found["fit"], "place": found["place"], "end": {"no": "too slow (> 1 s)"}}
-    assert run._outcome("single", late) == {"no": "cannot map new points"}
-    assert run._outcome("add", late) == {"no": "too slow (> 1 s)"}
+    assert run.outcome("single", late) == {"no": "cannot map new points"}
+    assert run.outcome("add", late) == {"no": "too slow (> 1 s)"}
 
 
 def test_a_map_that_is_not_finite_is_no_map(tmp_path, stream):
@@ -187,3 +188,44 @@ def test_the_command_writes_its_files(tmp_path, capsys):
     assert results["machine"]["threads"] == 1
     assert capsys.readouterr().out.strip() == (tmp_path / "peers.md").read_text().strip()
     assert (tmp_path / "peers-rate.png").stat().st_size > 10_000
+
+
+# --- sheets, loops, classes -------------------------------------------------------------------------------------------
+
+
+def test_errors_on_sheets_loops_and_classes():
+    rng = np.random.default_rng(0)
+    sheet, angle = rng.random((200, 2)), np.linspace(0, 2 * np.pi, 200)[:, None]
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    assert manifolds.sheet_error(sheet, 3 * sheet[:, ::-1] + 1) == pytest.approx(0, abs=1e-7)
+    assert manifolds.loop_error(angle, 5 * circle + 2) == pytest.approx(0, abs=1e-12)
+    assert manifolds.loop_error(angle, sheet) > 0.9
+    classes = np.repeat([0, 1], 3)
+    assert manifolds.class_error(classes, np.array([[0.0], [1], [2], [9], [10], [1.4]])) == pytest.approx(3 / 6)
+
+
+def test_a_method_learns_a_stream_and_places_new_points():
+    few = manifolds.Case("few", lambda seed: sheets.s_curve(seed, 300, 60), manifolds.sheet_error, "error")
+    placed = manifolds.measure("driftmap-isomap", few, 60.0, 8.0)
+    assert all(np.isfinite(placed[name]) for name in ("fit_seconds", "place_rate", "memory_mb", "error", "trust"))
+    assert placed["error"] < 0.1
+    slow = placed | {"error": {"no": "too slow (> 1 s)"}}
+    assert "| no [1] |" in manifolds.table(few, [placed, slow])
+    assert manifolds.table(few, [placed, slow]).endswith("[1] too slow (> 1 s)")
+
+
+def test_the_answers_of_a_method_that_maps_only_what_it_is_fitted_to(tmp_path, stream):
+    method = Stuck()
+    method.needs_all = True
+    child.once(method, stream.points, 100, child.Answers(tmp_path / "answers.jsonl"), tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "place.npy"), stream.points[100:, :2])
+
+
+def test_a_later_run_replaces_its_rows_only():
+    old = {"streams": [{"name": "SPY", "rows": [{"method": "umap", "n": 1}, {"method": "ipca", "n": 1}]}]}
+    new = {"streams": [{"name": "S-curve", "rows": []}, {"name": "SPY", "rows": [{"method": "ipca", "n": 2}]}]}
+    rest = {"followed": [], "missing": {"SPY": "no file", "Hospital": "no file"}}
+    results = peers.updated(old | rest, new | rest)
+    assert [stream["name"] for stream in results["streams"]] == ["S-curve", "SPY"]
+    assert results["streams"][1]["rows"] == [{"method": "ipca", "n": 2}, {"method": "umap", "n": 1}]
+    assert results["missing"] == {"Hospital": "no file"}

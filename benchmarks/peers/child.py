@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.interface import BATCH, Cannot, Method
+from benchmarks.peers.manifold_methods import MANIFOLD_METHODS
 from benchmarks.peers.methods import METHODS
 
 SINGLES = 200
 MOMENTS = 20
 RECENT = 2_000
+ALL = METHODS | MANIFOLD_METHODS
 
 
 class Answers:
@@ -76,7 +78,7 @@ def in_batches(method: Method, X: np.ndarray) -> np.ndarray:
 
 def warm_up(key: str, n: int, d: int) -> None:
     """Let compilers run before the clock does, through each operation; what fails here will fail again."""
-    method = METHODS[key]()
+    method = ALL[key]()
     for few, options in method.rehearsals(n):
         X = np.random.default_rng(1).standard_normal((few, d))
         old, new = X[: few // 2], X[few // 2 :]
@@ -145,6 +147,27 @@ def halves(method: Method, X: np.ndarray, half: int, answers: Answers, folder: P
         answers.stage("add", add)
 
 
+def once(method: Method, X: np.ndarray, n: int, answers: Answers, folder: Path) -> None:
+    """Fit the first n points, place the others; a method that cannot place any is fitted to all."""
+    base, known = peak_memory(), len(X) if method.needs_all else n
+
+    def fit() -> dict[str, Any]:
+        seconds, Y = timed(lambda: method.fit(X[:known]))
+        answer = {"seconds": seconds, "megabytes": peak_memory() - base}
+        if method.needs_all:
+            np.save(folder / "place.npy", checked(Y, known)[n:])
+        return answer
+
+    def place() -> dict[str, Any]:
+        seconds, Y = timed(lambda: in_batches(method, X[n:]))
+        answer = {"rate": (len(X) - n) / seconds, "megabytes": peak_memory() - base}
+        np.save(folder / "place.npy", checked(Y, len(X) - n))
+        return answer
+
+    if answers.stage("fit", fit):
+        answers.stage("place", place)
+
+
 def moments(n: int) -> list[int]:
     """About 20 evenly spaced numbers of arrivals, the last of them n."""
     return [n * (i + 1) // MOMENTS for i in range(MOMENTS)]
@@ -175,12 +198,12 @@ def main() -> None:
     folder = Path(sys.argv[1]).parent
     answers = Answers(folder / "answers.jsonl")
     try:
-        method = METHODS[job["method"]]()
+        method = ALL[job["method"]]()
     except ImportError as error:
         answers.write(stage="import", no=f"not installed: {error}")
         return
     X = np.load(job["points"])
-    if job["kind"] == "halves":
+    if job["kind"] != "follow":
         warm_up(job["method"], *X.shape)
     limit = int(job["memory"] * 2**30)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -188,6 +211,8 @@ def main() -> None:
     forget_peak()
     if job["kind"] == "halves":
         halves(method, X, job["half"], answers, folder)
+    elif job["kind"] == "once":
+        once(method, X, job["half"], answers, folder)
     else:
         follow(method, X, answers, folder)
 

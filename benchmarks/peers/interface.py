@@ -22,6 +22,7 @@ class Method:
     package: ClassVar[str] = "driftmap"  # as pip knows it
     adds: ClassVar[str] = "partial_fit"
     has_scale: ClassVar[bool] = True  # distances on the map are meant to be the true ones
+    needs_all: ClassVar[bool] = False  # it maps only the points that it is fitted to
     options: ClassVar[dict[str, Any]] = {}  # further settings of the model
     model: Any
 

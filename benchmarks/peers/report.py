@@ -25,29 +25,35 @@ longer than {all_pairs:,} a random sample of {sample:,}."""
 Cell = float | dict[str, Any]
 
 
-def _number(digits: int) -> Callable[[float], str]:
+def number(digits: int) -> Callable[[float], str]:
+    """So many digits after the point."""
     return lambda value: f"{value:,.{digits}f}"
 
 
-def _significant(value: float) -> str:
+def significant(value: float) -> str:
     """Two significant digits of small numbers, whole numbers with commas of large ones."""
     if value >= 100:
         return f"{float(f'{value:.3g}'):,.0f}"
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
+def megabytes(value: float) -> str:
+    """Whole ones."""
+    return f"{value:,.0f}" if value >= 1 else "< 1"
+
+
 COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("fit, s", "fit_seconds", _significant),
-    ("place, points/s", "place_rate", _significant),
-    ("one, ms", "place_ms", _significant),
-    ("add, s", "add_seconds", _significant),
-    ("memory, MB", "memory_mb", lambda value: f"{value:,.0f}" if value >= 1 else "< 1"),
-    (f"{SIGMA} as is", "final_sigma", _number(3)),
-    (f"{SIGMA} scaled", "final_sigma_scaled", _number(3)),
-    (f"{SIGMA} placed", "placed_sigma_scaled", _number(3)),
-    ("trustworthiness", "final_trust", _number(3)),
-    ("moved, median", "moved_median", _number(3)),
-    ("moved, max", "moved_max", _number(3)),
+    ("fit, s", "fit_seconds", significant),
+    ("place, points/s", "place_rate", significant),
+    ("one, ms", "place_ms", significant),
+    ("add, s", "add_seconds", significant),
+    ("memory, MB", "memory_mb", megabytes),
+    (f"{SIGMA} as is", "final_sigma", number(3)),
+    (f"{SIGMA} scaled", "final_sigma_scaled", number(3)),
+    (f"{SIGMA} placed", "placed_sigma_scaled", number(3)),
+    ("trustworthiness", "final_trust", number(3)),
+    ("moved, median", "moved_median", number(3)),
+    ("moved, max", "moved_max", number(3)),
 )
 
 
@@ -93,10 +99,10 @@ def followed(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         sigma = dict(zip(row["seen"], row["sigma" if row["has_scale"] else "sigma_scaled"], strict=True))
         why = {"no": row["no"] or "not reached"}
-        cells = [notes.cell(sigma.get(n, why), _number(3)) for n in shown]
+        cells = [notes.cell(sigma.get(n, why), number(3)) for n in shown]
         mean = sum(sigma.values()) / len(sigma) if len(sigma) == len(longest) else why
         learns = "yes" if row["learns"] else "no"
-        lines.append(f"| {row['label']} | {learns} | " + " | ".join([*cells, notes.cell(mean, _number(3))]) + " |")
+        lines.append(f"| {row['label']} | {learns} | " + " | ".join([*cells, notes.cell(mean, number(3))]) + " |")
     return "\n".join(lines + ([""] + ["  \n".join(notes.lines())] if notes.reasons else []))
 
 

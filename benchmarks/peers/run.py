@@ -57,7 +57,7 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _child(job: dict[str, Any], folder: Path, threads: int) -> list[dict[str, Any]]:
+def child(job: dict[str, Any], folder: Path, threads: int) -> list[dict[str, Any]]:
     """Run one job in a process of its own; its answers, the last of which may say why there are no more."""
     job_file, answers = folder / "job.json", folder / "answers.jsonl"
     job_file.write_text(json.dumps(job))
@@ -117,10 +117,10 @@ def halves(key: str, stream: Stream, limit: float, memory: float, threads: int) 
         folder = Path(name)
         np.save(folder / "points.npy", X)
         job = {"kind": "halves", "method": key, "points": str(folder / "points.npy"), "half": half}
-        lines = _child(job | {"limit": limit, "memory": memory}, folder, threads)
+        lines = child(job | {"limit": limit, "memory": memory}, folder, threads)
         maps = {file.stem: np.load(file) for file in folder.glob("*.npy") if file.stem != "points"}
     stages = {line["stage"]: line for line in lines}
-    fit, place, single, add = (_outcome(stage, stages) for stage in ("fit", "place", "single", "add"))
+    fit, place, single, add = (outcome(stage, stages) for stage in ("fit", "place", "single", "add"))
     held = [stage["megabytes"] for stage in (fit, place, add) if "megabytes" in stage]
     row: dict[str, Any] = {"method": key, "label": method.label, "adds": method.adds, "has_scale": method.has_scale}
     row["fit_seconds"] = fit.get("seconds", fit)
@@ -130,15 +130,15 @@ def halves(key: str, stream: Stream, limit: float, memory: float, threads: int) 
     row["memory_mb"] = max(held) if held else fit
     placed = {"place": np.concatenate([maps["fit"], maps["place"]])} if {"fit", "place"} <= maps.keys() else {}
     old = sample[sample < half]
-    for stage, outcome, Y in (("placed", place, placed.get("place")), ("final", add, maps.get("add"))):
-        both = {"as_is": outcome, "scaled": outcome} if Y is None else scores.sigma(stream.distances, Y[sample])
+    for stage, answer, Y in (("placed", place, placed.get("place")), ("final", add, maps.get("add"))):
+        both = {"as_is": answer, "scaled": answer} if Y is None else scores.sigma(stream.distances, Y[sample])
         row |= {f"{stage}_sigma": both["as_is"], f"{stage}_sigma_scaled": both["scaled"]}
     row["final_trust"] = add if "no" in add else scores.novelty(X[sample], maps["add"][sample])
     moved = {"median": add, "max": add} if "no" in add else scores.moved(maps["fit"][old], maps["add"][old])
     return row | {"moved_median": moved["median"], "moved_max": moved["max"]}
 
 
-def _outcome(stage: str, stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def outcome(stage: str, stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """What a stage answered or, if it was not reached, the reason why not."""
     if stage in stages:
         return stages[stage]
@@ -155,7 +155,7 @@ def follow(key: str, stream: Stream, limit: float, memory: float, threads: int) 
         np.save(folder / "points.npy", X)
         job = {"kind": "follow", "method": key, "points": str(folder / "points.npy")}
         # Nothing is timed here, so nothing was warmed up: compilers get a minute of their own.
-        lines = _child(job | {"limit": limit + 60, "memory": memory}, folder, threads)
+        lines = child(job | {"limit": limit + 60, "memory": memory}, folder, threads)
         seen, sigmas = [], []
         for line in lines:
             if "seen" in line:
