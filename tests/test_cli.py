@@ -478,7 +478,7 @@ def test_an_animation_is_the_same_every_time_and_for_every_size_of_chunk(folder,
 
 
 def test_a_film_draws_a_bounded_number_of_points_where_the_map_puts_them(monkeypatch):
-    monkeypatch.setattr(animation, "MOST_POINTS", 50)
+    monkeypatch.setattr(animation, "DRAWN_POINTS", 50)
     mapper = StreamMap(n_landmarks=int(M), embedding="stress")
     film, seen = animation.Film(mapper, n_frames=10), 0
     for first in range(0, len(X), 40):
@@ -498,7 +498,7 @@ def test_a_film_draws_a_bounded_number_of_points_where_the_map_puts_them(monkeyp
 @pytest.mark.parametrize("label", [[], ["--label", "kind"]])
 def test_labels_of_a_film_are_those_of_the_points_drawn(folder, monkeypatch, label):
 
-    monkeypatch.setattr(animation, "MOST_POINTS", 50)
+    monkeypatch.setattr(animation, "DRAWN_POINTS", 50)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 7)
     folder.joinpath("l.csv").write_text(
         csv_text([[*r[:2], f"n{i}"] for i, r in enumerate(X.tolist())], ["a", "b", "kind"])
@@ -543,6 +543,7 @@ SAME = [
     (["t.csv", "-o", "link.csv"], "-o (link.csv) is the same file as the input"),
     (["link.csv", "-o", "hard.csv"], "-o (hard.csv) is the same file as the input"),
     (["t.csv", "-o", "o.csv", "--landmarks-out", "here/o.csv"], "is the same file as -o"),
+    (["t.csv", "-o", "o.csv", "--landmarks-out", "O.csv"], "is the same file as -o"),
     (["t.csv", "-o", "future.csv", "--landmarks-out", "new.csv"], "is the same file as -o"),
     (["t.csv", "-o", "o.csv", "--checkpoint", ".o.csv.partial"], "is the same file as --checkpoint"),
     (["t.csv", "-o", "o.csv", "--checkpoint", "link.csv"], "--checkpoint (link.csv) is the same file as the input"),

@@ -10,11 +10,9 @@ distance), all others as they are.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
+from driftmap.utils import Array, Ids
 
 level: str
 """The processor level of the loaded module: "v2", "v3" or "v4" (x86-64), or "generic"."""

@@ -25,7 +25,7 @@ from driftmap.utils import Array
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")
 """What a run does, in this order; "closing": all is written, but the output has not got its name yet."""
-STEPS = "steps."
+STEP_PREFIX = "steps."
 """How the arrays of steps are named."""
 SHARE = 10
 """Writing checkpoints takes at most one part in so many of the time, even if that makes them rarer than asked."""
@@ -139,7 +139,7 @@ class Job:
         }
         steps = self.table.state() if isinstance(self.table, PreparedTable) and self.position is not None else {}
         own = {f"job.{name}": array for name, array in self.sums.items()}
-        own |= {f"job.{STEPS}{name}": array for name, array in steps.items()}
+        own |= {f"job.{STEP_PREFIX}{name}": array for name, array in steps.items()}
         checkpoint.write(self.path, header | {"job": state}, arrays | own, self._temporary)
         self.saved = True
         self._last = time.monotonic()
@@ -160,8 +160,10 @@ class Job:
             self.detector = NoveltyDetector.from_state(state["detector"])
         self.position = None if state["position"] is None else Position(*state["position"])
         self.rejected.settled, self.rejected.last = state["bad_lines"]
-        self.sums = {name: array for name, array in arrays.items() if not name.startswith(STEPS)}
-        self.steps = {name.removeprefix(STEPS): array for name, array in arrays.items() if name.startswith(STEPS)}
+        self.sums = {name: array for name, array in arrays.items() if not name.startswith(STEP_PREFIX)}
+        self.steps = {
+            name.removeprefix(STEP_PREFIX): array for name, array in arrays.items() if name.startswith(STEP_PREFIX)
+        }
         self.saved = self.resumed = True
         if self.path is not None:
             atomic.discard(self.path, str(state.get("temporary")))

@@ -19,9 +19,9 @@ STEPS, LONGEST = 8, 1.5
 """Steps of the search for the logarithm of beta, and the longest of them."""
 WIDEST, NARROWEST = -6.0, 40.0
 """The logarithms between which it is sought, where the squared distance at the rank of the perplexity is 1."""
-FARTHEST = 1e100
+LARGEST_SQUARE = 1e100
 """Larger squared distances than this count as this: their squares would overflow."""
-TINY = float(np.finfo(np.float64).tiny)
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 class Affinities(NamedTuple):
@@ -68,7 +68,7 @@ def shares_at(squared: Array, perplexity: float) -> Array:
     scale = np.partition(excess, rank, axis=1)[:, rank]
     scale = np.where(scale > 0, scale, excess.max(axis=1))
     excess /= np.where(scale > 0, scale, 1.0)[:, None]
-    np.minimum(excess, FARTHEST, out=excess)
+    np.minimum(excess, LARGEST_SQUARE, out=excess)
     squares, target = excess * excess, math.log(perplexity)
     n = len(excess)
     b, low, high = np.zeros(n), np.full(n, WIDEST), np.full(n, NARROWEST)
@@ -80,7 +80,7 @@ def shares_at(squared: Array, perplexity: float) -> Array:
         variance = (weights * squares).sum(axis=1) / total - mean * mean
         gap = np.log(total) + beta * mean - target
         low, high = np.where(gap > 0, b, low), np.where(gap > 0, high, b)
-        step = gap / np.maximum(beta * beta * variance, TINY)
+        step = gap / np.maximum(beta * beta * variance, SMALLEST_NORMAL)
         b = b + np.clip(step, (low - b) / 2, (high - b) / 2).clip(-LONGEST, LONGEST)
     weights = np.exp(-np.exp(b)[:, None] * excess)
     return weights / weights.sum(axis=1)[:, None]

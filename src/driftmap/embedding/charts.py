@@ -15,9 +15,9 @@ MEMBERS = 8
 LAST_BITS = MEMBERS - 1
 BLENDED = 3
 """Charts of which a place is the weighted mean."""
-FLAT = 0.05
+LEAST_EXTENT = 0.05
 """A direction in which a chart extends less than this share of its largest extent is none of the sheet."""
-TINY = 1e-12
+LEAST_WEIGHT = 1e-12
 """The least weight of the nearest landmark's chart, where all landmarks are equally near."""
 
 
@@ -49,7 +49,7 @@ class Charts(NamedTuple):
         last = nearest[:, BLENDED] if nearest.shape[1] > BLENDED else np.inf
         with np.errstate(invalid="ignore"):  # infinity over infinity: there are fewer landmarks
             weights = np.where(near < last, (1.0 - np.sqrt(near / last)) ** 2, 0.0)
-        weights[0] += TINY
+        weights[0] += LEAST_WEIGHT
         weights /= _sum(weights)
         by_point = charts.T.ravel()
         squares = _take_rows(squared, self.members.take(by_point, axis=0).reshape(n, -1))
@@ -101,6 +101,6 @@ def make_charts(geodesics: Array, coordinates: Array) -> Charts:
     positions = coordinates[members]
     centres = (positions * reached[:, :, None]).sum(axis=1) / sizes[:, None]
     centred = (positions - centres[:, None]) * reached[:, :, None]
-    slopes = -0.5 * np.linalg.pinv(centred, rcond=FLAT)  # (m, k, e)
+    slopes = -0.5 * np.linalg.pinv(centred, rcond=LEAST_EXTENT)  # (m, k, e)
     offsets = centres - np.einsum("jke,je->jk", slopes, (centred**2).sum(axis=2))
     return Charts(members, reached, np.ascontiguousarray(offsets.T), np.ascontiguousarray(slopes.transpose(1, 0, 2)))

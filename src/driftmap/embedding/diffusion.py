@@ -22,9 +22,9 @@ from driftmap.embedding.kernels import KernelMap, KernelRows
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
-NOISE = 1e-10
+LEAST_EIGENVALUE = 1e-10
 """An eigenvalue below this is rounding noise and no dimension; the largest is 1."""
-WIDTH = 1.25
+BANDWIDTH = 1.25
 """The automatic bandwidth, in spacings of the landmarks."""
 FORMS = ("landmarks", "roseland")
 
@@ -104,7 +104,7 @@ class LandmarkDiffusionMap(Configured):
         distances = check_between(distances)
         masses = check_masses(masses, len(distances))
         self.check(len(distances))
-        self.bandwidth_ = self.bandwidth or WIDTH * spacing(distances)
+        self.bandwidth_ = self.bandwidth or BANDWIDTH * spacing(distances)
         with one_thread():
             if self.form == "landmarks":
                 walk = landmark_walk(distances, masses / masses.sum(), self.bandwidth_, self.alpha)
@@ -118,7 +118,7 @@ class LandmarkDiffusionMap(Configured):
     def _take(self, walk: Walk, distances: Array) -> None:
         """Keep the first eigenfunctions, and what extends them to other points."""
         self.eigenvalues_ = walk.eigenvalues
-        k = self.n_dimensions_ = min(self.n_components, max(int(np.sum(walk.eigenvalues > NOISE)) - 1, 0))
+        k = self.n_dimensions_ = min(self.n_components, max(int(np.sum(walk.eigenvalues > LEAST_EIGENVALUE)) - 1, 0))
         numerators = np.zeros((len(distances), self.n_components))
         numerators[:, :k] = walk.numerators[:, 1 : k + 1] * walk.eigenvalues[1 : k + 1] ** (self.time - walk.order)
         self._extend(numerators, walk.denominators, distances)

@@ -37,7 +37,7 @@ STALE = 0.5
 """The share of landmarks that may be exchanged, and of stored points that may come, before all paths are new."""
 THROUGH = 4
 """Nearest landmarks through which the geodesics of a point lead."""
-NOISE = 1e-6
+LEAST_EXTENT = 1e-6
 """Directions in which positions extend less than this share of their largest extent are rounding noise."""
 
 
@@ -295,6 +295,6 @@ def triangulation(lengths: Array, coordinates: Array) -> Triangulation:
     slopes, offsets = np.zeros_like(coordinates), np.empty_like(coordinates)
     for part in parts_of(lengths):
         centre = coordinates[part].mean(axis=0)
-        slopes[part] = -0.5 * np.linalg.pinv(coordinates[part] - centre, rcond=NOISE).T
+        slopes[part] = -0.5 * np.linalg.pinv(coordinates[part] - centre, rcond=LEAST_EXTENT).T
         offsets[part] = centre - (lengths[np.ix_(part, part)] ** 2).mean(axis=0) @ slopes[part]
     return Triangulation(slopes, offsets)

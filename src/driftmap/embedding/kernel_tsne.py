@@ -12,11 +12,11 @@ from driftmap.utils import Array, validation
 
 NARROWEST = 1e-3
 """The least width of a kernel, in medians of all: landmarks in the same place would have none."""
-FARTHEST = 10
+N_LARGEST = 10
 """How many of the largest distances say how far landmarks are apart at most."""
 AT_FARTHEST = 0.6
 """What a kernel of bi-kernel t-SNE is at that distance."""
-NOISE = 1e-12
+LEAST_COMPONENT = 1e-12
 """A principal component smaller than this share of the largest is rounding noise."""
 
 
@@ -130,14 +130,14 @@ def kernel_widths(distances: Array, width: float) -> Array:
 def wide_rate(distances: Array) -> float:
     """1 / (2 sigma^2) of the Gaussian kernel that is 0.6 at the median of the ten largest distances of pairs."""
     pairs = distances[np.triu_indices(len(distances), 1)]
-    farthest = float(np.median(np.sort(pairs)[-FARTHEST:])) if len(pairs) else 0.0
+    farthest = float(np.median(np.sort(pairs)[-N_LARGEST:])) if len(pairs) else 0.0
     return -np.log(AT_FARTHEST) / farthest**2 if farthest > 0 else 1.0
 
 
 def principal_axes(centred: Array, k: int) -> Array:
     """The first k principal axes of centred rows, (m, k); missing ones are 0. The largest entry is positive."""
     _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    axes = np.where((sizes > NOISE * sizes[0])[:, None], axes, 0.0)[:k]
+    axes = np.where((sizes > LEAST_COMPONENT * sizes[0])[:, None], axes, 0.0)[:k]
     largest = np.argmax(np.abs(axes), axis=1)
     axes = axes * np.where(axes[np.arange(len(axes)), largest] < 0, -1.0, 1.0)[:, None]
     return np.pad(axes, ((0, k - len(axes)), (0, 0))).T

@@ -11,7 +11,7 @@ from driftmap.embedding.procrustes import move
 from driftmap.embedding.rows import in_blocks
 from driftmap.utils import Array
 
-LARGEST = 1e300
+LARGEST_EXPONENT = 1e300
 """Exponents of points that are farther out count as this; larger ones would overflow."""
 
 
@@ -32,7 +32,7 @@ class KernelMap(NamedTuple):
 
     def place(self, distances: Array) -> Array:
         """Places of points, given their distances to the landmarks, (n, m); each by itself."""
-        farthest = np.sqrt(LARGEST / max(self.rates.max(), 1.0))
+        farthest = np.sqrt(LARGEST_EXPONENT / max(self.rates.max(), 1.0))
         return in_blocks(lambda d: self.from_exponents(np.minimum(d, farthest) ** 2 * -self.rates), distances)
 
     def from_exponents(self, exponents: Array) -> Array:
@@ -84,6 +84,6 @@ class KernelRows(NamedTuple):
         exponents = _core.affine(X, self.matrix, self.offsets, self.centre)
         if self.rates is not None:
             centred = X - self.centre
-            squares = np.minimum((centred * centred).sum(axis=1), LARGEST / max(self.rates.max(), 1.0))
+            squares = np.minimum((centred * centred).sum(axis=1), LARGEST_EXPONENT / max(self.rates.max(), 1.0))
             exponents -= squares[:, None] * self.rates
         return move(self.kernels.from_exponents(exponents), self.rotation, self.translation)

@@ -9,7 +9,7 @@ import numpy as np
 from driftmap.embedding.affinities import Affinities, nearest_affinities
 from driftmap.utils import Array, Ids
 
-FEWEST = 4
+FEWEST_POINTS = 4
 """Fewer points than this have no neighbourhoods: they are placed by classical MDS."""
 NEIGHBOURHOOD = 5.0
 """The perplexity of a point's affinities to those of a map."""
@@ -29,8 +29,8 @@ STRAY = 1.1
 """A start is followed as long as the loss is at most this many times that of the last map with early exaggeration."""
 SLOWEST = 50.0
 """The least rate of learning."""
-TINY = float(np.finfo(np.float64).tiny)
-STEPS = 15
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+PULL_STEPS = 15
 """Steps of a point to where it is drawn."""
 
 
@@ -61,7 +61,7 @@ def attracted(near: Affinities, positions: Array) -> Array:
     """
     shares, columns = near.shares, [column.take(near.points) for column in positions.T]
     places = [(shares * column).sum(axis=1) for column in columns]
-    for _ in range(STEPS):
+    for _ in range(PULL_STEPS):
         weights = np.ones_like(shares)
         for place, column in zip(places, columns, strict=True):
             gap = column - place[:, None]
@@ -79,7 +79,7 @@ def lay_out(mds: Array, affinities: Array, ids: Ids, start: Array | None, before
     It starts from there, or from a ``start`` near which it stays.
     """
     m = len(mds)
-    if m < FEWEST:
+    if m < FEWEST_POINTS:
         return Layout(ids, mds, 0.0, 0.0, 0)
     warm, n_exchanged = None, 0
     if start is not None and _extent(start) >= _extent(mds):
@@ -90,7 +90,7 @@ def lay_out(mds: Array, affinities: Array, ids: Ids, start: Array | None, before
         if n_exchanged <= STALE * m and warm[1] <= STRAY * before.reference:
             return Layout(ids, *warm, before.reference, n_exchanged)
         warm, mds = descend(affinities, warm[0], SETTLING), start
-    small = mds * (SMALL / max(float(np.sqrt((mds**2).sum(axis=1).mean())), TINY))
+    small = mds * (SMALL / max(float(np.sqrt((mds**2).sum(axis=1).mean())), SMALLEST_NORMAL))
     gathered = descend(affinities, small, EARLY, EXAGGERATION)
     cold = descend(affinities, gathered[0], LATE)
     return Layout(ids, *(warm if warm is not None and warm[1] <= STRAY * cold[1] else cold), cold[1], 0)
@@ -122,7 +122,7 @@ def descend(affinities: Array, start: Array, n_iter: int, exaggeration: float = 
     _nearness(positions, near)
     near /= near.sum()
     there = affinities > 0
-    loss = np.sum(affinities[there] * np.log(affinities[there] / np.maximum(near[there], TINY)))
+    loss = np.sum(affinities[there] * np.log(affinities[there] / np.maximum(near[there], SMALLEST_NORMAL)))
     return positions, float(loss)
 
 
@@ -140,7 +140,7 @@ def _nearness(positions: Array, out: Array) -> None:
 def carried_over(before: Layout, ids: Ids, squared: Array) -> Array | None:
     """Where points with these squared distances, (a, a), lie by an earlier map: as it has them, or drawn by those."""
     old = np.isin(ids, before.ids)
-    if old.sum() < FEWEST:
+    if old.sum() < FEWEST_POINTS:
         return None
     start = np.empty((len(ids), before.positions.shape[1]))
     start[old] = before.positions[np.isin(before.ids, ids)]

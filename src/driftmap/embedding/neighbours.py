@@ -12,7 +12,7 @@ import numpy as np
 
 from driftmap.utils import Array, Ids
 
-ROWS = 256
+MEASURED_ROWS = 256
 """Points measured against all others at a time."""
 
 Measure = Callable[[Ids, Ids], Array]
@@ -66,14 +66,14 @@ class NeighbourLists(NamedTuple):
         is_new = np.ones(w, bool)
         is_new[rows] = False
         new = np.flatnonzero(is_new)
-        for first in range(0, len(new), ROWS):
-            block = new[first : first + ROWS]
+        for first in range(0, len(new), MEASURED_ROWS):
+            block = new[first : first + MEASURED_ROWS]
             distances = measure(ids[block], ids)
             neighbours[block], lengths[block], complete[block] = _nearest(distances, ids, width)
             _insert(neighbours, lengths, complete, rows, distances[:, rows].T, ids[block])
         short = np.flatnonzero(((lengths < complete[:, None]).sum(axis=1) < self.k) & (complete < np.inf) & ~is_new)
-        for first in range(0, len(short), ROWS):
-            block = short[first : first + ROWS]
+        for first in range(0, len(short), MEASURED_ROWS):
+            block = short[first : first + MEASURED_ROWS]
             neighbours[block], lengths[block], complete[block] = _nearest(measure(ids[block], ids), ids, width)
         return NeighbourLists(self.k, ids, neighbours, lengths, complete)
 

@@ -11,7 +11,7 @@ from driftmap import _core
 from driftmap.embedding.procrustes import move
 from driftmap.utils import Array
 
-ROWS = 512
+PLACED_ROWS = 512
 """Rows placed at a time, so that what is made of them stays in the cache."""
 
 
@@ -72,6 +72,6 @@ def rows_by_squares(place_squared: Callable[[Array], Array], landmarks: Array, n
 
 def in_blocks(place: Callable[[Array], Array], points: Array) -> Array:
     """Places of points, given as rows of whatever ``place`` takes; each by itself."""
-    if len(points) <= ROWS:
+    if len(points) <= PLACED_ROWS:
         return place(points)
-    return np.concatenate([place(points[i : i + ROWS]) for i in range(0, len(points), ROWS)])
+    return np.concatenate([place(points[i : i + PLACED_ROWS]) for i in range(0, len(points), PLACED_ROWS)])

@@ -22,7 +22,7 @@ from driftmap.embedding.base import (
     check_stored,
     check_to_landmarks,
 )
-from driftmap.embedding.layout import FEWEST, Layout, attracted, carried_over, lay_out, neighbourhood
+from driftmap.embedding.layout import FEWEST_POINTS, Layout, attracted, carried_over, lay_out, neighbourhood
 from driftmap.embedding.lmds import classical_mds, place
 from driftmap.embedding.rows import in_blocks, rows_by_squares
 from driftmap.utils import Array, Ids, validation
@@ -32,7 +32,7 @@ from driftmap.utils.errors import InputError
 AFFINITIES = ("stored", "landmarks")
 MOST = 1_000
 """Anchors, if not asked for more."""
-FARTHEST = 1e140
+LARGEST_DISTANCE = 1e140
 """Larger distances than this count as this: the sum of their squares would overflow."""
 
 
@@ -118,11 +118,14 @@ class LandmarkTSNE(Configured):
         validation.one_of(self.affinities, "affinities", AFFINITIES)
         if self.n_anchors is not None:
             validation.integer_at_least(self.n_anchors, "n_anchors", 0)
-        fewest, needed_by = FEWEST, " for t-SNE"
+        fewest, needed_by = FEWEST_POINTS, " for t-SNE"
         if self.perplexity is not None:
             if validation.positive_number(self.perplexity, "perplexity") < 1:
                 raise InputError(f"must be at least 1, got {self.perplexity}", parameter="perplexity")
-            fewest, needed_by = max(FEWEST, int(self.perplexity) + 2), f" for a perplexity of {self.perplexity:g}"
+            fewest, needed_by = (
+                max(FEWEST_POINTS, int(self.perplexity) + 2),
+                f" for a perplexity of {self.perplexity:g}",
+            )
         validation.integer_at_least(n_landmarks, "n_landmarks", fewest, needed_by)
 
     def fit(
@@ -140,7 +143,7 @@ class LandmarkTSNE(Configured):
         distances = check_between(distances)
         m = len(distances)
         masses = check_masses(masses, m)
-        self.check(max(m, FEWEST if self.perplexity is None else int(self.perplexity) + 2))
+        self.check(max(m, FEWEST_POINTS if self.perplexity is None else int(self.perplexity) + 2))
         if start is not None and np.shape(start) != (m, self.n_components):
             raise ValueError(f"start must have shape {(m, self.n_components)}, got {np.shape(start)}")
         before = None if stored is None else getattr(self, "layout_", None)
@@ -158,7 +161,7 @@ class LandmarkTSNE(Configured):
     def _affinities(self, squared: Array, stored: StoredPoints | None) -> Array:
         """Of the points of the map to each other, (a, a), given their squared distances."""
         a = len(squared)
-        if a < FEWEST:
+        if a < FEWEST_POINTS:
             return np.zeros((a, a))
         if self.affinities == "landmarks":
             return joint_affinities(squared, min(self.perplexity or 30.0, (a - 1) / 3))
@@ -172,7 +175,7 @@ class LandmarkTSNE(Configured):
         """Squared distances to the points of the map, (n, a), given the distances to the landmarks, (n, m)."""
         if self._inference is None:
             return distances * distances
-        squared = _core.affine(np.minimum(distances, FARTHEST), *self._inference)
+        squared = _core.affine(np.minimum(distances, LARGEST_DISTANCE), *self._inference)
         return np.maximum(squared, 0.0, out=squared)
 
     def _prepare(self, distances: Array) -> None:

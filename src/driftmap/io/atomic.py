@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -133,12 +134,15 @@ def lock(file: BinaryIO) -> bool:
 
 
 def identity(path: Path) -> tuple[int | str, ...]:
-    """What two names of the same file have in common: device and inode, also before the file exists."""
+    """What two names of the same file have in common: device and inode, or the folder's and the name before it exists.
+
+    Names that differ only in case or in the form of their accents count as the same: on some file systems they are.
+    """
     with contextlib.suppress(OSError):
         found = os.stat(path)
         return found.st_dev, found.st_ino
     resolved = path.resolve()
     with contextlib.suppress(OSError):
         folder = os.stat(resolved.parent)
-        return folder.st_dev, folder.st_ino, resolved.name
+        return folder.st_dev, folder.st_ino, unicodedata.normalize("NFC", resolved.name).casefold()
     return (str(resolved),)

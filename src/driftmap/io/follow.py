@@ -14,7 +14,7 @@ from driftmap.utils.errors import InputError
 
 POLL_SECONDS = 0.005
 """Seconds between two looks at a source that may have grown."""
-READ_BYTES = 2**16
+POLLED_BYTES = 2**16
 TAIL_BYTES = 2**16
 """Bytes by which a followed file is recognised."""
 LONGEST_ROW = 2**24
@@ -67,7 +67,7 @@ class FollowedStream:
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
         """The next lines, at most ``limit``, and the bytes up to there; no lines: the stream has ended."""
         while not self._lines:
-            piece = self._file.read1(READ_BYTES)  # type: ignore[attr-defined]
+            piece = self._file.read1(POLLED_BYTES)  # type: ignore[attr-defined]
             if piece:
                 self._lines.add(piece)
             elif self._lines.rest and not self._lines.rest.endswith(b"\n"):
@@ -99,7 +99,7 @@ class FollowedFile:
             self._file.seek(position)
             self._lines, self._offset, self._read, self._tail = Lines(self.name), position, position, b""
         while not self._lines:
-            if piece := self._file.read(READ_BYTES):
+            if piece := self._file.read(POLLED_BYTES):
                 self._read, self._tail = self._read + len(piece), self._tail[-TAIL_BYTES:] + piece
                 self._lines.add(piece)
             else:

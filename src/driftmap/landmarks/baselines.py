@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from driftmap.landmarks.estimators import LandmarkSelector
 from driftmap.landmarks.events import Event
-from driftmap.landmarks.farthest_first import BLOCK_ROWS, farthest_first
+from driftmap.landmarks.farthest_first import MEASURED_POINTS, farthest_first
 from driftmap.metrics import Metric, Space, make_space
 from driftmap.utils import Array, Ids, validation
 
@@ -140,8 +140,8 @@ class Baseline(LandmarkSelector):
     def _nearest(self) -> tuple[Ids, Array]:
         space, ids = self._fitted_space(), self.landmark_indices_
         places, distances = [], []
-        for first in range(0, len(space), BLOCK_ROWS):
-            block = space.pairs(np.arange(first, min(first + BLOCK_ROWS, len(space))), ids)
+        for first in range(0, len(space), MEASURED_POINTS):
+            block = space.pairs(np.arange(first, min(first + MEASURED_POINTS, len(space))), ids)
             places.append(block.argmin(axis=1))
             distances.append(block.min(axis=1))
         return np.concatenate(places), np.concatenate(distances)

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftmap.utils import Array, Ids
 
-BLOCK_ROWS = 4096
+MEASURED_POINTS = 4096
 """Points whose distances are measured in one call."""
 
 
@@ -26,8 +26,8 @@ def farthest_first(distances: Callable[[Ids, Ids], Array], points: Ids, k: int) 
     taken: list[int] = []
     while len(taken) < k and reach[farthest] > 0:
         taken.append(int(points[farthest]))
-        for i in range(0, len(points), BLOCK_ROWS):
-            column = distances(points[i : i + BLOCK_ROWS], points[farthest : farthest + 1])[:, 0]
-            reach[i : i + BLOCK_ROWS] = np.minimum(reach[i : i + BLOCK_ROWS], column)
+        for i in range(0, len(points), MEASURED_POINTS):
+            column = distances(points[i : i + MEASURED_POINTS], points[farthest : farthest + 1])[:, 0]
+            reach[i : i + MEASURED_POINTS] = np.minimum(reach[i : i + MEASURED_POINTS], column)
         farthest = int(np.argmax(reach))
     return np.array(taken, dtype=np.int64), float(reach[farthest])

@@ -12,7 +12,7 @@ from driftmap.metrics.callables import Function
 
 ROUNDING = 1e-6
 """By how much distances may differ, relative to the largest: other processors and versions of scipy round otherwise."""
-ROWS = 4096
+CHECKED_ROWS = 4096
 
 
 def check_distances(space: Space, state: dict[str, Any]) -> None:
@@ -23,9 +23,9 @@ def check_distances(space: Space, state: dict[str, Any]) -> None:
     but no distance is wrong.
     """
     tolerance = ROUNDING * state["distances"].max(initial=0.0)
-    for i in range(0, len(state["order"]), ROWS):
+    for i in range(0, len(state["order"]), CHECKED_ROWS):
         rows, cells, seconds, stated, stated_seconds = (
-            state[name][i : i + ROWS] for name in ("order", "cells", "seconds", "distances", "second_distances")
+            state[name][i : i + CHECKED_ROWS] for name in ("order", "cells", "seconds", "distances", "second_distances")
         )
         known = seconds >= 0  # the others are lower bounds
         if isinstance(space, Function):

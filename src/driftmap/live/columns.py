@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from driftmap.utils import Array
 
-COLOURS = 10
+COLOURED_GROUPS = 10
 """Groups that have a colour of their own."""
 MOST_NAMES = 20_000
 """Different texts that are stored; of more, only the most frequent ones."""
@@ -61,7 +61,7 @@ def dates(name: str, moments: NDArray[Any]) -> Column:
 def groups(name: str, texts: Sequence[str]) -> Column:
     """A column of text; if there are more groups than colours, the most frequent ones come first."""
     different, places, counts = np.unique(np.array(texts, dtype=str), return_inverse=True, return_counts=True)
-    if len(different) <= COLOURS:
+    if len(different) <= COLOURED_GROUPS:
         return Column(name, "category", places.astype(np.float64), names=tuple(different.tolist()))
     order = np.argsort(-counts, kind="stable")
     rank = np.empty(len(order))

@@ -28,7 +28,7 @@ from driftmap.utils.validation import EMBEDDINGS
 
 COMPARED = 2000
 """The most points between which stress is measured."""
-TINY = float(np.finfo(np.float64).tiny)
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 class Novelty(NamedTuple):
@@ -339,7 +339,7 @@ def score(frame: Frame, space: Space, queries: Any, radius: float) -> Novelty:
     for i in range(0, len(queries), PLACED_AT_ONCE):
         part = queries[i : i + PLACED_AT_ONCE]
         distances = frame.distances(space, part)
-        reach[i : i + PLACED_AT_ONCE] = distances.min(axis=1) / max(radius, TINY)
+        reach[i : i + PLACED_AT_ONCE] = distances.min(axis=1) / max(radius, SMALLEST_NORMAL)
         residual[i : i + PLACED_AT_ONCE] = frame.residuals(distances, frame.place_queries(space, part))
     return Novelty(reach, residual)
 

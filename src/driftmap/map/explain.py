@@ -18,7 +18,7 @@ from driftmap.metrics import PrecomputedSpace
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
-MOST_POINTS = 2000
+REGRESSION_POINTS = 2000
 """Stored points of a regression, evenly spread over time; all, if there are no more."""
 MOST_SPARSE = 1000
 """Columns of sparse rows that are looked at: those that vary most."""
@@ -26,7 +26,7 @@ NEIGHBOURS = 100
 """Stored points that decide on the slopes near a place, those nearest to it on the map."""
 RIDGE = 1e-3
 """Share of a feature's variance that is added in regressions: features that move together share their slope."""
-SHOWN = 10
+PRINTED_FEATURES = 10
 """Features that are printed."""
 
 
@@ -66,10 +66,13 @@ class Explanation:
 
     def __str__(self) -> str:
         names = self.features[0]._fields
-        rows = [names, *((str(row[0]), *(f"{value:.3g}" for value in row[1:])) for row in self.features[:SHOWN])]
+        rows = [
+            names,
+            *((str(row[0]), *(f"{value:.3g}" for value in row[1:])) for row in self.features[:PRINTED_FEATURES]),
+        ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-        more = len(self.features) - SHOWN
+        more = len(self.features) - PRINTED_FEATURES
         return "\n".join([self.question, *lines, *([f"and {more} more"] if more > 0 else [])])
 
     __repr__ = __str__
@@ -149,7 +152,7 @@ def of_axis(points: Points, axis: int, near: ArrayLike | None = None) -> Explana
     k = points.coordinates.shape[1]
     if validation.integer_at_least(axis, "axis", 0) >= k:
         raise InputError(f"must be below the number of dimensions, {k}, got {axis}", parameter="axis")
-    some = np.unique(np.linspace(0, len(points.ids) - 1, MOST_POINTS).astype(np.int64))
+    some = np.unique(np.linspace(0, len(points.ids) - 1, REGRESSION_POINTS).astype(np.int64))
     rows, weights, coordinates, where = points.rows[some], points.masses[some], points.coordinates[some], ""
     deviations = moments(rows, weights)[1]
     if near is not None:

@@ -41,7 +41,7 @@ FRESH = 0.5
 """The share of landmarks that may be exchanged before stress is fitted without a start again, as a reference."""
 SAMPLE = 400
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
-FEWEST = 10
+FEWEST_KNOWN = 10
 """If an embedding needs stored points: those that had arrived by the last frame, as long as so many are left."""
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark has."""
@@ -277,7 +277,7 @@ class Frames:
         frame = Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), placer, points)
         if old is not None:
             stored = engine.stored_indices_
-            if self.needs.names and len(known := stored[stored < self.seen]) >= FEWEST:
+            if self.needs.names and len(known := stored[stored < self.seen]) >= FEWEST_KNOWN:
                 stored = known  # such an embedding does not extrapolate: on the last map, newer points lay anywhere
             sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
             before, after = (f.place_stored(engine, sample) for f in (old, frame))

@@ -38,7 +38,7 @@ __all__ = ["Film", "require_ffmpeg", "save_animation"]
 
 Image = NDArray[np.uint8]
 
-MOST_POINTS = 5000
+DRAWN_POINTS = 5000
 """Points drawn at most, evenly spread over the stream."""
 DPI = 100
 MAP_SIDE, CURVE_HEIGHT, MARGINS = 5.6, 1.3, (1.9, 1.8)
@@ -148,7 +148,7 @@ class Film(Observer):
 def stride(n: int) -> int:
     """Every how many-th of n points is drawn: a power of 2, so that recorded points can be thinned later."""
     step = 1
-    while -(-n // step) > MOST_POINTS:
+    while -(-n // step) > DRAWN_POINTS:
         step *= 2
     return step
 

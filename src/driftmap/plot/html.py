@@ -13,7 +13,7 @@ from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 
 WIDTH, HEIGHT, MARGIN = 320, 200, 8
-MOST_POINTS = 600
+SKETCHED_POINTS = 600
 """Stored points that are drawn, evenly spread over time."""
 COLORS = ("#440154", "#3b528b", "#21918c", "#5ec962", "#bfd430")
 """Of the points, from the first to the last arrivals: viridis."""
@@ -69,7 +69,7 @@ def _short(name: str) -> str:
 def _svg(engine: StreamMap, frame: Frame) -> str:
     landmarks = engine._landmark_engine()
     ids = landmarks.stored_indices_
-    ids = ids[np.unique(np.linspace(0, len(ids) - 1, MOST_POINTS).astype(np.int64))]
+    ids = ids[np.unique(np.linspace(0, len(ids) - 1, SKETCHED_POINTS).astype(np.int64))]
     points, marks = frame.place_stored(landmarks, ids), frame.landmark_positions()
     if engine.n_components == 1:  # against arrival, as in figures
         points, marks = np.column_stack([ids, points]), np.column_stack([frame.landmarks, marks])

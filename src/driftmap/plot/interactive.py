@@ -12,7 +12,7 @@ from driftmap.live.columns import column_of
 from driftmap.live.page import standalone
 from driftmap.utils import Array
 
-WIDTH = 2.0
+ASPECT = 2.0
 """Of a map with one dimension: how much wider than high it is."""
 
 
@@ -63,7 +63,7 @@ def html(
     if color is not None and color not in {column.name for column in shown}:
         raise ValueError(f"color must name one of the columns, got {color!r}")
     landmarks = None
-    unit = WIDTH * (float(np.ptp(points[:, 0])) or 1.0) / n
+    unit = ASPECT * (float(np.ptp(points[:, 0])) or 1.0) / n
     if landmark_coordinates is not None:
         marks = _positions(landmark_coordinates)
         if marks.shape[1] != k:

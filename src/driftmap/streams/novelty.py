@@ -22,7 +22,7 @@ RECENT = 2000
 """Arrivals among which a reach has its quantile."""
 UNUSUAL = 0.99
 """The least quantile of an alert by reach: soon after the start, when the radius is still small, far out is usual."""
-SHOWN = 3
+ALERT_FEATURES = 3
 """Features that an alert names."""
 
 
@@ -200,5 +200,5 @@ def differences(row: Array, landmark: Array, names: Sequence[str]) -> tuple[Diff
     (Difference(feature='b', value=5.0, landmark=0.0), Difference(feature='a', value=1.0, landmark=0.0))
     """
     gaps = np.abs(row - landmark)
-    order = [j for j in np.argsort(-gaps, kind="stable")[:SHOWN].tolist() if gaps[j] > 0]
+    order = [j for j in np.argsort(-gaps, kind="stable")[:ALERT_FEATURES].tolist() if gaps[j] > 0]
     return tuple(Difference(names[j] if names else j, float(row[j]), float(landmark[j])) for j in order)

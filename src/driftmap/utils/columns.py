@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-SHOWN = 12
+LISTED_NAMES = 12
 """Names of columns that a message lists."""
 
 
@@ -42,5 +42,5 @@ def describe(columns: Sequence[LeftOut]) -> str:
 
 def some(names: Sequence[str]) -> str:
     """The first names of a list that may be long."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - LISTED_NAMES} more" if len(names) > LISTED_NAMES else ""
+    return ", ".join(names[:LISTED_NAMES]) + more
