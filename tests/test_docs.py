@@ -31,3 +31,18 @@ def test_the_index_lists_every_page():
     listed = set(re.findall(r"^([\w/\-]+)$", (ROOT / "docs" / "index.md").read_text(), flags=re.MULTILINE))
     pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in ROOT.glob("docs/**/*.md")}
     assert pages - {"index"} <= listed
+
+
+def test_the_places_that_the_paper_is_mapped_to_exist():
+    rows = [line for line in (ROOT / "docs" / "paper.md").read_text().splitlines() if line.startswith("| ")]
+    missing = []
+    for row in rows:
+        code, text = re.findall(r"`([^`]+)`", row.split(" | ", 1)[1]), None
+        for word in code:
+            if re.search(r"\.(py|h|cpp)$", word):
+                file = ROOT / word if word.startswith(("src/", "tests/")) else ROOT / "src" / "driftmap" / word
+                text = file.read_text() if file.is_file() else ""
+                missing += [] if text else [word]
+            elif text is not None and word.isidentifier() and not re.search(rf"\b{word}\b", text):
+                missing.append(word)
+    assert missing == []
