@@ -42,7 +42,8 @@ for the next writer. Ctrl-C ends it.
 --novelty adds three columns. Two say how new a row was just before it was learnt: "reach", the distance to the nearest
 landmark divided by the radius (above 1: farther out than all rows before; infinite at the start, before there is a
 radius), and "quantile", the share of the last 2,000 rows whose reach was smaller. "residual" says by how much the row's
-distances to the landmarks are off on the map (root mean square, in the units of the data).
+distances to the landmarks are off on the map (root mean square, in the units of the data); that is for embeddings that
+keep distances: stress, lmds, weighted-lmds.
 
 --alert tells of novel rows as they are learnt, in one line of JSON each: row (from 0), label, reach, quantile, nearest
 landmark and the features that differ most from it. --alert 3 is for a reach of 3 or more, if fewer than 1 in 100 recent

@@ -37,7 +37,11 @@ class Novelty(NamedTuple):
     reach: Array
     """Distance to the nearest landmark divided by the radius: above 1, farther out than all points seen."""
     residual: Array
-    """Root of the mean squared error of the point's landmark distances on the map, weighted by mass."""
+    """Root of the mean squared error of the point's landmark distances on the map, weighted by mass.
+
+    It means something for stress, lmds and weighted-lmds, which keep distances; the other embeddings keep something
+    else, so that every point has a large one.
+    """
 
 
 @dataclass(eq=False)
