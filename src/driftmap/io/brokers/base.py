@@ -1,0 +1,154 @@
+"""What all message brokers have in common: an address, a position, rows out of messages, and lost connections."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from driftmap.io.brokers.payloads import PAYLOADS, rows_of
+from driftmap.utils.columns import suggestion
+from driftmap.utils.errors import InputError, MissingDependencyError
+
+WAIT_SECONDS = 0.1
+"""How long a client waits for a message before it looks for signals."""
+LONGEST_PAUSE = 30.0
+"""Seconds between two attempts to connect, at most."""
+
+
+class Address(NamedTuple):
+    """Where a stream of messages is. Credentials come from the URL or the environment; ``name`` has none of them."""
+
+    name: str
+    host: str
+    port: int | None
+    stream: str
+    user: str | None
+    password: str | None
+    options: dict[str, str]
+
+
+class Message(NamedTuple):
+    """A message: its payload, and the position after it."""
+
+    payload: bytes
+    position: Any
+
+
+class LostError(Exception):
+    """The connection is lost; it may be there again later."""
+
+
+def address_of(url: str, known_options: Sequence[str] = ()) -> Address:
+    """The parts of ``scheme://user:password@host:port/stream?option=value``.
+
+    DRIFTMAP_USER and DRIFTMAP_PASSWORD stand in for credentials that are not in the URL.
+
+    >>> address = address_of("redis://me:secret@localhost:7000/prices?payload=csv")
+    >>> address.name, address.port, address.stream, address.options
+    ('redis://localhost:7000/prices', 7000, 'prices', {'payload': 'csv'})
+    """
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    host = parts.hostname or ""
+    shown = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{'' if port is None else f':{port}'}{parts.path}"
+    stream, options = unquote(parts.path.removeprefix("/")), dict(parse_qsl(parts.query, keep_blank_values=True))
+    if not host or port == -1 or not stream:
+        problem = f"is not a whole address: it has the form {parts.scheme}://HOST[:PORT]/NAME"
+        raise InputError(problem, source=f"{parts.scheme}:..." if "@" in shown else shown)
+    known = ("payload", *known_options)
+    for option, value in options.items():
+        if option not in known:
+            raise InputError(f"has the unknown option {option!r}{suggestion(option, known)}", source=shown)
+        if option == "payload" and value not in PAYLOADS:
+            raise InputError(f"has payload={value!r}: it must be one of {', '.join(PAYLOADS)}", source=shown)
+    user = os.environ.get("DRIFTMAP_USER") if parts.username is None else unquote(parts.username)
+    password = os.environ.get("DRIFTMAP_PASSWORD") if parts.password is None else unquote(parts.password)
+    return Address(shown, host, port, stream, user, password, options)
+
+
+def require(module: str, extra: str) -> Any:
+    """The client library of a broker, or an error that names the extra to install."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(f"{extra}:// needs {module.split('.')[0]}", extra=extra) from error
+
+
+class Broker(ABC):
+    """A source of rows (:class:`driftmap.io.sources.RowSource`): messages of a broker, each one row or several.
+
+    The position is part of the checkpoint. What a broker itself remembers of a reader is for monitoring only.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address, self.name = address, address.name
+        self.report: Callable[[str], Any] = lambda message: None
+        """Takes one line when a connection is lost or there again."""
+        self.waiting: Callable[[], Any] = lambda: None
+        """Called again and again while there is no message."""
+        self._position: Any = None
+
+    def read(self, position: Any, limit: int) -> tuple[list[bytes], Any]:
+        """The rows of the next messages, at most ``limit`` messages, and the position after the last of them."""
+        lost = 0
+        while True:
+            try:
+                if self._position is None or position != self._position:
+                    self._open(position)
+                    self._position = position
+                messages = self._poll(limit)
+                if lost:
+                    self.report(f"{self.name} is connected again")
+                    lost = 0
+            except InputError:
+                self.close()
+                raise
+            except LostError as error:
+                self.close()
+                if not lost:
+                    self.report(f"{self.name} is not connected ({error}): trying again")
+                lost += 1
+                self._pause(min(0.1 * 2**lost, LONGEST_PAUSE))
+                continue
+            kind = self.address.options.get("payload")
+            rows = [row for message in messages for row in rows_of(message.payload, kind)]
+            if messages:
+                position = self._position = messages[-1].position
+            if rows:
+                return rows, position
+            if not messages:
+                self.waiting()
+
+    def done(self, position: Any) -> None:  # noqa: B027
+        """All rows up to a position are learnt, and in the checkpoint if there is one; most brokers need not know."""
+
+    def close(self) -> None:
+        """Close the connection; the next read opens another one."""
+        self._position = None
+        self._close()
+
+    def _pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.waiting()
+            time.sleep(min(WAIT_SECONDS, left))
+
+    @abstractmethod
+    def _open(self, position: Any) -> None:
+        """Connect and go to a position; an InputError if the rows after it are gone."""
+
+    @abstractmethod
+    def _poll(self, limit: int) -> list[Message]:
+        """The next messages, at most ``limit``; none if there are none for a moment."""
+
+    @abstractmethod
+    def _close(self) -> None: ...
