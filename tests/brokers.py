@@ -71,7 +71,7 @@ class Server:
         broker = next(iter(brokers.values()))
         self.port = broker.port
         self.url = f"kafka://{broker.host}:{broker.port}/rows"
-        self.process.list_topics("rows", timeout=10)  # creates the topic
+        self.process.list_topics("rows", timeout=10)  # creates the topic, with four partitions
 
     def _prepare(self):
         if self.kind == "nats":
@@ -114,6 +114,13 @@ class Server:
             for payload in payloads:
                 self.process.produce("rows", payload, partition=0)
             self.process.flush(10)
+
+    def entries(self, stream):
+        """The payloads of a stream of Redis."""
+        import redis
+
+        with redis.Redis(port=self.port) as client:
+            return [fields[b"data"] for _, fields in client.xrange(stream)]
 
     def _nats(self, work):
         import nats

@@ -111,6 +111,13 @@ def test_a_stream_that_does_not_exist_is_an_error(server):
         open_broker(server.url.replace("/rows", "/rowz")).read(0, 7)
 
 
+def test_messages_are_named_by_what_their_broker_calls_them():
+    pytest.importorskip("confluent_kafka")
+    source = open_broker("kafka://localhost/rows")
+    assert source.where({"0": 7}, 2) == "kafka://localhost/rows, offset 9"
+    assert source.where({"0": 7, "1": 3}, 2) == "kafka://localhost/rows"
+
+
 def test_entries_of_redis_without_data_are_rows_by_their_fields(tmp_path):
     with running("redis", tmp_path) as server:
         import redis

@@ -68,6 +68,8 @@ class Job:
         self.saved = self.resumed = False
         """Whether there is a checkpoint of this run, and whether it was there at the start."""
         self._temporary = "" if path is None else atomic.temporary_name(path)
+        self._is_saved = True
+        """Whether the checkpoint holds all rows that are done."""
         self._last, self._cost = time.monotonic(), 0.0
         """When the state was saved last, and the seconds that took."""
         self._packed: tuple[dict[str, Any], dict[str, Any]] | None = None
@@ -93,6 +95,9 @@ class Job:
         keeps = self.path is not None and not (self.restarts and stage == "mapping")
         done = 0 if self.position is None else self.position.rows
         self.table, chunks = table, table.chunks(rows, self.position)
+        broker = getattr(table, "broker", None)
+        if broker is not None:
+            broker.waiting = self.idle
         while True:
             with self.waiting():
                 chunk = next(chunks, None)
@@ -100,13 +105,20 @@ class Job:
                 break
             yield done, chunk
             done += len(chunk.features)
+            if broker is not None and self.path is None:
+                broker.done(table.position().offset)
             if keeps:
-                self.position = table.position()
+                self.position, self._is_saved = table.position(), False
                 if time.monotonic() - self._last >= max(self.every, (SHARE - 1) * self._cost):
                     self.save()
         if done == 0:
             raise UserError(f"{table.name} has no rows")
         self.counts[stage] = done
+
+    def idle(self) -> None:
+        """There is no row to be done: a good time to save those that are, which a broker may wait for."""
+        if not self._is_saved and time.monotonic() - self._last >= (SHARE - 1) * self._cost:
+            self.save()
 
     def next_stage(self, stage: str) -> None:
         """A pass is complete: from now on it need not be done again."""
@@ -125,6 +137,8 @@ class Job:
                 with writing():
                     atomic.sync(file)
                 self.lengths[name] = file.seek(0, os.SEEK_END)
+        for observer in self.observers:
+            observer.flush()
         header, arrays = self._pack()
         state = {
             **self.about,
@@ -141,7 +155,10 @@ class Job:
         own = {f"job.{name}": array for name, array in self.sums.items()}
         own |= {f"job.{STEP_PREFIX}{name}": array for name, array in steps.items()}
         checkpoint.write(self.path, header | {"job": state}, arrays | own, self._temporary)
-        self.saved = True
+        broker = getattr(self.table, "broker", None)
+        if broker is not None and self.position is not None:
+            broker.done(self.position.offset)
+        self.saved = self._is_saved = True
         self._last = time.monotonic()
         self._cost = self._last - start
 

@@ -13,6 +13,7 @@ from typing import Any
 from driftmap.cli.errors import UserError
 from driftmap.cli.options import PAGE
 from driftmap.io.atomic import identity, partial
+from driftmap.io.brokers import is_address, parse
 from driftmap.io.readers import BINARY
 from driftmap.io.sources import SUFFIXES
 from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
@@ -80,6 +81,10 @@ def _check_writing(args: argparse.Namespace) -> None:
         )
     if args.alerts is not None and args.alert is None:
         raise UserError("--alerts needs to know which rows are worth an alert: add --alert")
+    if args.sink is not None:
+        if not (args.online or args.follow):
+            raise UserError("--sink sends rows as they arrive: add --online or --follow")
+        parse(args.sink)
     if args.animate_frames is not None and args.animate is None:
         raise UserError("--animate-frames is for animations: add --animate")
     _check_files_differ(args)
@@ -114,7 +119,9 @@ def _check_follow(args: argparse.Namespace) -> None:
     for name in ("contacts", "plot", "animate", "landmarks_out"):
         if getattr(args, name):
             raise UserError(f"--{name.replace('_', '-')} needs all rows, but --follow never has them; leave out one")
-    if args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, *SUFFIXES):
+    if is_address(args.file):
+        parse(args.file)
+    elif args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, *SUFFIXES):
         raise UserError(f"{args.file} cannot be followed: --follow is for lines of text (CSV, TSV, JSON lines)")
     if args.output is not None and args.output.suffix.lower() not in TEXT_SUFFIXES:
         raise UserError(f"-o {args.output} cannot be written row by row: --follow writes .csv, .jsonl or .ndjson")

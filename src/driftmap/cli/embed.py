@@ -25,6 +25,7 @@ from driftmap.cli.outputs import (
     Landmarks,
     Page,
     Picture,
+    Sent,
     Spreads,
     coordinate_columns,
     landmark_columns,
@@ -33,6 +34,7 @@ from driftmap.cli.progress import Progress
 from driftmap.cli.resume import check_columns, how_to_go_on, start_job
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.cli.stages import find_scaling, learn, place, place_online
+from driftmap.io.brokers import open_sink
 from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
@@ -198,6 +200,11 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
         kind, at_once = args.format or "csv", _is_live(args)
         output = StandardOutput(names, alone=not more, at_once=at_once, kind=kind, continued=job.position is not None)
         job.observers.append(Coordinates(stack.enter_context(contextlib.closing(output)), **chosen))
+    if args.sink is not None:
+        sink = stack.enter_context(contextlib.closing(open_sink(args.sink)))
+        sink.report = note
+        columns = coordinate_columns(table, args.components, online=True, with_label=True, with_novelty=args.novelty)
+        job.observers.append(Sent(sink, columns))
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
         names = landmark_columns(table, args.components, with_label=with_label)

@@ -37,7 +37,8 @@ in the frame of that moment (laid on the frame before), and the column "frame" c
 
 --follow does the same for a file that is still growing or a pipe, for ever: each row is written as soon as its line has
 its end, with frame and novelty. A file that is replaced or cut is read again from its start; a named pipe waits
-for the next writer. Ctrl-C ends it.
+for the next writer. FILE may also be a stream of messages: kafka://HOST/TOPIC, redis://HOST/STREAM, nats://HOST/STREAM
+or mqtt://HOST/TOPIC. Ctrl-C ends it.
 
 --novelty adds three columns. Two say how new a row was just before it was learnt: "reach", the distance to the nearest
 landmark divided by the radius (above 1: farther out than all rows before; infinite at the start, before there is a
@@ -65,6 +66,7 @@ examples:
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
   driftmap embed --follow sensors.csv --skip-bad --format jsonl | consumer
   driftmap embed --follow sensors.csv --label time --alert 0.999 --alerts alerts.jsonl -o map.csv
+  driftmap embed --follow redis://localhost/sensors --checkpoint map.ckpt --resume --sink redis://localhost/map
   driftmap embed 'days/*.parquet' --dask tcp://scheduler:8786 --certify -o maps/
 """
 
@@ -144,7 +146,10 @@ MAPPING: Options = {
     },
     "--half-life": {"type": kinds.integer_from(1), "metavar": "N", "help": "halve the mass of a row after N rows"},
     "--online": {"action": "store_true", "help": "map each row as it arrives"},
-    "--follow": {"action": "store_true", "help": "map the rows of a growing file or a pipe as they arrive"},
+    "--follow": {
+        "action": "store_true",
+        "help": "map the rows of a growing file, a pipe or a stream of messages as they arrive",
+    },
 }
 
 WRITING: Options = {
@@ -181,6 +186,10 @@ WRITING: Options = {
         "type": kinds.file_with_suffix(*TABLE_SUFFIXES),
         "metavar": "OUT",
         "help": "the landmarks: arrival, mass, coordinates, row",
+    },
+    "--sink": {
+        "metavar": "URL",
+        "help": "with --online or --follow: also send coordinates, novelty and alerts to this stream of messages",
     },
     "--json": {"action": "store_true", "help": "a summary on stdout; coordinates go only to -o"},
 }

@@ -6,13 +6,14 @@ import datetime
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.cli.errors import note, tell
 from driftmap.cli.files import writing
+from driftmap.io.brokers.base import Record
 from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
 from driftmap.map import RowNovelty, StreamMap
@@ -21,6 +22,9 @@ from driftmap.plot import html, map_figure, save_figure
 from driftmap.streams.novelty import Alert
 from driftmap.utils import Array
 from driftmap.utils.columns import some
+
+if TYPE_CHECKING:
+    from driftmap.io.brokers.sinks import Sink
 
 UNEQUAL = 100.0
 """How many times wider than another a column is when it decides the map alone."""
@@ -78,6 +82,37 @@ class Alerts(Observer):
             with writing():
                 self._file.write(f"{alert_line(alert)}\n".encode())
                 self._file.flush()
+
+
+class Sent(Observer):
+    """Coordinates, novelty and alerts as records of JSON for a message broker, with the number of the row as id."""
+
+    def __init__(self, sink: Sink, names: Sequence[str]) -> None:
+        self._sink, self._names = sink, names
+        self._records: list[Record] = []
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Send the rows that are mapped."""
+        if update.coordinates is None:
+            return
+        columns: list[Any] = [] if update.rows.labels is None else [list(update.rows.labels)]
+        columns += [] if update.frames is None else [update.frames.tolist()]
+        columns += [column.tolist() for column in (*update.coordinates.T, *(update.novelty or ()))]
+        for i, values in enumerate(zip(*columns, strict=True)):
+            row = update.first + i
+            finite = [None if isinstance(value, float) and not np.isfinite(value) else value for value in values]
+            record = {"id": row, **dict(zip(self._names, finite, strict=True))}
+            self._records.append(Record(str(row), json.dumps(record, default=str).encode()))
+        for alert in update.alerts:
+            record = {"id": f"alert-{alert.row}", "alert": json.loads(alert_line(alert))}
+            self._records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
+        self.flush()
+
+    def flush(self) -> None:
+        """Wait until the broker has all records."""
+        if self._records:
+            self._sink.send(self._records)
+            self._records = []
 
 
 def alert_line(alert: Alert) -> str:

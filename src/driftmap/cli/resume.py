@@ -12,6 +12,7 @@ from typing import Any
 from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.errors import UserError, note, one_line
 from driftmap.io import atomic, checkpoint
+from driftmap.io.brokers import is_address, without_credentials
 from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.follow import digest
 from driftmap.io.serialization import unpack
@@ -88,7 +89,7 @@ def how_to_go_on(args: argparse.Namespace) -> str:
     """The command that goes on with a run, as a shell takes it."""
     resume = [] if args.resume else ["--resume"]
     again = "" if args.file != "-" else ", with the same input from its start"
-    return f"go on with: driftmap {shlex.join([*args.argv, *resume])}{again}"
+    return f"go on with: driftmap {shlex.join([*map(without_credentials, args.argv), *resume])}{again}"
 
 
 def _mapper(found: Checkpoint) -> StreamMap | None:
@@ -127,6 +128,8 @@ def _result(state: dict[str, Any]) -> str:
 def _fingerprint(file: str) -> dict[str, Any]:
     """What changes when a file is changed or replaced; of a stream nothing is known."""
     source = Path(file)
+    if is_address(file):
+        return {"name": without_credentials(file), "size": None}
     if file == "-" or not source.is_file():
         return {"name": file, "size": None}
     now = source.stat()
@@ -136,7 +139,9 @@ def _fingerprint(file: str) -> dict[str, Any]:
 def _check_input(args: argparse.Namespace, now: dict[str, Any], state: dict[str, Any]) -> None:
     then, again = state["input"], f"; delete {args.checkpoint} to start again"
     if (now["size"] is None) != (then["size"] is None):
-        raise UserError(f"{args.checkpoint} was started from {then['name']}, not from {args.file}{again}")
+        raise UserError(f"{args.checkpoint} was started from {then['name']}, not from {now['name']}{again}")
+    if is_address(now["name"]) and now["name"] != then["name"]:
+        raise UserError(f"{args.checkpoint} was started from {then['name']}, not from {now['name']}{again}")
     if now["size"] is None:
         return
     if args.follow:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.io.brokers import Broker
 from driftmap.io.tables import Chunk, Labels, Position, Table
 from driftmap.streams.base import State, Step
 from driftmap.utils import Ids
@@ -48,6 +49,11 @@ class PreparedTable:
         """The place after the last chunk that was given out."""
         place = self._table.position()
         return place._replace(rows=self._given, dropped=place.rows - self._given)
+
+    @property
+    def broker(self) -> Broker | None:
+        """As of the table that is read."""
+        return getattr(self._table, "broker", None)
 
     def tail(self) -> tuple[int, int, str] | None:
         """As of the table that is read."""

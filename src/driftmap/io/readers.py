@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from driftmap.io.brokers import Broker
 from driftmap.io.sources import Source, open_source
 from driftmap.io.tables import Table, Wanted, chunk_rows
 from driftmap.io.text import Parser, TextTable
@@ -31,6 +32,8 @@ def open_table(
     numbers of a large file may be stored, so that it is parsed only once, from now on.
     """
     with open_source(file, once=once, following=following) as source:
+        if isinstance(source.rows, Broker):
+            source.rows.report = wanted.rejected.report
         table = _table(source, wanted)
         if spool is not None and not once and source.kind != ".npy" and (source.size or 0) >= LARGE:
             from driftmap.io.read_ahead import ReadAhead

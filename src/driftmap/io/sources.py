@@ -4,8 +4,8 @@ A :class:`Source` is a file, or a stream, which is copied to a temporary file if
 
 What is followed (``--follow``) has ``rows``, a :class:`RowSource`: an object with a ``name`` and
 ``read(position, limit) -> rows, position``. To follow another kind of source, write such a class and let
-:func:`open_source` choose it for its URLs. The loop, the parsers, ``--skip-bad``, checkpoints and outputs need nothing
-else.
+:func:`open_source` choose it for its URLs, as :mod:`driftmap.io.brokers` does. The loop, the parsers, ``--skip-bad``,
+checkpoints and outputs need nothing else.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from driftmap.io.atomic import scratch_folder
+from driftmap.io.brokers import is_address, open_broker, without_credentials
 from driftmap.io.follow import FollowedFile, FollowedStream
 from driftmap.utils.errors import InputError
 
@@ -97,10 +98,28 @@ class Source:
                 raise InputError(f"is damaged: {error}", source=self.name) from error
 
 
+def open(url: str) -> RowSource:
+    """The messages of a broker as rows: ``kafka://``, ``redis://``, ``nats://`` or ``mqtt://host/name``.
+
+    It connects when rows are read: ``rows, position = source.read(0, 100)``.
+
+    >>> open("redis://me:secret@localhost/prices").name
+    'redis://localhost/prices'
+    """
+    return open_broker(url)
+
+
 @contextlib.contextmanager
 def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[Source]:
     """The file, or for ``-`` and named pipes the stream: directly if read ``once``, else a copy of it."""
     path = Path(file)
+    if is_address(file):
+        if not following:
+            problem = "never ends, so it cannot be mapped as a whole: add --follow"
+            raise InputError(problem, source=without_credentials(file))
+        with contextlib.closing(open_broker(file)) as broker:
+            yield Source(broker.name, rows=broker)
+        return
     if file != "-" and not path.is_fifo():
         if path.is_dir():
             raise InputError("is a folder, not a file", source=file)

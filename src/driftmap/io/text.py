@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.io.brokers import Broker
 from driftmap.io.follow import LONGEST_ROW, FollowedFile, RestartedError
 from driftmap.io.sources import RowSource, Source
 from driftmap.io.tables import FILL, NOT_A_NUMBER, Chunk, Position, Wanted, select
@@ -201,6 +202,11 @@ class TextTable:
         """Close the file."""
         self._reading.close()
 
+    @property
+    def broker(self) -> Broker | None:
+        """Where the rows come from, if it is a message broker."""
+        return self._source.rows if isinstance(self._source.rows, Broker) else None
+
     def tail(self) -> tuple[int, int, str] | None:
         """Where the last bytes before the present position begin and end, and their digest, if a file is followed."""
         source = self._source.rows
@@ -292,7 +298,8 @@ class TextTable:
                 yield from self._parsed(block.part(half, len(block)))
             else:
                 problem, column = self._parser.problem(block.data)
-                self._rejected.reject(InputError(problem, source=self.name, line=block.line(), column=column))
+                name = self.name if self.broker is None else self.broker.where(block.offset, block.ahead or 0)
+                self._rejected.reject(InputError(problem, source=name, line=block.line(), column=column))
             return
         yield block, features, labels
 

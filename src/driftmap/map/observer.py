@@ -42,6 +42,9 @@ class Observer:
         """See some rows, and the map after them."""
         raise NotImplementedError
 
+    def flush(self) -> None:
+        """A checkpoint counts on what was observed so far: it must outlive a crash from now on."""
+
     def finish(self, mapper: StreamMap) -> None:
         """All rows have been mapped."""
 

@@ -38,6 +38,13 @@ class Message(NamedTuple):
     position: Any
 
 
+class Record(NamedTuple):
+    """A record: its id, by which a copy is recognised, and its bytes."""
+
+    id: str
+    data: bytes
+
+
 class LostError(Exception):
     """The connection is lost; it may be there again later."""
 
@@ -127,6 +134,10 @@ class Broker(ABC):
                 return rows, position
             if not messages:
                 self.waiting()
+
+    def where(self, position: Any, ahead: int) -> str:
+        """How to find the message that comes so many after a position; for messages of one row each."""
+        return self.name
 
     def done(self, position: Any) -> None:  # noqa: B027
         """All rows up to a position are learnt, and in the checkpoint if there is one; most brokers need not know."""

@@ -23,6 +23,7 @@ class KafkaTopic(Broker):
         self._kafka = require("confluent_kafka", "kafka")
         self._consumer: Any = None
         self._offsets: dict[str, int] = {}
+        self._first: dict[str, int] = {}
 
     def _open(self, position: Any) -> None:
         self._close()
@@ -41,6 +42,7 @@ class KafkaTopic(Broker):
             if not low <= offset <= high:
                 raise self._gone(partition, offset)
             self._offsets[str(partition)] = offset
+        self._first = dict(self._offsets)
         self._consumer.assign(self._partitions(self._offsets))
 
     def _poll(self, limit: int) -> list[Message]:
@@ -52,6 +54,11 @@ class KafkaTopic(Broker):
             self._offsets[str(message.partition())] = message.offset() + 1
             messages.append(Message(message.value() or b"", dict(self._offsets)))
         return messages
+
+    def where(self, position: Any, ahead: int) -> str:
+        """Its offset, where there is one partition."""
+        offsets = self._first if position == 0 else position
+        return f"{self.name}, offset {next(iter(offsets.values())) + ahead}" if len(offsets) == 1 else self.name
 
     def done(self, position: Any) -> None:
         """Commit the offsets, for those who monitor the group."""

@@ -40,8 +40,8 @@ class MqttTopic(Broker):
 
     def _open(self, position: Any) -> None:
         self._close()
-        if position != 0:
-            self._learnt = deque(((int(number), str(digest)) for number, digest in position["last"]), maxlen=REMEMBERED)
+        last = [] if position == 0 else position["last"]
+        self._learnt = deque(((int(number), str(digest)) for number, digest in last), maxlen=REMEMBERED)
         self._arrived, self._problem, self._refused = queue.SimpleQueue(), None, False
         self._state.clear()
         self._client = client_of(self._mqtt, self.address, session=True)

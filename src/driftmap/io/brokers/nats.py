@@ -67,6 +67,10 @@ class NatsStream(Broker):
             messages.append(Message(message.data, sequence))
         return messages
 
+    def where(self, position: Any, ahead: int) -> str:
+        """Its sequence number."""
+        return f"{self.name}, sequence {int(position) + ahead + 1}"
+
     def _await(self, work: Coroutine[Any, Any, Any]) -> Any:
         assert self._loop is not None
         errors = self._nats.errors

@@ -37,6 +37,10 @@ class RedisStream(Broker):
             messages.append(Message(_payload(fields), {"id": self._id, "read": self._read}))
         return messages
 
+    def where(self, position: Any, ahead: int) -> str:
+        """The id that it follows."""
+        return self.name if position == 0 else f"{self.name}, entry {ahead + 1} after {position['id']}"
+
     def _request(self, limit: int) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """The next entries, after checking that none before them is missing; both in one transaction."""
         stream = self.address.stream
