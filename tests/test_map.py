@@ -194,6 +194,7 @@ def test_precomputed_distances_are_mapped():
         ({"rule": "x"}, ValueError, "rule must be one of"),
         ({"embedding": LandmarkMDS(3)}, ValueError, "embedding has n_components=3, but the map has 2"),
         ({"embedding": LandmarkMDS}, TypeError, "embedding must be a name or an object"),
+        ({"align": np.array([True, False])}, ValueError, "align must be True or False"),
     ],
 )
 def test_bad_parameters_are_named(parameters, error, message):

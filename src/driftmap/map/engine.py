@@ -170,6 +170,8 @@ class StreamMap(HasLandmarks):
         fewest = validation.integer_at_least(self.n_components, "n_components", 1) + 1
         if self.n_anchors is not None:
             validation.integer_at_least(self.n_anchors, "n_anchors", 1)
+        if not isinstance(self.align, bool | np.bool_):
+            raise InputError(f"must be True or False, got {self.align!r}", parameter="align")
         n_threads(self.n_jobs)
         if isinstance(self.embedding, str):
             validation.one_of(self.embedding, "embedding", EMBEDDINGS)
