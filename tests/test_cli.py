@@ -426,15 +426,15 @@ def test_online_novelty_is_that_before_the_row_was_learnt(folder, capfd):
 @pytest.mark.parametrize("options", [[], ["--online"]])
 @pytest.mark.parametrize("shade", ["reach", "quantile", "residual"])
 def test_a_plot_can_be_shaded_by_novelty_without_its_columns(folder, monkeypatch, options, shade):
-    from driftmap.cli import outputs
+    from driftmap.cli import pictures
 
     drawn = {}
 
-    def map_figure(*args, original=outputs.map_figure, **options):
+    def map_figure(*args, original=pictures.map_figure, **options):
         drawn.update(options)
         return original(*args, **options)
 
-    monkeypatch.setattr(outputs, "map_figure", map_figure)
+    monkeypatch.setattr(pictures, "map_figure", map_figure)
     command = ["embed", "dated.csv", "--label", "date", "--landmarks", M, *options]
     run(*command, "--plot", "m.png", "--shade", shade, "-o", "o.csv")
     run(*command, "--novelty", "-o", "novelty.csv")

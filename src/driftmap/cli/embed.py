@@ -20,16 +20,14 @@ from driftmap.cli.files import StandardOutput, table_writer
 from driftmap.cli.options import DESCRIPTION, PAGE, add_options
 from driftmap.cli.outputs import (
     Alerts,
-    Animation,
     Coordinates,
     Landmarks,
-    Page,
-    Picture,
     Sent,
     Spreads,
     coordinate_columns,
     landmark_columns,
 )
+from driftmap.cli.pictures import Animation, Page, Picture
 from driftmap.cli.progress import Progress
 from driftmap.cli.resume import check_columns, how_to_go_on, start_job
 from driftmap.cli.signals import Stop, Stopped

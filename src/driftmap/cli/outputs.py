@@ -1,11 +1,9 @@
-"""Observers that write what is mapped: tables of coordinates and landmarks, alerts, a figure, an animation, hints."""
+"""Observers that write what is mapped: tables of coordinates and landmarks, alerts, records of a sink, hints."""
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -18,7 +16,6 @@ from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
 from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.observer import Observer, Update
-from driftmap.plot import html, map_figure, save_figure
 from driftmap.streams.novelty import Alert
 from driftmap.utils import Array
 from driftmap.utils.columns import some
@@ -167,109 +164,6 @@ class Landmarks(Observer):
         self._writer.write([*columns, *np.array([features for features, _ in rows]).T])
 
 
-class Picture(Observer):
-    """The map as a figure, coloured by novelty if it is to be shaded, by label if there is one, or else by arrival."""
-
-    def __init__(self, file: BinaryIO, path: Path, table: Table, *, online: bool, shade: str | None) -> None:
-        self._file, self._kind = file, path.suffix[1:].lower()
-        self._title = Path(table.name).name + (" (each row when it came)" if online else "")
-        self._label, self._shade = table.label, shade
-        self._coordinates: list[Array] = []
-        self._shades: list[Array] = []
-        self._labels: list[Any] = []
-
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Store the coordinates, and what colours them."""
-        if update.coordinates is None:
-            return
-        self._coordinates.append(update.coordinates)
-        if self._shade is not None:
-            self._shades.append(getattr(update.novelty, self._shade))
-        elif update.rows.labels is not None:
-            self._labels.extend(update.rows.labels)
-
-    def finish(self, mapper: StreamMap) -> None:
-        """Draw."""
-        figure = map_figure(
-            np.concatenate(self._coordinates),
-            mapper.landmark_embedding_,
-            color=_color(self._labels) if self._shade is None else np.concatenate(self._shades),
-            color_label=self._label if self._shade is None else self._shade,
-            title=self._title,
-            landmark_times=mapper.landmark_indices_,
-        )
-        save_figure(figure, self._file, self._kind)
-
-
-PAGE_COLUMNS = 256
-"""Columns in an HTML file, at most."""
-
-
-class Page(Observer):
-    """The map as an HTML file that can be coloured by every column, by the label and by novelty where it is known."""
-
-    def __init__(self, file: BinaryIO, table: Table, *, online: bool, shade: str | None) -> None:
-        self._file, self._table, self._shade = file, table, shade
-        self._title = Path(table.name).name + (" (each row when it came)" if online else "")
-        self._coordinates: list[Array] = []
-        self._features: list[NDArray[np.float32]] = []
-        self._labels: list[Any] = []
-        self._novelty: list[RowNovelty] = []
-
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Store the coordinates and the rows."""
-        if update.coordinates is None:
-            return
-        self._coordinates.append(update.coordinates)
-        self._features.append(update.rows.features[:, :PAGE_COLUMNS].astype(np.float32))
-        if update.rows.labels is not None:
-            self._labels.extend(update.rows.labels)
-        if update.novelty is not None:
-            self._novelty.append(update.novelty)
-
-    def finish(self, mapper: StreamMap) -> None:
-        """Write the file."""
-        features, label = np.concatenate(self._features), self._table.label
-        columns: dict[str, Any] = {} if label is None else {label: _color(self._labels)}
-        columns |= dict(zip(self._table.columns, features.T, strict=False))
-        for name in RowNovelty._fields if self._novelty else ():
-            columns[name] = np.concatenate([getattr(part, name) for part in self._novelty])
-        text = html(
-            np.concatenate(self._coordinates),
-            mapper.landmark_embedding_,
-            columns=columns,
-            color=self._shade or label,
-            title=self._title,
-            landmark_arrivals=mapper.landmark_indices_,
-            landmark_mass=mapper.landmark_mass_,
-        )
-        with writing():
-            self._file.write(text.encode())
-
-
-class Animation(Observer):
-    """The map growing as the stream arrives, coloured by label or else by arrival."""
-
-    def __init__(self, file: BinaryIO, path: Path, table: Table, mapper: StreamMap, n_frames: int) -> None:
-        from driftmap.plot.animation import Film  # which few need
-
-        self._file, self._kind = file, path.suffix[1:].lower()
-        self._title, self._label, self._film = Path(table.name).name, table.label, Film(mapper, n_frames)
-        self.every = self._film.every
-
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Record the rows that are learnt."""
-        self._film.observe(update, mapper)
-        self.every = self._film.every  # fewer pictures as the film grows long
-
-    def finish(self, mapper: StreamMap) -> None:
-        """Draw."""
-        from driftmap.plot.animation import save_animation
-
-        color = _color(self._film.labels)
-        save_animation(self._film, self._file, self._kind, color=color, color_label=self._label, title=self._title)
-
-
 class Spreads(Observer):
     """Says which columns are constant, and whether one of them outweighs the others."""
 
@@ -303,42 +197,3 @@ class Spreads(Observer):
                     f"{self._columns[narrowest]!r} over {spread[narrowest]:.3g}: the widest columns decide the map; "
                     "--normalize zscore gives all the same weight"
                 )
-
-
-def _color(labels: list[Any]) -> NDArray[Any] | None:
-    if not labels:
-        return None
-    return as_color(labels) if any(isinstance(label, str) for label in labels) else np.array(labels)
-
-
-def as_color(labels: Sequence[str]) -> NDArray[Any]:
-    """The labels as numbers or dates if all of them (but the empty ones) are, else as they are.
-
-    >>> as_color(["1", "2.5", ""])
-    array([1. , 2.5, nan])
-    >>> as_color(["2013-01-02", "2013-01-03T12:00"]).astype("datetime64[h]")
-    array(['2013-01-02T00', '2013-01-03T12'], dtype='datetime64[h]')
-    >>> as_color(["cat", "2"]).tolist()
-    ['cat', '2']
-    """
-    given = [label.strip() for label in labels]
-    if any(given):
-        for read in (_number, _date):
-            try:
-                return np.array([read(label) for label in given])
-            except ValueError:
-                continue
-    return np.array(given, dtype=str)
-
-
-def _number(label: str) -> float:
-    return float(label) if label else np.nan
-
-
-def _date(label: str) -> np.datetime64:
-    if not label:
-        return np.datetime64("NaT", "us")
-    moment = datetime.datetime.fromisoformat(label)
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-    return np.datetime64(moment, "us")
