@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import shutil
 import socket
@@ -21,12 +22,28 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def program_of(kind):
+    """The server of a broker; None where it is missing. Kafka's mock cluster needs none."""
+    return (
+        "" if kind == "kafka" else shutil.which(SERVERS[kind], path="/usr/bin:/usr/sbin:/usr/local/bin:/usr/local/sbin")
+    )
+
+
+def available():
+    """The brokers whose server and client are installed."""
+    return [
+        kind
+        for kind in SERVERS
+        if program_of(kind) is not None and importlib.util.find_spec(CLIENTS[kind].split(".")[0])
+    ]
+
+
 class Server:
     """A broker that can be stopped and started again on the same port, with what it holds on the disk."""
 
     def __init__(self, kind, folder):
         pytest.importorskip(CLIENTS[kind], reason=f"{kind} needs its client: pip install driftmap[{kind}]")
-        self.program = shutil.which(SERVERS[kind], path="/usr/bin:/usr/sbin:/usr/local/bin") if kind != "kafka" else ""
+        self.program = program_of(kind)
         if self.program is None:
             pytest.skip(f"{SERVERS[kind]} is not installed")
         self.kind, self.folder, self.port, self.process = kind, Path(folder), free_port(), None

@@ -1,7 +1,6 @@
 """``driftmap embed --follow URL``: streams of messages through kills, bad messages and lost connections; ``--sink``."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -66,10 +65,9 @@ def test_a_killed_run_goes_on_with_the_same_bytes(kind, tmp_path):
             time.sleep(2)
             run.kill()
         server.publish(payloads[:90])
-        for rows in range(20, 20 + 40 * int(os.environ.get("DRIFTMAP_KILLS", "1")), 40):
-            run.start()
-            run.wait(min(rows, 80))
-            run.kill()
+        run.start()
+        run.wait(40)
+        run.kill()
         server.publish(payloads[90:])
         run.start()
         run.wait(150)

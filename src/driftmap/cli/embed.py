@@ -273,6 +273,7 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
         "covering_radius": mapper.covering_radius_,
         "resolution": mapper.resolution_,
         "coverage_bound": mapper.coverage_bound_ if mapper.obeys_triangle else None,
+        "radius_lower_bound": mapper.radius_lower_bound_ if mapper.obeys_triangle else None,
         "replacements": mapper.n_replacements_,
         "landmark_stress": landmark_stress(mapper),
         **({} if job.detector is None else {"n_alerts": job.detector.n_alerts, "n_novel": job.detector.n_novel}),
