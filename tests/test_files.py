@@ -129,7 +129,7 @@ REFUSED_CSV = {
     "null": ", column 'b' is 'null'; choose --missing drop, mean or last",
     "underscore": ", column 'b' " + NO_NUMBER.format("'1_0'"),
     "hexadecimal": ", column 'b' " + NO_NUMBER.format("'0x10'"),
-    "decimal comma": ", column 'b' " + NO_NUMBER.format("'2,5'"),
+    "decimal comma": ", column 'b' " + NO_NUMBER.format("'2,5'").replace(";", " without --decimal ,;"),
     "true": ", column 'b' " + NO_NUMBER.format("'true'"),
     "other digits": ", column 'b' " + NO_NUMBER.format("'٣'"),
     "open quote": ": a quote is opened and not closed",
@@ -698,3 +698,69 @@ def test_numbers_of_other_types(folder, monkeypatch):
         (chunk,) = opened.chunks(10)
     nan = np.nan
     np.testing.assert_array_equal(chunk.features, [[1.5, 1.5, 1, 3, 1], [2, 2, 0, 1, 2], [nan, nan, nan, nan, 3]])
+
+
+def names_of(text, folder, said=None, **wanted):
+    folder.joinpath("t.csv").write_text(text)
+    rejected = RejectedLines(report=(said if said is not None else []).append)
+    with open_table("t.csv", Wanted(rejected=rejected, **wanted), once=False) as table:
+        return table.label, table.columns, sum(len(chunk.features) for chunk in table.chunks(10))
+
+
+FRACTIONS = "0.5,1.25,-3.5\n2.5,0.25,1e-3\n"
+
+
+@pytest.mark.parametrize("header", ["0,1,2", "1,2,3", "2020,2021,2022", ' 7, 8,"9"'])
+def test_a_line_that_counts_columns_is_a_header(header, folder):
+    said = []
+    label, columns, rows = names_of(f"{header}\n{FRACTIONS}", folder, said)
+    assert (label, rows) == (None, 2)
+    assert columns == tuple(cell.strip(' "') for cell in header.split(","))
+    assert said == ["t.csv: line 1 counts the columns and is taken as their names; --header no: as a row"]
+    assert names_of(f"{header}\n{FRACTIONS}", folder, said, header="no")[1:] == (("1", "2", "3"), 3)
+    assert len(said) == 1
+    wide = ",".join(map(str, range(64)))
+    assert names_of(f"{wide}\n{','.join(['0', '5'] * 32)}\n", folder, header="auto")[2] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,2,3\n4,5,6\n",  # both lines count
+        "1,2,3\n1,2,4\n",  # few columns of integers may be data
+        "1,3,2\n" + FRACTIONS,
+        "1,2,4\n" + FRACTIONS,
+        "1.0,2.0,3.0\n" + FRACTIONS,
+        "1,2,3\n",
+        "5\n0.5\n",
+        "0,1,2,3,4\n5,6,7,8,9\n",
+    ],
+)
+def test_lines_of_numbers_that_are_data(text, folder):
+    said = []
+    assert names_of(text, folder, said)[2] == text.count("\n")
+    assert said == []
+
+
+def test_a_cell_that_the_user_names_makes_a_header(folder):
+    years = "2019,2025,2030\n" + FRACTIONS
+    assert names_of(years, folder)[2] == 3
+    assert names_of(years, folder, label="2025") == ("2025", ("2019", "2030"), 2)
+    assert names_of(years, folder, columns=["2030"]) == (None, ("2030",), 2)
+    assert names_of(years, folder, exclude=["2019"]) == (None, ("2025", "2030"), 2)
+    assert names_of(years, folder, label="2") == ("2", ("1", "3"), 3)
+    named = "id,2020,2021\nr0,0.5,1\nr1,1.5,2\n"  # text and numbers in the same columns on both lines
+    with pytest.raises(InputError, match="may be names or data"):
+        names_of(named, folder)
+    assert names_of(named, folder, label="id") == ("id", ("2020", "2021"), 2)
+
+
+def test_numbers_of_another_form_are_named_with_the_options_that_read_them(folder):
+    text = "a;b;c\n1,5;1.234,5;x\n-2,25;7,5;y\n"
+    form = "numbers of another form: --decimal ,"
+    with pytest.raises(InputError) as error:
+        names_of(text, folder)
+    assert str(error.value).endswith(f"'a' ({form}), 'b' ({form} --thousands .), 'c' (text)")
+    with pytest.raises(InputError, match=r"'1\.234,5', not a number without --decimal , --thousands \.; leave out"):
+        names_of(text.replace("7,5", "7"), folder)
+    assert names_of(text, folder, decimal=",", thousands=".")[1:] == (("a", "b"), 2)

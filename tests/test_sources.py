@@ -36,7 +36,7 @@ class Broker:
 
 def open_broker(records, at_once, kind, *, skip=False, report=lambda message: None):
     def parser(head):
-        return JSONLines() if kind == "jsonl" else CSV("broker", head, tabs=False, header="auto", single=True)
+        return JSONLines() if kind == "jsonl" else CSV("broker", head, Wanted(), tabs=False, single=True)
 
     wanted = Wanted(label="id", rejected=RejectedLines(skip=skip, report=report))
     return TextTable(Source("broker", rows=Broker(records, at_once)), wanted, parser)

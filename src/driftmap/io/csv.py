@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import FILL, LEAVE_OUT, kind_of, numbered
+from driftmap.io.tables import FILL, LEAVE_OUT, Wanted, kind_of, numbered
 from driftmap.io.text import BOM, MISSING, Block, no_number
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
@@ -18,35 +19,29 @@ from driftmap.utils.validation import LARGEST_NUMBER, problem_of
 
 NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.title())} | {"NaN"})
 """What Arrow takes for a missing number; with blanks around it, it is found later."""
+FEWEST_COUNTED = 5
+"""Columns that a first line of integers counts, at least, if the next line may hold integers, too."""
 LONGEST_QUOTED = 2**17
 """Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
 
 
 class CSV:
-    """A parser of separated cells. The first line is a header if any of its cells is not a number.
+    """A parser of separated cells.
+
+    The first line is a header if any of its cells is not a number, if the user names one of them, or if it counts
+    columns (0, 1, 2, ... or 2020, 2021, ...) and the next line does not.
 
     ``single``: every row is one line, so that one line that opens a quote does not take all others with it.
     """
 
-    def __init__(
-        self,
-        source: str,
-        head: bytes,
-        *,
-        tabs: bool,
-        header: str,
-        single: bool,
-        missing: bool = False,
-        decimal: str = ".",
-        thousands: str = "",
-    ) -> None:
+    def __init__(self, source: str, head: bytes, wanted: Wanted, *, tabs: bool, single: bool) -> None:
         from pyarrow import ArrowInvalid, csv, float64, string
 
         self._arrow, self._refused, self._number, self._text = csv, ArrowInvalid, float64(), string()
-        self._source, self._header, self._single, self._missing = source, header, single, missing
-        self._decimal, self._thousands = decimal, thousands
+        self._source, self._wanted, self._single, self._missing = source, wanted, single, wanted.missing
+        self._decimal, self._thousands = wanted.decimal, wanted.thousands
         digits = r"[+-]?\d{1,3}(?:%s\d{3})+(?:%s\d*)?(?:[eE][+-]?\d+)?"
-        self._grouped = re.compile(digits % (re.escape(thousands), re.escape(decimal)), re.ASCII)
+        self._grouped = re.compile(digits % (re.escape(self._thousands), re.escape(self._decimal)), re.ASCII)
         line = head[: head.find(b"\n") + 1] or head
         # Decimal commas make semicolons usual in some countries; a comma in the first line settles it.
         self._delimiter = "\t" if tabs else next((mark for mark in ",;\t" if mark.encode() in line), ",")
@@ -89,21 +84,39 @@ class CSV:
 
     def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
         """Find the names of the columns; whether the first line has them may need a look at the second one."""
-        cells = self._cells(first.part(0, 1).data)
-        numeric = [self._is_number(cell) for cell in cells]
-        if self._header == "auto" and any(numeric) and not all(numeric):
-            second = first.part(1, 2) if len(first) > 1 else more()
-            if second is not None and self._is_like(numeric, second.part(0, 1).data):
-                problem = (
-                    "has text and numbers in the same columns as the next line, so it may be names or data: "
-                    "say --header yes or --header no"
-                )
-                raise InputError(problem, source=self._source, line=first.line())
-        if self._header == "no" or (self._header == "auto" and all(numeric)):
+        cells = [cell.strip() for cell in self._cells(first.part(0, 1).data)]
+        header = self._wanted.header
+        if header == "no" or (header == "auto" and not self._names_columns(cells, first, more)):
             self.names = numbered(len(cells))
             return 0
-        self.names = [cell.strip() for cell in cells]
+        self.names = cells
         return 1
+
+    def _names_columns(self, cells: list[str], first: Block, more: Callable[[], Block | None]) -> bool:
+        """Whether these cells of the first line are names."""
+        if any(name in cells and name not in numbered(len(cells)) for name in self._wanted.asked):
+            return True
+        numeric = [self._is_number(cell) for cell in cells]
+        if not any(numeric) or (all(numeric) and not _counts(cells)):
+            return not any(numeric)
+        second = first.part(1, 2) if len(first) > 1 else more()
+        if second is None:
+            return not all(numeric)
+        row = second.part(0, 1).data
+        if all(numeric):
+            is_header = self._is_like(numeric, row) and _are_counted(cells, self._cells(row))
+            if is_header:
+                self._wanted.rejected.report(
+                    f"{self._source}: line 1 counts the columns and is taken as their names; --header no: as a row"
+                )
+            return is_header
+        if self._is_like(numeric, row):
+            problem = (
+                "has text and numbers in the same columns as the next line, so it may be names or data: "
+                "say --header yes or --header no"
+            )
+            raise InputError(problem, source=self._source, line=first.line())
+        return True
 
     def _is_like(self, numeric: list[bool], row: bytes) -> bool:
         with contextlib.suppress(ValueError):
@@ -115,7 +128,9 @@ class CSV:
         found = []
         for cells in self._columns(rows):
             present = [cell for cell in cells if cell.strip().lower() not in MISSING]
-            found.append(kind_of(not cells or any(map(self._is_number, present)), present))
+            kind = kind_of(not cells or any(map(self._is_number, present)), present)
+            options = _options(present) if kind == "text" else ""
+            found.append(f"numbers of another form: {options}" if options else kind)
         return found
 
     def _columns(self, rows: list[bytes]) -> list[list[str]]:
@@ -242,8 +257,35 @@ class CSV:
         try:
             value = self._cast([cell])[0].as_py()
         except ValueError:
-            return no_number(cell)
+            return no_number(cell, _options([cell]))
         return None if value is None or abs(value) <= LARGEST_NUMBER else problem_of(value, FILL)
+
+
+def _counts(cells: list[str]) -> bool:
+    """Whether each cell is the integer after the one before."""
+    if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() for cell in cells):
+        return False
+    return all(int(b) == int(a) + 1 for a, b in pairwise(cells))
+
+
+def _are_counted(names: list[str], row: list[str]) -> bool:
+    """Whether a line that counts columns is followed by something else: fractions or, if it is long, no such line."""
+    return not any(map(str.isdigit, map(str.strip, row))) or (len(names) >= FEWEST_COUNTED and not _counts(row))
+
+
+def _options(cells: list[str]) -> str:
+    """The options that read texts as numbers with another decimal point or thousands separator; empty if none do.
+
+    >>> _options(["1.234,5", "7,25"]), _options(["1,234", "12,345.5"]), _options(["1,5", "x"])
+    ('--decimal , --thousands .', '--thousands ,', '')
+    """
+    for decimal, thousands in ((",", "."), (".", ",")):
+        number = rf"[+-]?(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)(?:{re.escape(decimal)}\d+)?"
+        if all(re.fullmatch(number, cell.strip(), re.ASCII) for cell in cells):
+            options = ["--decimal ,"] * (decimal == ",")
+            options += [f"--thousands {thousands}"] * any(thousands in cell for cell in cells)
+            return " ".join(options)
+    return ""
 
 
 def arrow_memory(data: bytes) -> Any:

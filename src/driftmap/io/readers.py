@@ -70,15 +70,6 @@ def _table(source: Source, wanted: Wanted) -> Table:
         from driftmap.io.csv import CSV
 
         single = wanted.rejected.skip or source.rows is not None
-        return CSV(
-            source.name,
-            head,
-            tabs=kind in TABS,
-            header=wanted.header,
-            single=single,
-            missing=wanted.missing,
-            decimal=wanted.decimal,
-            thousands=wanted.thousands,
-        )
+        return CSV(source.name, head, wanted, tabs=kind in TABS, single=single)
 
     return TextTable(source, wanted, parser)

@@ -102,6 +102,11 @@ class Wanted(NamedTuple):
     thousands: str = ""
     """How numbers are written in CSV."""
 
+    @property
+    def asked(self) -> list[str]:
+        """All columns that the user names."""
+        return [*([] if self.label is None else [self.label]), *(self.columns or ()), *self.exclude]
+
 
 class Table(Protocol):
     """Rows of numbers, read in chunks as often as needed (a stream: once)."""
@@ -167,11 +172,10 @@ def select(names: Sequence[str], wanted: Wanted, source: str, kinds: Sequence[st
 
 def _positions(names: Sequence[str], wanted: Wanted, source: str) -> tuple[int | None, list[int]]:
     """Where the label and the columns are that may be features."""
-    asked = [*([] if wanted.label is None else [wanted.label]), *(wanted.columns or ()), *wanted.exclude]
-    for name in asked:
+    for name in wanted.asked:
         if names.count(name) > 1:
             raise InputError(f"has {names.count(name)} columns named {name!r}", source=source)
-    unknown = list(dict.fromkeys(name for name in asked if name not in names))
+    unknown = list(dict.fromkeys(name for name in wanted.asked if name not in names))
     if unknown:
         raise InputError(_unknown(unknown, names), source=source)
     place = {name: i for i, name in enumerate(names)}

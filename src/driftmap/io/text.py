@@ -304,10 +304,10 @@ class TextTable:
         yield block, features, labels
 
 
-def no_number(text: str) -> str:
-    """What is wrong with a cell that is no number."""
+def no_number(text: str, options: str = "") -> str:
+    """What is wrong with a cell that is no number; ``options`` would make it one."""
     text = text.strip()
     if text.lower() in MISSING:
         return f"is {repr(text) if text else 'empty'}; {FILL}"
     shown = text if len(text) <= 40 else f"{text[:37]}..."
-    return f"is {shown!r}, not a number; {NOT_A_NUMBER}"
+    return f"is {shown!r}, not a number{f' without {options}' if options else ''}; {NOT_A_NUMBER}"

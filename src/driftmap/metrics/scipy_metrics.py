@@ -9,8 +9,15 @@ import numpy as np
 from driftmap.metrics.base import RowSource
 from driftmap.metrics.native import OBEY_TRIANGLE
 from driftmap.utils import Array, Ids
+from driftmap.utils.columns import suggestion
 from driftmap.utils.errors import InputError
 
+SUGGESTED = (
+    "braycurtis", "canberra", "chebyshev", "cityblock", "correlation", "cosine", "dice", "euclidean", "hamming",
+    "jaccard", "jensenshannon", "mahalanobis", "manhattan", "minkowski", "nan_euclidean", "precomputed",
+    "rogerstanimoto", "russellrao", "seuclidean", "sokalsneath", "sqeuclidean", "yule",
+)  # fmt: skip
+"""Names that may have been meant by one that is unknown."""
 NEED_DATA = {
     "seuclidean": "V (the variance of each column)",
     "mahalanobis": "VI (the inverse covariance matrix)",
@@ -33,7 +40,8 @@ class ScipySpace(RowSource):
             _cdist(np.zeros((1, 2)), np.ones((1, 2)), name)
         except ValueError as error:
             if "metric" in str(error).lower():
-                problem = f"={name!r} is not known: give a name that scipy's cdist knows or a callable"
+                hint = suggestion(name, SUGGESTED)
+                problem = f"={name!r} is not known{hint}: give a name that scipy's cdist knows or a callable"
                 raise InputError(problem, parameter="metric") from None
         self.name, self.params = name, params
         # scipy's jensenshannon is the root of the divergence, which is a metric

@@ -51,7 +51,10 @@ def as_matrix(X: Any) -> tuple[Any, list[str] | None]:
             return np.column_stack(numbers) if numbers else np.empty((X.shape[0], 0)), names
         unfit = [LeftOut(str(name), values) for name, values in found if isinstance(values, str)]
         if unfit:
-            problem = f"has columns that are no numbers: {describe(unfit)}; leave them out or map them to numbers"
+            stack = "; lists of one length: np.stack" if any(reason == "lists" for _, reason in unfit) else ""
+            problem = (
+                f"has columns that are no numbers: {describe(unfit)}; leave them out or map them to numbers{stack}"
+            )
             raise InputError(problem, parameter="X")
         return X, names  # an error will name the cell
     if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray):
