@@ -68,13 +68,14 @@ def test_an_estimator_with_auto_is_that_with_the_number(tmp_path):
 
 def test_the_largest_number_if_none_is_enough(monkeypatch):
     monkeypatch.setattr(landmark_count, "TOLERANCE", -0.9)
+    monkeypatch.setattr(landmark_count, "EXACT", 0.0)
     found = count_landmarks(largest_map(StreamMap()).partial_fit(rows()))
     assert found.n_landmarks == NUMBERS[-1]
     assert "320 landmarks: fewer are not within" in str(found)
 
 
 def test_few_points_and_equal_points():
-    for X in (rows(3), np.ones((50, 3))):
+    for X in (rows(3), np.ones((50, 3)), rows(500, 1)):  # the last fits exactly, with any number
         assert count_landmarks(largest_map(StreamMap(1)).partial_fit(X)).n_landmarks == 10
     assert tuple(DriftMap(12, n_landmarks="auto").fit(rows(100, 20)).landmark_count_.stresses) == NUMBERS[1:]
 

@@ -65,6 +65,14 @@ def count_or_all(text: str) -> int | str | None:
         raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to store every row') from None
 
 
+def count_or_auto(text: str) -> int | str:
+    """The type of an option that is an integer or "auto"."""
+    try:
+        return text if text == "auto" else integer_from(1)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; give a number or auto") from None
+
+
 def rate(text: str) -> float:
     """The type of an option that is a finite number, not negative."""
     try:

@@ -40,6 +40,11 @@ def _check_mapping(args: argparse.Namespace) -> None:
         raise UserError("--warm-up is for a running --normalize: add --online or --follow")
     if args.every is not None and (args.delay is None or args.every >= args.delay):
         raise UserError("--every says which of the last rows of --delay are taken: give a --delay that is larger")
+    if args.landmarks == "auto":
+        for name in ("online", "follow", "checkpoint"):
+            if getattr(args, name):
+                problem = f"--landmarks auto needs a pass of its own, which does not go with --{name}"
+                raise UserError(f"{problem}: run it without, then give the number that it prints")
     if args.thousands and args.thousands == args.decimal:
         raise UserError(f"--thousands and --decimal cannot both be {args.decimal!r}")
     if args.contacts and args.decay is None:

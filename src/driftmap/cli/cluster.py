@@ -59,6 +59,10 @@ def run(args: argparse.Namespace) -> int:
             note(f"{table.name}: columns left out: {describe(table.left_out)}")
     names = [*([] if args.label is None else [args.label]), *axis_names(args.components)]
     parts = parquet_files(files, wanted)
+    if args.landmarks == "auto":
+        raise UserError(
+            "--landmarks auto needs a pass on one machine: find the number on some of the files, and give it"
+        )
     mapper = DriftMap(
         args.components,
         n_landmarks=args.landmarks,

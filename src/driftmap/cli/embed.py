@@ -12,6 +12,7 @@ from typing import Any
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli import cluster
+from driftmap.cli.axes import explained_axes
 from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.checks import check, files
 from driftmap.cli.contacts import open_contacts
@@ -31,12 +32,13 @@ from driftmap.cli.pictures import Animation, Page, Picture
 from driftmap.cli.progress import Progress
 from driftmap.cli.resume import check_columns, how_to_go_on, start_job
 from driftmap.cli.signals import Stop, Stopped
-from driftmap.cli.stages import find_scaling, learn, place, place_online
+from driftmap.cli.stages import find_landmarks, find_scaling, learn, place, place_online
 from driftmap.io.brokers import open_sink
 from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.map import StreamMap
+from driftmap.map.landmark_count import NUMBERS, largest_map
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
 from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils.columns import describe
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     args.folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
     mapper = StreamMap(
         args.components,
-        n_landmarks=args.landmarks,
+        n_landmarks=NUMBERS[0] if args.landmarks == "auto" else args.landmarks,
         rule=args.rule,
         embedding=args.embedding,
         metric=args.metric,
@@ -71,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         window=args.window,
         half_life=args.half_life,
     )
-    mapper.validate()  # before anything is read
+    (largest_map(mapper) if args.landmarks == "auto" else mapper).validate()  # before anything is read
     job = Job(mapper, RejectedLines(skip=args.skip_bad, report=note), args.checkpoint)
     job.detector = None if args.alert is None else NoveltyDetector(args.alert)
     # The first rows of any stream span too few dimensions; the command says so only if all rows do.
@@ -112,6 +114,8 @@ def _work(args: argparse.Namespace, job: Job) -> None:
                 place_online(table, rows, job, with_novelty=args.novelty or args.shade is not None)
             else:
                 scaling = None if args.normalize == "none" else find_scaling(table, args.normalize, job)
+                if args.landmarks == "auto":
+                    note(str(find_landmarks(table, scaling, job)))
                 learn(table, scaling, job)
                 place(table, scaling, job)
         except Stopped as stopped:
@@ -131,13 +135,14 @@ def _work(args: argparse.Namespace, job: Job) -> None:
             spool_path(job.path).unlink(missing_ok=True)
         if job.detector is not None:
             note(_alerted(job.detector))
+    axes = {"axes": explained_axes(mapper, table)} if args.explain else {}
     if mapper.n_dimensions_ < mapper.n_components:
         warn(
             f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
             "the missing coordinates are 0"
         )
     if args.json:  # last, so that its reader can rely on the files
-        print(json.dumps(_summary(args, table, job), indent=2))
+        print(json.dumps(_summary(args, table, job) | axes, indent=2))
 
 
 def _open_table(args: argparse.Namespace, job: Job, stack: contextlib.ExitStack) -> Table:

@@ -24,9 +24,10 @@ DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
 
 FILE is CSV, TSV, JSON lines (each plain, .gz or .zst), Parquet, Arrow IPC, Feather or NPY; "-" is standard input, CSV
-or JSON lines. Files are read in blocks. The first line of CSV is a header if any of its cells is not a number; columns
-without names are called 1, 2, 3, ... All columns of numbers are features, unless --columns lists others. Columns of
-text or dates and those without a name are left out; one line on standard error names them.
+or JSON lines. Files are read in blocks. The first line of CSV is a header if any of its cells is not a number, if an
+option names one of them, or if it counts columns (1, 2, 3 or 2020, 2021) and the next line does not; columns without
+names are called 1, 2, 3, ... All columns of numbers are features, unless --columns lists others. Columns of text or
+dates and those without a name are left out; one line on standard error names them.
 
 The numbers of a large text (8 bytes each) are cached for the second pass: the first 128 MB in memory, the others in a
 temporary file, in the folder of -o or else in that for temporary files. If that file cannot be written, the text is
@@ -105,7 +106,15 @@ READING: Options = {
 }
 
 MAPPING: Options = {
-    "--landmarks": {"type": kinds.integer_from(1), "default": 100, "metavar": "M", "help": "default: 100"},
+    "--landmarks": {
+        "type": kinds.count_or_auto,
+        "default": 100,
+        "metavar": "M",
+        "help": (
+            "default: 100; auto: by one more pass, the fewest of 10, 20, 40, 80 whose stress is "
+            "within 2 %% of that of four times as many, else 320"
+        ),
+    },
     "--components": {"type": kinds.integer_from(1), "default": 2, "metavar": "K", "help": "default: 2"},
     "--rule": {"choices": RULES, "default": "tight", "help": "which landmark leaves (default: tight)"},
     "--slack": {
@@ -165,6 +174,10 @@ WRITING: Options = {
         "type": kinds.file_with_suffix(".jsonl", ".ndjson"),
         "metavar": "OUT",
         "help": "alerts as JSON lines: .jsonl or .ndjson (default: on stderr)",
+    },
+    "--explain": {
+        "action": "store_true",
+        "help": "for each axis of the map, the columns that correlate most with it, on stderr (all: --json)",
     },
     "--plot": {
         "type": kinds.file_with_suffix(*FIGURE_FORMATS, PAGE),

@@ -12,6 +12,7 @@ from driftmap.cli.errors import UserError
 from driftmap.cli.files import writing
 from driftmap.io.tables import Chunk, Labels, Table, chunk_rows
 from driftmap.map import RowNovelty
+from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.observer import Update, pieces
 from driftmap.streams import Moments, Scaling
 from driftmap.streams.novelty import Alert, Difference
@@ -32,6 +33,21 @@ def find_scaling(table: Table, kind: str, job: Job) -> Scaling:
         job.notify(Update("measuring", first, chunk))
     job.next_stage("learning")
     return moments.scaling(kind)
+
+
+def find_landmarks(table: Table, scaling: Scaling | None, job: Job) -> LandmarkCount:
+    """How many landmarks are enough, by a pass over all rows; the map will have so many."""
+    largest, first = largest_map(job.mapper), 0
+    for chunk in table.chunks(chunk_rows(table)):
+        with _located(table, first):
+            largest.partial_fit(chunk.features if scaling is None else scaling(chunk.features))
+        job.notify(Update("measuring", first, chunk))
+        first += len(chunk.features)
+    if not largest.fitted:
+        raise UserError(f"{table.name} has no rows")
+    found = count_landmarks(largest)
+    job.mapper.n_landmarks = found.n_landmarks
+    return found
 
 
 def learn(table: Table, scaling: Scaling | None, job: Job) -> None:

@@ -20,6 +20,8 @@ from driftmap.utils.errors import InputError
 NUMBERS = (10, 20, 40, 80, 160, 320)
 """Numbers of landmarks that are tried, each twice the one before; the last one is that of the pass."""
 TOLERANCE = 0.02
+EXACT = 1e-3
+"""A stress below this is not to be improved by more landmarks."""
 BY_DISTANCE = ("stress", "weighted-lmds", "lmds")
 """Embeddings that stress can judge."""
 
@@ -81,7 +83,8 @@ def count_landmarks(largest: StreamMap) -> LandmarkCount:
         frames.warned = True  # the map that is made in the end will warn
         positions = frames.present(landmarks).place_stored(landmarks, sample)
         stresses[m] = stress(distances, positions, metric="precomputed")
-    enough = (m for m in stresses if 4 * m in stresses and stresses[m] <= (1 + TOLERANCE) * stresses[4 * m])
+    limits = {m // 4: max((1 + TOLERANCE) * value, EXACT) for m, value in stresses.items()}
+    enough = (m for m in stresses if m in limits and stresses[m] <= limits[m])
     return LandmarkCount(next(enough, NUMBERS[-1]), stresses)
 
 
