@@ -915,3 +915,49 @@ def test_a_log_has_one_line_for_each_task():
         for task, fraction in (("first", 0.1), ("first", 0.9), ("second", 0.5)):
             progress.update(task, fraction)
     assert re.fullmatch(r"\[ +\d+ s\] first\n\[ +\d+ s\] second\n", progress.stream.getvalue())
+
+
+# --- how many landmarks, and what the axes mean ---
+
+
+def test_auto_is_a_run_with_the_number_that_is_found(folder, capfd, monkeypatch):
+    options = ["--normalize", "zscore", "--alert", 0.9, "--novelty", "--label", "date"]
+    run("embed", "dated.csv", "--landmarks", "auto", "-o", "auto.csv", "--alerts", "auto.jsonl", *options)
+    said = capfd.readouterr().err.splitlines()
+    found = DriftMap(n_landmarks="auto").fit((X - X.mean(axis=0)) / X.std(axis=0)).landmark_count_
+    assert said[0] == f"driftmap: {found}"
+    run("embed", "dated.csv", "--landmarks", found.n_landmarks, "-o", "m.csv", "--alerts", "m.jsonl", *options)
+    for suffix in (".csv", ".jsonl"):
+        assert folder.joinpath(f"auto{suffix}").read_bytes() == folder.joinpath(f"m{suffix}").read_bytes()
+    standard_input(monkeypatch, folder.joinpath("t.csv").read_bytes())
+    run("embed", "-", "--landmarks", "auto")
+    assert len(capfd.readouterr().out.splitlines()) == len(X) + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["auto", "--online"], "does not go with --online: run it without, then give the number that it prints"),
+        (["auto", "--follow"], "does not go with --follow"),
+        (["auto", "--checkpoint", "c.ckpt"], "does not go with --checkpoint"),
+        (["auto", "--embedding", "tsne"], "does not go with embedding='tsne'"),
+        (["auto", "--half-life", "9"], "does not go with a window or a half_life"),
+        (["many"], "argument --landmarks: 'many' is not an integer; give a number or auto"),
+    ],
+)
+def test_what_does_not_go_with_auto(folder, capfd, options, problem):
+    assert problem in mistake(capfd, "embed", "t.csv", "--landmarks", *options)
+
+
+def test_axes_are_explained(folder, capfd):
+    run("embed", "dated.csv", "--landmarks", M, "--explain", "--json")
+    out, err = capfd.readouterr()
+    axes, mapper = json.loads(out)["axes"], DriftMap(n_landmarks=int(M)).fit(X)
+    for number, (axis, line) in enumerate(zip(axes, err.splitlines()[1:], strict=True)):
+        expected = mapper.explain(axis=number).features
+        assert [found["column"] for found in axis] == [NAMES[feature.feature] for feature in expected]
+        np.testing.assert_allclose([found["correlation"] for found in axis], [f.correlation for f in expected])
+        first = axis[0]
+        assert line.startswith(
+            f"driftmap: x{number + 1} correlates with {first['column']!r} {first['correlation']:+.2f}, "
+        )
