@@ -196,7 +196,7 @@ def test_the_modules_go_into_one_without_a_name_twice():
         assert len(names) == len(set(names)) > 10
         assert "import " not in re.sub(r"(?s)/\*.*?\*/|//.*", "", text)
         assert "</script" not in text
-    assert {path.suffix for path in WEB.iterdir() if path.is_file()} == {".js", ".css"}
+    assert {path.suffix for path in WEB.iterdir() if path.is_file()} == {".js", ".css", ".html"}
 
 
 @pytest.mark.parametrize(

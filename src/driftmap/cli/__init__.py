@@ -18,6 +18,7 @@ from driftmap.utils.errors import InputError, MissingDependencyError
 COMMANDS = {
     "demo": "driftmap.cli.demo",
     "embed": "driftmap.cli.embed",
+    "watch": "driftmap.cli.watch",
     "info": "driftmap.cli.info",
     "reproduce": "driftmap.cli.reproduce",
 }

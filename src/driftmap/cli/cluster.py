@@ -23,7 +23,7 @@ from driftmap.utils.errors import MissingDependencyError
 
 TAKEN = {
     "file", "columns", "exclude", "label", "landmarks", "components", "slack", "embedding", "metric", "memory",
-    "output", "json", "dask", "certify", "run", "argv", "defaults",
+    "output", "json", "dask", "certify", "run", "argv", "defaults", "view",
 }  # fmt: skip
 """The options that go with ``--dask``."""
 HINTS = {

@@ -110,8 +110,10 @@ def _work(args: argparse.Namespace, job: Job) -> None:
         job.observers.append(stack.enter_context(contextlib.closing(Progress())))
         try:
             if args.online:
-                rows = 1 if _is_live(args) else min(ONLINE_ROWS, chunk_rows(table))
-                place_online(table, rows, job, with_novelty=args.novelty or args.shade is not None)
+                together = args.view is not None and args.output is None and args.sink is None
+                rows = chunk_rows(table) if together else 1 if _is_live(args) else min(ONLINE_ROWS, chunk_rows(table))
+                with_novelty = args.novelty or args.shade is not None
+                place_online(table, rows, job, with_novelty=with_novelty, together=together)
             else:
                 scaling = None if args.normalize == "none" else find_scaling(table, args.normalize, job)
                 if args.landmarks == "auto":
@@ -194,12 +196,14 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
     names = coordinate_columns(table, args.components, online=args.online, **chosen)
-    if args.alert is not None:
+    if args.view is not None:
+        job.observers.append(stack.enter_context(args.view(args, table, job)))
+    if args.alerts is not None or (args.alert is not None and args.view is None):
         job.observers.append(Alerts(opened.get("alerts")))
     if args.output is not None:
         writer = stack.enter_context(table_writer(opened["output"], args.output, names))
         job.observers.append(Coordinates(writer, flush=opened["output"].flush if args.follow else None, **chosen))
-    elif not args.json:
+    elif not args.json and args.view is None:
         kind, at_once = args.format or "csv", _is_live(args)
         output = StandardOutput(names, alone=not more, at_once=at_once, kind=kind, continued=job.position is not None)
         job.observers.append(Coordinates(stack.enter_context(contextlib.closing(output)), **chosen))

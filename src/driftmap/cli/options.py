@@ -247,8 +247,13 @@ GROUPS = {
 def add_options(parser: kinds.Parser) -> None:
     """Add all options of the command."""
     parser.add_argument("file", metavar="FILE", help='what to map; "-" is standard input')
-    for title, options in GROUPS.items():
+    add_groups(parser, GROUPS)
+    parser.set_defaults(defaults=parser.get_default, view=None)
+
+
+def add_groups(parser: kinds.Parser, groups: dict[str, Options]) -> None:
+    """Add options, in groups with these titles."""
+    for title, options in groups.items():
         group = parser.add_argument_group(title)
         for flags, settings in options.items():
             group.add_argument(*flags.split(), **settings)
-    parser.set_defaults(defaults=parser.get_default)

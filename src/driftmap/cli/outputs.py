@@ -16,7 +16,6 @@ from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
 from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.observer import Observer, Update
-from driftmap.streams.novelty import Alert
 from driftmap.utils import Array
 from driftmap.utils.columns import some
 
@@ -74,10 +73,10 @@ class Alerts(Observer):
         """Write the alerts."""
         for alert in update.alerts:
             if self._file is None:
-                tell(alert_line(alert))
+                tell(json.dumps(alert.as_json()))
                 continue
             with writing():
-                self._file.write(f"{alert_line(alert)}\n".encode())
+                self._file.write(f"{json.dumps(alert.as_json())}\n".encode())
                 self._file.flush()
 
 
@@ -101,7 +100,7 @@ class Sent(Observer):
             record = {"id": row, **dict(zip(self._names, finite, strict=True))}
             self._records.append(Record(str(row), json.dumps(record, default=str).encode()))
         for alert in update.alerts:
-            record = {"id": f"alert-{alert.row}", "alert": json.loads(alert_line(alert))}
+            record = {"id": f"alert-{alert.row}", "alert": alert.as_json()}
             self._records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
         self.flush()
 
@@ -110,21 +109,6 @@ class Sent(Observer):
         if self._records:
             self._sink.send(self._records)
             self._records = []
-
-
-def alert_line(alert: Alert) -> str:
-    """An alert as JSON; what is infinite or not known is null.
-
-    >>> alert_line(Alert(7, "noon", np.inf, 0.99, -1, ()))
-    '{"row": 7, "time": "noon", "reach": null, "quantile": 0.99, "nearest": null, "features": []}'
-    """
-    values = alert._asdict() | {
-        "time": alert.time.item() if isinstance(alert.time, np.generic) else alert.time,
-        "reach": alert.reach if alert.reach < np.inf else None,
-        "nearest": alert.nearest if alert.nearest >= 0 else None,
-        "features": [{"name": name, "value": value, "landmark": landmark} for name, value, landmark in alert.features],
-    }
-    return json.dumps(values)
 
 
 def landmark_columns(table: Table, k: int, *, with_label: bool) -> list[str]:

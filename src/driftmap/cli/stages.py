@@ -115,26 +115,31 @@ def place(table: Table, scaling: Scaling | None, job: Job) -> None:
         raise UserError(f"{table.name} changed while it was read: it had {before} rows, then {now}")
 
 
-def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool) -> None:
-    """Learn from each row and map it at once, in the frame of that moment."""
+def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool, together: bool = False) -> None:
+    """Learn from each row and map it at once, in the frame of that moment.
+
+    ``together``: rows that come at once are mapped in the frame after the last of them, which takes less time.
+    """
     mapper = job.mapper
     for start, chunk in job.chunks("mapping", table, rows):
         first = start
         for piece in pieces(chunk, first, job.observers):
             n = len(piece.features)
-            coordinates, frames = np.empty((n, mapper.n_components)), np.empty(n, dtype=np.int64)
+            coordinates, frames, nearest = np.empty((n, mapper.n_components)), *np.empty((2, n), dtype=np.int64)
             novelty = RowNovelty(*np.empty((3, n))) if with_novelty else None
             alerts: list[Alert] = []
             with _located(table, first):
-                for i in range(n):
-                    row = piece.features[i : i + 1]
-                    arrival = mapper.update(row, detector=job.detector)
-                    coordinates[i], frames[i] = arrival.coordinates[0], arrival.frame
+                for i in range(0, n, n if together else 1):
+                    part = slice(i, n if together else i + 1)
+                    arrived = piece.features[part]
+                    arrivals = mapper.update(arrived, detector=job.detector)
+                    coordinates[part], frames[part] = arrivals.coordinates, arrivals.frame
+                    nearest[part] = arrivals.nearest
                     if novelty is not None:
-                        novelty.reach[i], novelty.quantile[i] = arrival.reach[0], arrival.quantile[0]
-                        novelty.residual[i] = mapper.novelty(row).residual[0]
-                    alerts += [_shown(alert, first, table, piece.labels, None) for alert in arrival.alerts]
-            job.notify(Update("mapping", first, piece, True, coordinates, frames, novelty, alerts))
+                        novelty.reach[part], novelty.quantile[part] = arrivals.reach, arrivals.quantile
+                        novelty.residual[part] = mapper.novelty(arrived).residual
+                    alerts += [_shown(alert, first, table, piece.labels, None) for alert in arrivals.alerts]
+            job.notify(Update("mapping", first, piece, True, coordinates, frames, novelty, alerts, nearest))
             first += n
 
 

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Protocol
 from driftmap.io.atomic import scratch_folder
 from driftmap.io.brokers import is_address, open_broker, without_credentials
 from driftmap.io.follow import FollowedFile, FollowedStream
+from driftmap.io.generated import GENERATED, GeneratedRows
 from driftmap.utils.errors import InputError
 
 READ_BYTES = 2**22
@@ -113,6 +114,9 @@ def open(url: str) -> RowSource:
 def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[Source]:
     """The file, or for ``-`` and named pipes the stream: directly if read ``once``, else a copy of it."""
     path = Path(file)
+    if file == GENERATED and following:
+        yield Source(file, rows=GeneratedRows())
+        return
     if is_address(file):
         if not following:
             problem = "never ends, so it cannot be mapped as a whole: add --follow"

@@ -15,6 +15,8 @@ COLOURED_GROUPS = 10
 """Groups that have a colour of their own."""
 MOST_NAMES = 20_000
 """Different texts that are stored; of more, only the most frequent ones."""
+MOST_LIVE_NAMES = 1000
+"""Different texts of a stream; later ones are missing."""
 
 
 class Column(NamedTuple):
@@ -69,3 +71,61 @@ def groups(name: str, texts: Sequence[str]) -> Column:
     values = rank[places]
     names = tuple(different[order[:MOST_NAMES]].tolist())
     return Column(name, "category", np.where(values < len(names), values, np.nan), names=names)
+
+
+class GrowingColumn:
+    """A column of a stream: what it holds is seen from the first values that are not empty.
+
+    >>> column = GrowingColumn("kind")
+    >>> column.add(["b", "a", "b"]), column.names
+    (array([0., 1., 0.]), ['b', 'a'])
+    """
+
+    def __init__(self, name: str, kind: str | None = None) -> None:
+        self.name, self.kind, self.base = name, kind, 0.0
+        self.names: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def described(self) -> dict[str, Any]:
+        """As the header of a message has it."""
+        return {"name": self.name, "kind": self.kind or "number", "base": self.base, "names": self.names}
+
+    def add(self, values: Any) -> Array:
+        """Further values as numbers; what does not fit is missing."""
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+            self.kind = self.kind or "number"
+            return values.astype(np.float64)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+            values = np.datetime_as_string(values).tolist()
+        texts = [str(value).strip() for value in values]
+        if self.kind is None and (first := next(filter(None, texts), None)) is not None:
+            seconds = _seconds(first)
+            self.kind = "number" if np.isfinite(_number(first)) else "date" if np.isfinite(seconds) else "category"
+            self.base = seconds if self.kind == "date" else 0.0
+        if self.kind == "date":
+            return np.array([_seconds(text) - self.base for text in texts])
+        return np.array([_number(text) if self.kind == "number" else self._place(text) for text in texts])
+
+    def _place(self, text: str) -> float:
+        if text not in self._places:
+            if len(self._places) >= MOST_LIVE_NAMES:
+                return np.nan
+            self._places[text] = len(self.names)
+            self.names.append(text)
+        return float(self._places[text])
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def _seconds(text: str) -> float:
+    """Seconds since 1970; a date without a time zone is taken for one of UTC."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return np.nan
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)).timestamp()

@@ -68,6 +68,12 @@ def style() -> str:
     return (WEB / "style.css").read_text("utf-8")
 
 
+@cache
+def page_style() -> str:
+    """The style of the map in a page of its own."""
+    return style() + (WEB / "page.css").read_text("utf-8")
+
+
 def standalone(
     coordinates: Array,
     columns: Sequence[Column],
@@ -77,8 +83,7 @@ def standalone(
 ) -> str:
     """A map as one HTML file; ``landmarks``: their arrival numbers, coordinates and masses."""
     message = _message(coordinates, columns, landmarks, title, color)
-    sheet = style() + "\nhtml, body { margin: 0; height: 100%; }\n#driftmap { height: 100vh; }\n"
-    script = joined("file.js")
+    sheet, script = page_style(), joined("file.js")
     return PAGE.format(
         title=html.escape(title),
         style=sheet,
@@ -118,7 +123,8 @@ def _message(
         arrays[f"v{j}"] = array
     if landmarks is not None:
         arrivals, positions, masses = landmarks
-        arrays |= {"landmark": arrivals, "landmark_x": positions[:, 0], "landmark_y": positions[:, 1], "mass": masses}
+        x, y = positions.T.astype(np.float32)
+        arrays |= {"landmark": arrivals, "landmark_x": x, "landmark_y": y, "mass": masses}
     header = {
         "kind": "whole",
         "title": title,

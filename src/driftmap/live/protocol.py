@@ -51,9 +51,9 @@ def quantize(values: Array, kind: str) -> Quantized:
 
 
 def encode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | Quantized]) -> bytes:
-    """A message. Arrays are written in single precision, as "f8" if they are integers, or as their codes.
+    """A message. Arrays have single or double precision, as they are given (integers double), or are their codes.
 
-    >>> decode(encode({"kind": "delta"}, {"x": np.array([0.5, np.nan]), "first": np.array([2**40])}))
+    >>> decode(encode({"kind": "delta"}, {"x": np.array([0.5, np.nan], np.float32), "first": np.array([2**40])}))
     ({'kind': 'delta'}, {'x': array([0.5, nan], dtype=float32), 'first': array([1.09951163e+12])})
     """
     described, parts = [], []
@@ -61,7 +61,7 @@ def encode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | Quanti
         codes, scale = (
             (array.codes, {"low": array.low, "step": array.step}) if isinstance(array, Quantized) else (array, {})
         )
-        kind = codes.dtype.str[1:] if scale else "f8" if codes.dtype.kind in "iu" else "f4"
+        kind = codes.dtype.str[1:] if scale or codes.dtype == np.float32 else "f8"
         data = np.ascontiguousarray(codes, dtype=TYPES[kind]).tobytes()
         described.append({"name": name, "type": kind, "size": codes.size, **scale})
         parts.append(data + bytes(-len(data) % ALIGNMENT))

@@ -30,6 +30,8 @@ class Update(NamedTuple):
     """Of each row, where that is wanted."""
     alerts: Sequence[Alert] = ()
     """Of rows that have just been learnt, with the names and units of the table and the label as time."""
+    nearest: Ids | None = None
+    """Arrival numbers of the landmarks that were nearest just before each row was learnt; -1: there was none."""
 
 
 class Observer:

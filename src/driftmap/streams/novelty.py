@@ -51,6 +51,19 @@ class Alert(NamedTuple):
     features: tuple[Difference, ...]
     """Those that differ most from that landmark, the largest difference first."""
 
+    def as_json(self) -> dict[str, Any]:
+        """As JSON can hold it; what is infinite or not known is None.
+
+        >>> Alert(7, "noon", np.inf, 0.99, -1, ()).as_json()
+        {'row': 7, 'time': 'noon', 'reach': None, 'quantile': 0.99, 'nearest': None, 'features': []}
+        """
+        return self._asdict() | {
+            "time": self.time.item() if isinstance(self.time, np.generic) else self.time,
+            "reach": self.reach if self.reach < np.inf else None,
+            "nearest": self.nearest if self.nearest >= 0 else None,
+            "features": [{"name": name, "value": value, "landmark": at} for name, value, at in self.features],
+        }
+
 
 def reaches(distances: Array, radii: Array, no_radius: float) -> Array:
     """Distances divided by radii; infinity where the radius is still the initial one, which means nothing.

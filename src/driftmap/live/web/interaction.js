@@ -79,11 +79,11 @@ export class Interaction {
     };
   }
 
-  /** Show everything, and follow the points again. */
+  /** Show all points, and follow them again. */
   fit() {
-    const { camera, store } = this.view;
+    const { camera, bounds } = this.view;
     camera.auto = true;
-    if (store) camera.fit(store.box());
+    if (bounds) camera.fit(bounds);
     this.view.redraw();
   }
 

@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 import { Interaction } from "./interaction.js";
-import { alertPanel, colourPanel, rowPanel, selectionPanel, timePanel } from "./panels.js";
+import { alertPanel, colourPanel, rowTip, selectionPanel, timePanel } from "./panels.js";
 import { MapView } from "./view.js";
 
 const PLAY_MS = 12000;
@@ -63,8 +63,9 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
     if (live && !state.paused) setPaused(true);
     view.goBack(view.back - by * Math.max(1, Math.round(view.store.count / 100)));
   };
-  const side = element("aside", {}, colourPanel(view), rowPanel(view), selectionPanel(view), ...more(view));
-  if (live) side.append(alertPanel(view));
+  rowTip(view);
+  const alerts = live ? [alertPanel(view)] : [];
+  const side = element("aside", {}, colourPanel(view), selectionPanel(view), ...alerts, ...more(view));
   root.classList.add("driftmap");
   root.append(
     element("header", {}, title, status, element("nav", { "aria-label": "Map" }, pause, fit, lasso, trail, marks, theme)),

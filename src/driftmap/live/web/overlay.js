@@ -1,6 +1,6 @@
 /** What lies over the points: landmarks as diamonds, the trail, marks of alerts and of the pointer, the lasso, a scale bar. */
 
-const TRAIL = 150;
+const TRAIL = 60;
 
 export class Overlay {
   constructor(canvas) {
@@ -27,19 +27,24 @@ export class Overlay {
     this.drawLasso(view.lasso);
   }
 
-  /** A line through the last arrivals, fading into the past. */
-  drawTrail({ store, camera, back }, now) {
+  /** Lines from each of the last arrivals to the one before it, of its group if groups are coloured. */
+  drawTrail({ store, camera, back, coloring }, now) {
     const { context } = this;
     const stop = store.next - back;
-    const first = Math.max(store.oldest, stop - TRAIL);
+    const last = new Map();
     context.strokeStyle = this.ink;
     context.lineWidth = 1;
-    for (let arrival = first + 1; arrival < stop; arrival++) {
-      context.globalAlpha = 0.55 * (1 - (stop - arrival) / TRAIL);
-      context.beginPath();
-      context.moveTo(...camera.toScreen(store.position(arrival - 1, now)));
-      context.lineTo(...camera.toScreen(store.position(arrival, now)));
-      context.stroke();
+    for (let arrival = Math.max(store.oldest, stop - TRAIL); arrival < stop; arrival++) {
+      const group = coloring.kind === "category" ? coloring.values[store.slot(arrival)] : 0;
+      const place = camera.toScreen(store.position(arrival, now));
+      if (last.has(group)) {
+        context.globalAlpha = 0.5 * (1 - (stop - arrival) / TRAIL);
+        context.beginPath();
+        context.moveTo(...last.get(group));
+        context.lineTo(...place);
+        context.stroke();
+      }
+      last.set(group, place);
     }
     context.globalAlpha = 1;
   }
@@ -69,6 +74,7 @@ export class Overlay {
     context.globalAlpha = 1;
   }
 
+  /** Rings around rows with an alert, at the border if they are outside of the view. */
   drawAlerts({ store, camera, alerts, back }, now) {
     const { context } = this;
     context.strokeStyle = this.alarm;
@@ -76,8 +82,9 @@ export class Overlay {
     for (const { row } of alerts) {
       if (!store.has(row) || row >= store.next - back) continue;
       const [x, y] = camera.toScreen(store.position(row, now));
+      const [seenX, seenY] = [Math.min(camera.width, Math.max(0, x)), Math.min(camera.height, Math.max(0, y))];
       context.beginPath();
-      context.arc(x, y, 9, 0, 2 * Math.PI);
+      context.arc(seenX, seenY, 9, 0, 2 * Math.PI);
       context.stroke();
     }
   }

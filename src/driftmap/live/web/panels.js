@@ -1,10 +1,10 @@
-/** Everything around the map: choice of colours, legend, the row under the pointer, selection, alerts, time slider. */
+/** Everything around the map: choice of colours, legend, the row under the pointer, selection, alerts, time. */
 
 import { cssColour } from "./colours.js";
 import { download, element, formatNumber, formatValue } from "./dom.js";
 import { selectionAsCsv } from "./table.js";
 
-const ALERTS_SHOWN = 8;
+const ALERTS_SHOWN = 5;
 const GROUPS_SHOWN = 10;
 
 /** A titled part of the side bar. */
@@ -58,29 +58,39 @@ function groups({ coloring, palette }) {
   return [element("ul", {}, ...list)];
 }
 
-/** The row under the pointer; screen readers are told of it. */
-export function rowPanel(view) {
-  const empty = "Point at a row to see it.";
-  const table = element("dl", { textContent: empty });
-  const box = panel("Row", table);
-  table.setAttribute("aria-live", "polite");
+/** The row under the pointer, next to it; screen readers are told of it. */
+export function rowTip(view) {
+  const tip = element("dl", { className: "tip", hidden: true });
+  const told = element("p", { className: "unseen", "aria-live": "polite" });
+  view.element.append(tip, told);
   view.addEventListener("hovered", () => {
-    if (view.hovered === null) return table.replaceChildren(empty);
-    const { store, columns, hovered } = view;
-    const slot = store.slot(hovered);
-    const landmark = view.nearestLandmark(hovered, performance.now());
-    const id = store.nearest[slot];
-    const near = landmark ? `row ${formatNumber(landmark.id)}, mass ${formatNumber(landmark.mass)}` : id >= 0 ? `row ${formatNumber(id)}, since replaced` : "–";
-    const entries = [
-      ["arrival", formatNumber(hovered)],
-      ...columns.map((column, j) => [column.name, formatValue(column, store.values[j][slot])]),
-      ["nearest landmark", near],
-    ];
-    table.replaceChildren(
+    tip.hidden = view.hovered === null;
+    if (tip.hidden) return;
+    const entries = describeRow(view, view.hovered);
+    tip.replaceChildren(
       ...entries.flatMap(([name, value]) => [element("dt", { textContent: name }), element("dd", { textContent: value })]),
     );
+    told.textContent = entries.map((entry) => entry.join(" ")).join(", ");
+    const { camera } = view;
+    const [x, y] = camera.toScreen(view.store.position(view.hovered, performance.now()));
+    const [width, height] = [tip.offsetWidth, tip.offsetHeight];
+    tip.style.left = `${Math.max(4, x + 16 + width > camera.width ? x - 16 - width : x + 16)}px`;
+    tip.style.top = `${Math.max(4, Math.min(y - 20, camera.height - height - 4))}px`;
   });
-  return box;
+}
+
+/** Names and values of a row, with its nearest landmark. */
+function describeRow(view, arrival) {
+  const { store, columns } = view;
+  const slot = store.slot(arrival);
+  const landmark = view.nearestLandmark(arrival, performance.now());
+  const id = store.nearest[slot];
+  const replaced = id >= 0 ? `row ${formatNumber(id)}, since replaced` : "–";
+  return [
+    ["arrival", formatNumber(arrival)],
+    ...columns.map((column, j) => [column.name, formatValue(column, store.values[j][slot])]),
+    ["nearest landmark", landmark ? `row ${formatNumber(landmark.id)}, mass ${formatNumber(landmark.mass)}` : replaced],
+  ];
 }
 
 /** What the lasso holds, to be written as CSV. */

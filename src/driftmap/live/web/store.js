@@ -1,6 +1,7 @@
 /** The points on the map: a ring buffer of the last arrivals, each with where it was and where it goes. */
 
 export const GLIDE_MS = 500;
+const SAMPLED = 4000;
 
 export class PointStore {
   /**
@@ -76,17 +77,20 @@ export class PointStore {
     return [this.from[i] + blend * (this.to[i] - this.from[i]), this.from[i + 1] + blend * (this.to[i + 1] - this.from[i + 1])];
   }
 
-  /** The rectangle of all points where they go: [left, bottom, right, top]. */
-  box() {
-    let [left, bottom, right, top] = [Infinity, Infinity, -Infinity, -Infinity];
-    for (let arrival = this.oldest; arrival < this.next; arrival++) {
-      const i = 2 * this.slot(arrival);
-      left = Math.min(left, this.to[i]);
-      right = Math.max(right, this.to[i]);
-      bottom = Math.min(bottom, this.to[i + 1]);
-      top = Math.max(top, this.to[i + 1]);
+  /** The rectangle of the points where they go, without a share of them on each side: [left, bottom, right, top]. */
+  box(share = 0) {
+    const step = share ? Math.max(1, Math.floor(this.count / SAMPLED)) : 1;
+    const n = Math.ceil(this.count / step);
+    const [xs, ys] = [new Float32Array(n), new Float32Array(n)];
+    for (let i = 0; i < n; i++) {
+      const slot = this.slot(this.oldest + i * step);
+      xs[i] = this.to[2 * slot];
+      ys[i] = this.to[2 * slot + 1];
     }
-    return [left, bottom, right, top];
+    const out = Math.floor(share * n);
+    xs.sort();
+    ys.sort();
+    return n ? [xs[out], ys[out], xs[n - 1 - out], ys[n - 1 - out]] : [0, 0, 0, 0];
   }
 
   /** The renderer has to look at these arrivals again. */

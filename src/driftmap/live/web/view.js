@@ -12,6 +12,9 @@ import { WebGLPoints } from "./webgl.js";
 const ALERTS_KEPT = 100;
 const REACH_PIXELS = 14;
 const MEASURE_MS = 1000;
+const FOLLOW_MS = 200;
+/** The share of a stream's points, on each side, that need not be in view: one outlier would make the map tiny. */
+const STRAGGLERS = 0.002;
 
 export class MapView extends EventTarget {
   /** @param {boolean} live whether points keep coming: then old ones fade, and a trail shows the last ones */
@@ -19,7 +22,8 @@ export class MapView extends EventTarget {
     super();
     this.camera = new Camera();
     this.landmarks = new LandmarkHistory();
-    this.fade = live ? 0.8 : 0;
+    this.live = live;
+    this.fade = live ? 0.7 : 0;
     this.store = null;
     this.columns = [];
     this.alerts = [];
@@ -69,7 +73,8 @@ export class MapView extends EventTarget {
     }
     this.alerts = [...this.alerts, ...header.alerts].slice(-ALERTS_KEPT);
     if (this.hovered !== null && !store.has(this.hovered)) this.hover(null);
-    if (header.kind === "whole") this.camera.fit(store.box());
+    this.bounds = store.box(this.live ? STRAGGLERS : 0);
+    if (header.kind === "whole" && this.camera.auto) this.camera.fit(this.bounds);
     this.describe();
     this.redraw();
     this.tell("received", { header, arrays });
@@ -209,7 +214,7 @@ export class MapView extends EventTarget {
       canvas.width = Math.max(1, Math.round(width * this.ratio));
       canvas.height = Math.max(1, Math.round(height * this.ratio));
     }
-    if (this.store && (first || this.camera.auto)) this.camera.fit(this.store.box());
+    if (this.store && (first || this.camera.auto)) this.camera.fit(this.bounds);
     this.draw(performance.now()); // now: a canvas whose size changes is empty
   }
 
@@ -225,7 +230,7 @@ export class MapView extends EventTarget {
   draw(now) {
     if (!this.store || !this.ratio) return;
     const { store, camera } = this;
-    if (camera.auto) this.follow();
+    if (camera.auto) this.follow(now);
     const look = {
       palette: this.palette,
       byAge: !this.coloring.column,
@@ -239,12 +244,12 @@ export class MapView extends EventTarget {
     if (store.blend(now) < 1 || this.landmarks.latest.blend(now) < 1) this.redraw();
   }
 
-  /** Keep all points in view. */
-  follow() {
-    const { camera, store } = this;
-    const [left, bottom, right, top] = store.box();
+  /** Keep the points in view, without a jump. */
+  follow(now) {
+    const { camera } = this;
     const before = [camera.x, camera.y, camera.scale];
-    camera.fit([left, bottom, right, top], 0.2);
+    camera.fit(this.bounds, 1 - Math.exp(-Math.min(1000, now - (this.followed ?? now)) / FOLLOW_MS));
+    this.followed = now;
     const moved = Math.hypot(camera.x - before[0], camera.y - before[1]) * camera.scale;
     if (moved > 0.3 || Math.abs(Math.log(camera.scale / before[2])) > 1e-3) this.redraw();
   }

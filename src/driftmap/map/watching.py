@@ -1,0 +1,96 @@
+"""Watching a stream: an observer that keeps the scene of the live view up to date."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from driftmap.live.columns import GrowingColumn
+from driftmap.live.scene import CAPACITY, Landmarks, Scene
+from driftmap.map.engine import StreamMap
+from driftmap.map.observer import Observer, Update
+from driftmap.quality import landmark_stress
+from driftmap.utils import Array, Ids
+
+COLUMNS = 16
+"""Columns that are shown, at most."""
+SAMPLE_SECONDS = 0.25
+"""Between two points of the curves."""
+NOVELTY = "novelty"
+
+
+class Watcher(Observer):
+    """Shows rows as they are mapped. :meth:`refresh`, which another thread may call, shows what follows from them.
+
+    Rows appear where they were placed when they came. If the landmarks have changed since, all rows that are shown are
+    placed again, by :meth:`refresh`: learning does not wait for that.
+    """
+
+    def __init__(self, title: str, columns: Sequence[str], label: str | None = None, capacity: int = CAPACITY) -> None:
+        self._label = None if label is None else GrowingColumn(label)
+        shown = [GrowingColumn(name, "number") for name in columns[:COLUMNS]]
+        given = [] if self._label is None else [self._label]
+        self.scene = Scene(title, [*given, GrowingColumn(NOVELTY, "number"), *shown], capacity, label)
+        self._n_shown = len(shown)
+        self._rows = np.empty((0, 0))  # the features of the rows that are shown, in the slots of a ring
+        self._next = 0
+        self._frame = 0
+        self._mapper: StreamMap | None = None
+        self._novelty, self._last = 0.0, (time.monotonic(), 0)
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Show the rows that are mapped, and the alerts."""
+        if update.coordinates is not None:
+            reach = None if update.novelty is None else update.novelty.reach
+            self.show(update.first, update.rows.features, update.coordinates, reach, update.nearest, update.rows.labels)
+            self._mapper = mapper
+        if update.alerts:
+            self.scene.add_alerts([alert.as_json() for alert in update.alerts])
+
+    def show(
+        self, first: int, rows: Array, coordinates: Array, reach: Array | None, nearest: Ids | None, labels: Any = None
+    ) -> None:
+        """Show further rows."""
+        n, capacity = len(rows), self.scene.capacity
+        if not len(self._rows):
+            self._rows = np.empty((capacity, rows.shape[1]))
+        kept = np.arange(max(0, n - capacity), n)
+        known = np.full(n, np.nan) if reach is None else np.where(reach < np.inf, reach, np.nan)
+        values = [] if self._label is None else [np.full(n, np.nan) if labels is None else self._label.add(labels)]
+        with self.scene.lock:  # which refresh() takes to read the rows
+            self._rows[(first + kept) % capacity] = rows[kept]
+        self.scene.append(first, plane(coordinates), [*values, known, *rows[:, : self._n_shown].T], nearest)
+        self._novelty = max(self._novelty, float(np.max(known, initial=0.0, where=np.isfinite(known))))
+
+    def refresh(self) -> None:
+        """Place the rows again if the landmarks have changed; show landmarks and a point of the curves."""
+        mapper, scene = self._mapper, self.scene
+        if mapper is None or not mapper.fitted or scene.next == self._next:
+            return
+        with mapper.lock:
+            frame = mapper.frame_
+            landmarks = Landmarks(mapper.landmark_indices_, plane(mapper.landmark_embedding_), mapper.landmark_mass_)
+            radius = mapper.radius_
+        self._next = scene.next
+        if frame != self._frame:
+            with scene.lock:
+                first, stop = scene.oldest, scene.next
+                rows = self._rows[np.arange(first, stop) % scene.capacity]
+            scene.move(first, plane(mapper.transform(rows)))
+            self._frame = frame
+        scene.set_landmarks(landmarks)
+        now, (then, seen) = time.monotonic(), self._last
+        if now - then >= SAMPLE_SECONDS:
+            sample = {"time": time.time(), "rows": scene.next, "rate": (scene.next - seen) / (now - then)}
+            stress = landmark_stress(mapper)
+            scene.add_sample(sample | {"radius": radius, "stress": stress, "novelty": self._novelty})
+            self._last, self._novelty = (now, scene.next), 0.0
+
+
+def plane(coordinates: Array) -> Array:
+    """The first two coordinates; of a map with one dimension, the second one is 0."""
+    flat = coordinates.shape[1] == 1
+    return np.column_stack([coordinates, np.zeros(len(coordinates))]) if flat else coordinates[:, :2]
