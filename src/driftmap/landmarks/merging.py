@@ -67,8 +67,8 @@ def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None
     for number, part in enumerate(later, start=1):
         _check_same(first, part, origin or Origin(first.kind, first.params()), number)
     merged = copy.deepcopy(first)
-    for part in later:
-        _absorb(merged._stream(), merged.space, part)
+    if later:
+        _absorb(merged._stream(), merged.space, later)
     return merged
 
 
@@ -78,26 +78,35 @@ def relearnt(engine: LandmarkEngine, part: CoreSet) -> LandmarkEngine:
         if engine._memory.limit is None:  # each of them stands for itself
             engine._take_in(stream, batch, None)
         else:
-            _absorb(stream, engine.space, part)
+            _absorb(stream, engine.space, [part])
     return engine
 
 
-def _absorb(stream: Stream, space: Space, part: CoreSet) -> None:
-    """Let the stored points of another stream arrive."""
+def _absorb(stream: Stream, space: Space, parts: Sequence[CoreSet]) -> None:
+    """Let the stored points of later streams arrive, all of them before any merge: each merge adds to a spread."""
     n_seen, native = stream.seen, isinstance(space, NativeSpace)
+    starts = n_seen + np.cumsum([0, *(part.n_samples_seen for part in parts)])
+    arrivals = [start + part.arrivals for start, part in zip(starts, parts, strict=False)]
+    points = _concatenated([part.points for part in parts])
     if not native:
-        space.batch, space.first = space.check(part.points), n_seen
+        space.batch, space.first = space.check(points), n_seen
     try:
         stream.learn(
-            part.points if native else len(part.points),
-            arrivals=n_seen + np.append(part.arrivals, part.n_samples_seen),
-            weights=part.weights,
-            spreads=part.spreads,
+            points if native else len(points),
+            arrivals=np.concatenate([*arrivals, starts[-1:]]),
+            weights=np.concatenate([part.weights for part in parts]),
+            spreads=np.concatenate([part.spreads for part in parts]),
         )
     finally:
         space.batch = None
     if isinstance(space, Source):
         space.arrivals = stream.arrivals().tolist()
+
+
+def _concatenated(blocks: Sequence[Any]) -> Any:
+    if isinstance(blocks[0], np.ndarray):
+        return np.concatenate(blocks)
+    return [point for block in blocks for point in block]
 
 
 def check_settings(params: Any) -> None:
