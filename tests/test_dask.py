@@ -166,7 +166,7 @@ def test_leaves_without_rows_change_nothing_whether_that_is_known_or_not():
     options = {"partitions_per_leaf": 1, "fan_in": 3}
     found = [facts(on_dask.fit(OnlineLandmarks(5, memory=80), each, **options)) for each in (known, unknown)]
     first, second, third, fourth = (OnlineLandmarks(5, memory=80).fit(part) for part in parts if len(part))
-    assert found[0] == found[1] == facts(first.merge(second.merge(third)).merge(fourth))
+    assert found[0] == found[1] == facts(first.merge(second.merge(third), fourth))
 
 
 def test_blocks_are_computed_in_the_task_that_learns_them():

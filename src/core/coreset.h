@@ -211,9 +211,42 @@ inline bool is_too_fine(const State& state, const Space& space) {
     return state.resolution >= 0 && state.resolution < 0.5 * kFinest * space.expanded(state.radius);
 }
 
-// Raise the resolution and merge stored points until an eighth of the memory is free.
-inline void thin(State& state, Space& space) {
-    while (state.live > state.parameters.memory - state.parameters.memory / 8) {
+// Merge so many points, those that raise the resolution least, into their landmarks.
+inline void merge_into_landmarks(State& state, Space& space, std::int32_t n) {
+    struct Cost {
+        double resolution;
+        std::int32_t row, landmark;
+    };
+    std::vector<Cost> costs;
+    for (const std::int32_t slot : state.landmarks.order)
+        for (const Record& record : state.cells[slot].records)
+            if (record.row != state.landmarks.row[slot])
+                costs.push_back({sum_above(space.expanded(record.distance), state.spread(record.row)), record.row,
+                                 state.landmarks.row[slot]});
+    std::nth_element(costs.begin(), costs.begin() + (n - 1), costs.end(), [](const Cost& x, const Cost& y) {
+        return x.resolution != y.resolution ? x.resolution < y.resolution : x.row < y.row;
+    });
+    for (auto cost = costs.begin(); cost != costs.begin() + n; ++cost) {
+        Representative &one = state.representatives[cost->row], &other = state.representatives[cost->landmark];
+        other.weight += one.weight;
+        other.spread = std::max(other.spread, cost->resolution);
+        one.weight = 0.0;
+        --state.live;
+        state.resolution = std::max(state.resolution, cost->resolution);
+    }
+    drop_forgotten(state, space);
+}
+
+// Raise the resolution and merge stored points until an eighth of the memory is free. `merged`: streams were merged. On
+// every level of a tree of merges the spread of a point is added to that of the next merge, so few points should have
+// one: where the resolution is not small against the radius, they merge into landmarks only.
+inline void thin(State& state, Space& space, bool merged = false) {
+    const std::int32_t most = state.parameters.memory - state.parameters.memory / 8;
+    while (state.live > most) {
+        if (merged && state.resolution > kSearch * space.expanded(state.radius)) {
+            merge_into_landmarks(state, space, state.live - most);
+            continue;
+        }
         const std::int32_t before = state.live;
         coarsen(state, space, median_cost(state, space));
         if (state.live == before)

@@ -81,7 +81,7 @@ class Stream {
         saved_.reset();
         if (merging_) {
             state.seen = columns.arrivals[rows];
-            if (state.live > state.parameters.memory) thin(state, *space);
+            if (state.live > state.parameters.memory) thin(state, *space, true);
         }
     }
 

@@ -39,7 +39,7 @@ class ClusterLostError(RuntimeError):
     """The scheduler was lost or restarted, and all work with it."""
 
 
-def fit(mapper: Mapper, X: Any, *, partitions_per_leaf: int | None = None, fan_in: int = 2) -> Mapper:
+def fit(mapper: Mapper, X: Any, *, partitions_per_leaf: int | None = None, fan_in: int = 8) -> Mapper:
     """Learn a collection; returns a fitted copy of the estimator, a ``DriftMap`` or ``OnlineLandmarks``.
 
     Parameters
@@ -50,7 +50,7 @@ def fit(mapper: Mapper, X: Any, *, partitions_per_leaf: int | None = None, fan_i
         None: as many as have a million rows, or a 4,096th of all rows if that is more. To count rows, a collection of
         unknown lengths is read once more.
     fan_in : int
-        How many states merge at a time.
+        How many states merge at a time. The more, the fewer times points are thinned on their way to the root.
 
     Examples
     --------

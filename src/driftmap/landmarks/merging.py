@@ -1,6 +1,6 @@
 """Merging: the landmarks of several streams as those of one, in which they follow each other.
 
-The core-set of the later stream, its stored points, arrives at the earlier one, each point with its weight and spread;
+The core-sets of the later streams, their stored points, arrive at the earliest, each point with its weight and spread;
 none joins another. If they are then more than the memory holds, they are thinned once. As long as nothing has been
 merged away this is the single pass over all points, to the bit. Else the bound per stored point still holds for every
 point of every part.
@@ -20,6 +20,7 @@ from driftmap.metrics import NativeSpace, Space, make_space
 from driftmap.metrics.base import Source
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
+from driftmap.utils.validation import is_sparse
 
 
 class Origin(NamedTuple):
@@ -92,7 +93,7 @@ def _absorb(stream: Stream, space: Space, parts: Sequence[CoreSet]) -> None:
         space.batch, space.first = space.check(points), n_seen
     try:
         stream.learn(
-            points if native else len(points),
+            points if native else len(space.batch),
             arrivals=np.concatenate([*arrivals, starts[-1:]]),
             weights=np.concatenate([part.weights for part in parts]),
             spreads=np.concatenate([part.spreads for part in parts]),
@@ -104,8 +105,13 @@ def _absorb(stream: Stream, space: Space, parts: Sequence[CoreSet]) -> None:
 
 
 def _concatenated(blocks: Sequence[Any]) -> Any:
+    """Points of several streams: rows, sparse ones too, or objects."""
     if isinstance(blocks[0], np.ndarray):
         return np.concatenate(blocks)
+    if is_sparse(blocks[0]):
+        from scipy.sparse import vstack
+
+        return vstack(blocks, format="csr")
     return [point for block in blocks for point in block]
 
 
