@@ -116,7 +116,12 @@ class Job:
         self.counts[stage] = done
 
     def idle(self) -> None:
-        """There is no row to be done: a good time to save those that are, which a broker may wait for."""
+        """There is no row to be done: a good time to save those that are, which a broker may wait for.
+
+        A client of a broker may ignore the exception by which a request to stop ends reading, but not the request.
+        """
+        if self.stop is not None:
+            self.stop.check()
         if not self._is_saved and time.monotonic() - self._last >= (SHARE - 1) * self._cost:
             self.save()
 

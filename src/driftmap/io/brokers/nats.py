@@ -6,6 +6,8 @@ Messages are pulled by an ephemeral consumer that acknowledges nothing. Sequence
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import Coroutine
 from typing import Any
 
@@ -14,6 +16,8 @@ from driftmap.utils.errors import InputError
 
 TIMEOUT = 10.0
 """Seconds to wait for the answer of a server."""
+CLOSING = 2.0
+"""Seconds in which a connection is closed in order."""
 
 
 class NatsStream(Broker):
@@ -22,14 +26,14 @@ class NatsStream(Broker):
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         self._nats, self._api = require("nats", "nats"), require("nats.js.api", "nats")
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: BackgroundLoop | None = None
         self._connection: Any = None
         self._pull: Any = None
         self._last = 0
 
     def _open(self, position: Any) -> None:
         self._close()
-        self._loop = asyncio.new_event_loop()
+        self._loop = BackgroundLoop()
         self._last = self._await(self._subscribe(int(position)))
 
     async def _subscribe(self, position: int) -> int:
@@ -75,7 +79,7 @@ class NatsStream(Broker):
         assert self._loop is not None
         errors = self._nats.errors
         try:
-            return self._loop.run_until_complete(work)
+            return self._loop.run(work)
         except (TimeoutError, errors.TimeoutError):
             raise
         except errors.AuthorizationError as error:
@@ -85,10 +89,7 @@ class NatsStream(Broker):
 
     def _close(self) -> None:
         if self._loop is not None:
-            if self._connection is not None and not self._connection.is_closed:
-                with_loop = self._connection.close()
-                self._loop.run_until_complete(with_loop)
-            self._loop.close()
+            self._loop.close(self._connection)
         self._loop = self._connection = self._pull = None
 
 
@@ -102,3 +103,25 @@ async def connected(nats: Any, address: Address) -> Any:
         f"nats://{address.host}:{address.port or 4222}", user=address.user, password=address.password,
         allow_reconnect=False, connect_timeout=TIMEOUT, error_cb=silent,
     )  # fmt: skip
+
+
+class BackgroundLoop:
+    """An event loop in a thread of its own, so that an interrupt of the caller does not reach into it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """The result of some work."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self, connection: Any) -> None:
+        """Close a connection, if there is one, and end the thread."""
+        if connection is not None and not connection.is_closed:
+            with contextlib.suppress(Exception):
+                self.run(asyncio.wait_for(connection.close(), CLOSING))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

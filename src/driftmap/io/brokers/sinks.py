@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 from driftmap.io.brokers.base import LONGEST_PAUSE, Address, LostError, Record, require
 from driftmap.io.brokers.kafka import client_settings
 from driftmap.io.brokers.mqtt import client_of
-from driftmap.io.brokers.nats import connected
+from driftmap.io.brokers.nats import BackgroundLoop, connected
 from driftmap.utils.errors import InputError
 
 TIMEOUT = 30.0
@@ -91,11 +90,11 @@ class NatsSink(Sink):
     """Messages of a JetStream subject; the header ``Nats-Msg-Id`` lets the server leave out copies."""
 
     def _open(self) -> None:
-        self._nats, self._loop = require("nats", "nats"), asyncio.new_event_loop()
+        self._nats, self._loop = require("nats", "nats"), BackgroundLoop()
         try:
-            self._connection = self._loop.run_until_complete(connected(self._nats, self.address))
+            self._connection = self._loop.run(connected(self._nats, self.address))
         except (OSError, self._nats.errors.Error) as error:
-            self._loop.close()
+            self._loop.close(None)
             raise LostError(str(error) or type(error).__name__) from error
 
     def _send(self, records: Sequence[Record]) -> None:
@@ -106,15 +105,14 @@ class NatsSink(Sink):
                 await jetstream.publish(self.address.stream, record.data, headers={"Nats-Msg-Id": record.id})
 
         try:
-            self._loop.run_until_complete(publish())
+            self._loop.run(publish())
         except self._nats.js.errors.NoStreamResponseError as error:
             raise InputError("belongs to no stream of the server", source=self.name) from error
         except (OSError, self._nats.errors.Error) as error:
             raise LostError(str(error) or type(error).__name__) from error
 
     def _close(self) -> None:
-        self._loop.run_until_complete(self._connection.close())
-        self._loop.close()
+        self._loop.close(self._connection)
 
 
 class KafkaSink(Sink):
