@@ -707,7 +707,6 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["embed", "zero.csv", "--metric", "cosine"], "zero.csv, row 2 is zero"),
         (["embed", "t.csv", "--slack", "-1"], "must be finite and not negative"),
         (["embed", "t.csv", "--rule", "best"], "invalid choice: 'best'"),
-        (["embed", "t.csv", "--contacts"], "--contacts needs --decay"),
         (["embed", "t.csv", "--decay", "1"], "add --contacts"),
         (["embed", "t.csv", "--contacts", "--decay", "-1"], "must be finite and not negative"),
         (["embed", "t.csv", "--contacts", "--decay", "fast"], "'fast' is not a number"),

@@ -10,9 +10,8 @@ import types
 import numpy as np
 import pytest
 
-from driftmap import datasets
-from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
-from driftmap.networks import laplacian_spectrum
+from driftmap.datasets import SAMPLES, load_hospital, load_stocks, recorded, s_curve_stream
+from driftmap.networks import laplacian_spectrum, read_contacts
 from streams import FOLDER, needs
 
 CONTENT = gzip.compress("".join(f"{140 + 20 * k} {k % 7} 9\n" for k in range(3000)).encode(), mtime=0)
@@ -46,12 +45,12 @@ def server(tmp_path, monkeypatch):
     monkeypatch.delenv("DRIFTMAP_DATA", raising=False)
     monkeypatch.setenv("DRIFTMAP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(datasets, "HOSPITAL_SHA256", hashlib.sha256(CONTENT).hexdigest())
+    monkeypatch.setattr(recorded, "HOSPITAL_SHA256", hashlib.sha256(CONTENT).hexdigest())
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.content, server.cut, server.status, server.honours_ranges = CONTENT, None, 200, True
         server.ranges = []
         server.url = f"http://127.0.0.1:{server.server_port}/contacts.dat.gz"
-        server.cached = tmp_path / "cache" / datasets.HOSPITAL_FILE
+        server.cached = tmp_path / "cache" / recorded.HOSPITAL_FILE
         server.part = server.cached.with_name(server.cached.name + ".part")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -76,7 +75,7 @@ def test_s_curve_runs_along_its_parameter_without_noise_and_is_the_same_each_tim
     assert not np.array_equal(s_curve_stream(random_state=2), points)
 
 
-@needs(datasets.HOSPITAL_FILE)
+@needs(recorded.HOSPITAL_FILE)
 def test_hospital_has_the_counts_the_paper_states():
     hospital = load_hospital()
     contacts = hospital.contacts
@@ -88,7 +87,7 @@ def test_hospital_has_the_counts_the_paper_states():
     assert counts == {"PAT": 29, "MED": 11, "NUR": 27, "ADM": 8}  # the paper: 35 nurses
 
 
-@needs(datasets.HOSPITAL_FILE)
+@needs(recorded.HOSPITAL_FILE)
 def test_hospital_clock_agrees_with_the_times_the_paper_prints():
     hospital = load_hospital()
     clock = hospital.clock
@@ -107,7 +106,7 @@ def test_hospital_clock_agrees_with_the_times_the_paper_prints():
     assert round(100 * daytime.mean(), 1) == 95.6
 
 
-@needs(datasets.HOSPITAL_FILE)
+@needs(recorded.HOSPITAL_FILE)
 def test_hospital_spectra_are_those_of_its_tie_decay_network():
     hospital = load_hospital()
     spectra = hospital.spectra()
@@ -121,16 +120,16 @@ def test_hospital_spectra_are_those_of_its_tie_decay_network():
     np.testing.assert_allclose(spectra[arrival], laplacian_spectrum(B + B.T), atol=1e-10)
 
 
-@needs(datasets.HOSPITAL_FILE)
+@needs(recorded.HOSPITAL_FILE)
 def test_hospital_file_is_the_one_whose_checksum_downloads_must_have():
-    with open(os.path.join(FOLDER, datasets.HOSPITAL_FILE), "rb") as file:
-        assert hashlib.sha256(file.read()).hexdigest() == datasets.HOSPITAL_SHA256
+    with open(os.path.join(FOLDER, recorded.HOSPITAL_FILE), "rb") as file:
+        assert hashlib.sha256(file.read()).hexdigest() == recorded.HOSPITAL_SHA256
 
 
-@needs(datasets.STOCKS_FILE)
+@needs(recorded.STOCKS_FILE)
 def test_stocks_have_the_days_and_names_the_paper_states():
     stocks = load_stocks()
-    assert stocks.tickers == datasets.STOCKS_TICKERS
+    assert stocks.tickers == recorded.STOCKS_TICKERS
     assert stocks.prices.shape == stocks.normalized.shape == (2_518, 10)
     assert (str(stocks.dates[0]), str(stocks.dates[-1])) == ("2013-01-02", "2022-12-30")
     np.testing.assert_array_equal(stocks.normalized.min(axis=0), np.zeros(10))
@@ -139,8 +138,8 @@ def test_stocks_have_the_days_and_names_the_paper_states():
 
 def test_a_path_may_be_a_file_or_a_folder_and_comes_before_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("DRIFTMAP_DATA", str(tmp_path / "not used"))
-    (tmp_path / datasets.HOSPITAL_FILE).write_bytes(CONTENT)
-    for path in (tmp_path, tmp_path / datasets.HOSPITAL_FILE, str(tmp_path)):
+    (tmp_path / recorded.HOSPITAL_FILE).write_bytes(CONTENT)
+    for path in (tmp_path, tmp_path / recorded.HOSPITAL_FILE, str(tmp_path)):
         assert len(load_hospital(path).contacts) == 3000
     for path in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(FileNotFoundError, match=r"nowhere|spy10"):
@@ -201,14 +200,14 @@ def fake_yahoo(monkeypatch, answer):
 
 def test_downloaded_prices_come_in_the_papers_order_of_stocks(monkeypatch):
     pd = pytest.importorskip("pandas")
-    names = sorted(datasets.STOCKS_TICKERS)
+    names = sorted(recorded.STOCKS_TICKERS)
     columns = pd.MultiIndex.from_product([["Adj Close", "Close"], names])
     days = pd.to_datetime(["2013-01-02", "2013-01-03"])
     frame = pd.DataFrame(np.arange(40.0).reshape(2, 20), index=days, columns=columns)
     fake_yahoo(monkeypatch, frame)
     stocks = load_stocks()
     assert [str(day) for day in stocks.dates] == ["2013-01-02", "2013-01-03"]
-    assert stocks.tickers == datasets.STOCKS_TICKERS
+    assert stocks.tickers == recorded.STOCKS_TICKERS
     np.testing.assert_array_equal(stocks.prices[0], [names.index(name) for name in stocks.tickers])
 
 
@@ -314,3 +313,21 @@ def test_without_a_network_the_message_says_what_to_do(server):
     server.socket.close()
     with pytest.raises(ConnectionError, match=r"could not download http.*path=.*DRIFTMAP_DATA"):
         load_hospital(url=server.url)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_are_small_and_the_same_each_time(name):
+    sample = SAMPLES[name]
+    content = sample.make()
+    assert content == sample.make()
+    assert 10_000 < len(content) < 1_000_000
+
+
+def test_the_sample_of_contacts_is_a_school(tmp_path):
+    (tmp_path / "contacts.tsv").write_bytes(SAMPLES["contacts"].make())
+    contacts = read_contacts(tmp_path / "contacts.tsv")
+    assert len(contacts.nodes) == 45
+    assert set(contacts.statuses) == {"1A", "1B", "2A"}
+    dates = contacts.dates()
+    assert len(np.unique(dates.astype("datetime64[D]"))) == 3
+    assert np.diff(dates).max() > np.timedelta64(12, "h")  # nobody meets at night

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import naive
 from driftmap import DriftMap
-from driftmap.datasets import HOSPITAL_FILE, STOCKS_FILE, load_hospital, load_stocks, s_curve_stream
+from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
+from driftmap.datasets.recorded import HOSPITAL_FILE, STOCKS_FILE
 from driftmap.landmarks import OnlineLandmarks, RatioShift
 from driftmap.quality import stress
 from streams import facts, make, needs, some, streams

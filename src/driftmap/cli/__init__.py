@@ -21,6 +21,7 @@ COMMANDS = {
     "watch": "driftmap.cli.watch",
     "info": "driftmap.cli.info",
     "reproduce": "driftmap.cli.reproduce",
+    "sample": "driftmap.cli.sample",
 }
 """The modules of the subcommands, in the order of ``--help``."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import datetime
 import math
 import re
 from collections.abc import Callable
@@ -82,6 +83,19 @@ def rate(text: str) -> float:
     if not (math.isfinite(value) and value >= 0):
         raise argparse.ArgumentTypeError(f"must be finite and not negative, got {text}")
     return value
+
+
+def rate_or_auto(text: str) -> float | str:
+    """The type of an option that is a rate, or "auto"."""
+    return text if text == "auto" else rate(text)
+
+
+def date(text: str) -> str:
+    """The type of an option that is a date, perhaps with a time of day; it is returned without its time zone."""
+    try:
+        return datetime.datetime.fromisoformat(text).replace(tzinfo=None).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2024-03-31 or 2024-03-31T12:00") from None
 
 
 def duration(text: str) -> float:

@@ -47,15 +47,18 @@ def _check_mapping(args: argparse.Namespace) -> None:
                 raise UserError(f"{problem}: run it without, then give the number that it prints")
     if args.thousands and args.thousands == args.decimal:
         raise UserError(f"--thousands and --decimal cannot both be {args.decimal!r}")
-    if args.contacts and args.decay is None:
-        raise UserError("--contacts needs --decay, the rate at which ties decay, per unit of the contacts' time")
-    if args.decay is not None and not args.contacts:
-        raise UserError("--decay is for lists of contacts: add --contacts")
+    for name in ("decay", "metadata", "start", "color_by"):
+        if getattr(args, name) is not None and not args.contacts:
+            raise UserError(f"--{name.replace('_', '-')} is for lists of contacts: add --contacts")
+    if args.color_by is not None and args.shade is not None:
+        raise UserError("--color-by and --shade both say what colours the plot: leave out one")
+    if args.color_by is not None and args.plot is None and args.animate is None:
+        raise UserError("--color-by is for figures: add --plot or --animate")
     binary = args.file != "-" and Path(args.file).suffix.lower() in BINARY
     if args.skip_bad and (args.contacts or binary):
         raise UserError("--skip-bad is for lines of text: CSV, TSV or JSON lines")
     if args.contacts and args.label is not None:
-        raise UserError("--label is for tables; contacts are coloured by their time")
+        raise UserError("--label is for tables; for contacts, --color-by says what colours them")
     for name in ("exclude", "missing", "delay", "thousands"):
         if args.contacts and getattr(args, name):
             raise UserError(f"--{name} is for tables, not for --contacts")
@@ -98,6 +101,8 @@ def _check_writing(args: argparse.Namespace) -> None:
 def _check_files_differ(args: argparse.Namespace) -> None:
     """No output may be the input, the checkpoint or another output, under whatever names."""
     used = {_standard(sys.stdin) if args.file == "-" else identity(Path(args.file)): "the input"}
+    if args.metadata is not None:
+        used.setdefault(identity(args.metadata), "--metadata")
     written = [(f"--{name.replace('_', '-')}", path) for name, path in files(args).items()]
     if args.checkpoint is not None:
         unfinished = [(f"the unfinished file of {option}", partial(path)) for option, path in written]

@@ -15,7 +15,7 @@ from driftmap.cli import cluster
 from driftmap.cli.axes import explained_axes
 from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.checks import check, files
-from driftmap.cli.contacts import open_contacts
+from driftmap.cli.contacts import ContactTable, open_contacts
 from driftmap.cli.errors import note, warn
 from driftmap.cli.files import StandardOutput, table_writer
 from driftmap.cli.options import DESCRIPTION, PAGE, add_options
@@ -150,7 +150,7 @@ def _work(args: argparse.Namespace, job: Job) -> None:
 def _open_table(args: argparse.Namespace, job: Job, stack: contextlib.ExitStack) -> Table:
     """The table, after the steps that the options ask for."""
     if args.contacts:
-        return stack.enter_context(open_contacts(args.file, args.decay, args.columns))
+        return open_contacts(args)
     wanted = Wanted(
         args.columns,
         args.label,
@@ -269,6 +269,7 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
         "rows": mapper.n_samples_seen_,
         "bad_lines": job.rejected.count,
         "columns": list(table.columns),
+        **(table.about if isinstance(table, ContactTable) else {}),
         "left_out": {column.name: column.reason for column in table.left_out},
         "components": mapper.n_components,
         "dimensions": mapper.n_dimensions_,

@@ -62,7 +62,7 @@ has to be given again from its start; the rows done before are skipped.
 examples:
   driftmap embed prices.csv --label date --normalize minmax --plot map.png -o map.csv
   driftmap embed sensors.parquet --columns temp,load --landmarks 200 --landmarks-out landmarks.csv
-  driftmap embed --contacts contacts.dat.gz --decay 0.01 -o days.parquet
+  driftmap embed contacts.dat.gz --contacts --color-by hour -o days.parquet --plot days.png
   driftmap embed prices.csv --label date --animate map.gif --novelty -o map.csv
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
   driftmap embed --follow sensors.csv --skip-bad --format jsonl | consumer
@@ -101,8 +101,26 @@ READING: Options = {
         "help": "leave out lines that are no rows of numbers, report each on stderr and count them; every row is one "
         "line",
     },
-    "--contacts": {"action": "store_true", "help": "FILE is a list of contacts: SocioPatterns or CSV (t,i,j)"},
-    "--decay": {"type": kinds.rate, "metavar": "RATE", "help": "decay of ties per unit of time, for --contacts"},
+    "--contacts": {
+        "action": "store_true",
+        "help": "FILE is a list of contacts, SocioPatterns or its like: time, node, node, perhaps weight or attributes",
+    },
+    "--decay": {
+        "type": kinds.rate_or_auto,
+        "metavar": "RATE",
+        "help": "with --contacts: decay of ties per unit of time; auto (the default): a half-life from the contacts",
+    },
+    "--metadata": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "with --contacts: attributes of the nodes, such as class or role; a line per node",
+    },
+    "--start": {"type": kinds.date, "metavar": "DATE", "help": "with --contacts: date and time at which t is 0"},
+    "--color-by": {
+        "metavar": "NAME",
+        "help": "with --contacts: colour figures by hour, day or an attribute, of which the value with the strongest "
+        "ties counts; default: by time",
+    },
 }
 
 MAPPING: Options = {

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.cli.contacts import ContactTable
 from driftmap.cli.files import writing
 from driftmap.io.tables import Table
 from driftmap.map import RowNovelty, StreamMap
@@ -24,7 +25,7 @@ class Picture(Observer):
     def __init__(self, file: BinaryIO, path: Path, table: Table, *, online: bool, shade: str | None) -> None:
         self._file, self._kind = file, path.suffix[1:].lower()
         self._title = Path(table.name).name + (" (each row when it came)" if online else "")
-        self._label, self._shade = table.label, shade
+        self._table, self._shade = table, shade
         self._coordinates: list[Array] = []
         self._shades: list[Array] = []
         self._labels: list[Any] = []
@@ -36,20 +37,21 @@ class Picture(Observer):
         self._coordinates.append(update.coordinates)
         if self._shade is not None:
             self._shades.append(getattr(update.novelty, self._shade))
-        elif update.rows.labels is not None:
+        if update.rows.labels is not None and (self._shade is None or mapper.n_components == 1):
             self._labels.extend(update.rows.labels)
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
-        figure = map_figure(
-            np.concatenate(self._coordinates),
-            mapper.landmark_embedding_,
-            color=_color(self._labels) if self._shade is None else np.concatenate(self._shades),
-            color_label=self._label if self._shade is None else self._shade,
-            title=self._title,
-            landmark_times=mapper.landmark_indices_,
-        )
-        save_figure(figure, self._file, self._kind)
+        labels, label, arrivals = _color(self._labels), self._table.label, mapper.landmark_indices_
+        times: dict[str, Any] = {"landmark_times": arrivals}
+        if mapper.n_components == 1 and labels is not None and _are_times(labels, self._table):
+            times = {"times": labels, "time_label": label, "landmark_times": labels[arrivals]}
+        color, name = _chosen(self._table) or (None if "times" in times else labels, label)
+        if self._shade is not None:
+            color, name = np.concatenate(self._shades), self._shade
+        coordinates = np.concatenate(self._coordinates)
+        options = {"color": color, "color_label": name, "title": self._title, **times}
+        save_figure(map_figure(coordinates, mapper.landmark_embedding_, **options), self._file, self._kind)
 
 
 PAGE_COLUMNS = 256
@@ -82,6 +84,8 @@ class Page(Observer):
         """Write the file."""
         features, label = np.concatenate(self._features), self._table.label
         columns: dict[str, Any] = {} if label is None else {label: _color(self._labels)}
+        if (chosen := _chosen(self._table)) is not None:
+            columns[chosen[1]], label = chosen[0], chosen[1]
         columns |= dict(zip(self._table.columns, features.T, strict=False))
         for name in RowNovelty._fields if self._novelty else ():
             columns[name] = np.concatenate([getattr(part, name) for part in self._novelty])
@@ -105,7 +109,7 @@ class Animation(Observer):
         from driftmap.plot.animation import Film  # which few need
 
         self._file, self._kind = file, path.suffix[1:].lower()
-        self._title, self._label, self._film = Path(table.name).name, table.label, Film(mapper, n_frames)
+        self._title, self._table, self._film = Path(table.name).name, table, Film(mapper, n_frames)
         self.every = self._film.every
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
@@ -117,8 +121,23 @@ class Animation(Observer):
         """Draw."""
         from driftmap.plot.animation import save_animation
 
-        color = _color(self._film.labels)
-        save_animation(self._film, self._file, self._kind, color=color, color_label=self._label, title=self._title)
+        color, label = _color(self._film.labels), self._table.label
+        if (chosen := _chosen(self._table)) is not None:
+            color, label = chosen[0][self._film.arrivals], chosen[1]
+        save_animation(self._film, self._file, self._kind, color=color, color_label=label, title=self._title)
+
+
+def _chosen(table: Table) -> tuple[NDArray[Any], str] | None:
+    """What ``--color-by`` asks for: a value for each row, and its name."""
+    if not isinstance(table, ContactTable) or table.color is None:
+        return None
+    return table.color, table.color_label
+
+
+def _are_times(labels: NDArray[Any], table: Table) -> bool:
+    if labels.dtype.kind == "M":
+        return not bool(np.isnat(labels).any())
+    return isinstance(table, ContactTable)
 
 
 def _color(labels: list[Any]) -> NDArray[Any] | None:

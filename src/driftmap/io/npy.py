@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.sources import Source
-from driftmap.io.tables import Chunk, Position, Wanted, check_usable, numbered, select
+from driftmap.io.tables import Chunk, Labels, Position, Wanted, check_usable, numbered, select
 from driftmap.utils.columns import LeftOut
 from driftmap.utils.errors import InputError
 
@@ -52,7 +52,7 @@ class ArrayTable:
             if labels is not None:
                 labels = block[:, labels] if isinstance(labels, int) else labels[first : first + rows]
             self._given = first + len(features)
-            yield Chunk(features, None if labels is None else labels.astype(np.float64), self._given / n)
+            yield Chunk(features, _as_labels(labels), self._given / n)
 
     def position(self) -> Position:
         """The place after the last chunk that was given out."""
@@ -60,6 +60,12 @@ class ArrayTable:
 
     def close(self) -> None:
         """Arrays need no closing."""
+
+
+def _as_labels(labels: NDArray[Any] | None) -> Labels:
+    if labels is None:
+        return None
+    return labels.tolist() if labels.dtype.kind == "U" else labels.astype(np.float64)
 
 
 class NumpyTable(ArrayTable):

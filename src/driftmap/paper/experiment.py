@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftmap.datasets import HOSPITAL_FILE, HOSPITAL_URL, STOCKS_FILE, PathLike
+from driftmap.datasets.download import PathLike
+from driftmap.datasets.recorded import HOSPITAL_FILE, HOSPITAL_URL, STOCKS_FILE
 from driftmap.io.atomic import replacing
 from driftmap.paper import fidelity, report, statements, table1
 from driftmap.paper.curves import SweepPoint, Timing, stress_against_m, time_against_n

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from driftmap.datasets import Hospital, PathLike, Stocks, load_hospital, load_stocks, s_curve_stream
+from driftmap.datasets import Hospital, Stocks, load_hospital, load_stocks, s_curve_stream
+from driftmap.datasets.download import PathLike
 from driftmap.embedding.lmds import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks, RandomOnlineLandmarks
 from driftmap.paper.nested_stress import Progress, nested_stress, no_progress

@@ -30,7 +30,7 @@ def label_axis(axis: Any, name: str, *, is_date: bool = False) -> None:
     from driftmap.plot.artists import PlainNumbers
 
     if is_date:
-        locator = AutoDateLocator(maxticks=8)  # type: ignore[no-untyped-call]
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
         axis.set_major_locator(locator)
         # The year, month or day that all ticks share would be printed at the end of the axis, over other labels.
         axis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]

@@ -1,35 +1,25 @@
-"""The paper's three streams: a generated S-curve, hospital contacts and stock prices.
+"""The paper's recorded data: hospital contacts and stock prices.
 
-The two recorded data sets are not part of the package. They are read from a file or folder you name, from the
-folder that the environment variable DRIFTMAP_DATA names, or downloaded.
+They are not part of the package. They are read from a file or folder you name, from the folder that the environment
+variable DRIFTMAP_DATA names, or downloaded.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import http.client
 import os
-import shutil
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, overload
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import make_s_curve
 
-from driftmap.io.atomic import FLAGS, lock, sync
+from driftmap.datasets.download import PathLike, fetch
 from driftmap.networks import Contacts, laplacian_spectra, read_contacts
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError, MissingDependencyError
 
-__all__ = ["Hospital", "Stocks", "load_hospital", "load_stocks", "s_curve_stream"]
-
-PathLike: TypeAlias = str | os.PathLike[str]
 DateArray: TypeAlias = NDArray[np.datetime64]
 
 HOSPITAL_FILE = "hospital_lyon_contacts.dat.gz"
@@ -40,32 +30,6 @@ HOSPITAL_FIRST_CONTACT = 140  # seconds; the paper's clock times come out only i
 
 STOCKS_FILE = "spy10_adjclose.csv"
 STOCKS_TICKERS = ("AAPL", "MSFT", "AMZN", "NVDA", "GOOGL", "TSLA", "GOOG", "BRK-B", "META", "UNH")
-
-_TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
-
-
-@overload
-def s_curve_stream(
-    n: int = ..., random_state: int | None = ..., *, return_parameter: Literal[False] = ...
-) -> Array: ...
-@overload
-def s_curve_stream(
-    n: int = ..., random_state: int | None = ..., *, return_parameter: Literal[True]
-) -> tuple[Array, Array]: ...
-def s_curve_stream(
-    n: int = 1000, random_state: int | None = 1, *, return_parameter: bool = False
-) -> Array | tuple[Array, Array]:
-    """Points of scikit-learn's S-curve without noise, (n, 3), in order of the curve's parameter.
-
-    The defaults are the paper's stream. With `return_parameter`, also the parameter, ascending.
-
-    >>> points, parameter = s_curve_stream(5, return_parameter=True)
-    >>> points.shape, bool(np.all(np.diff(parameter) >= 0))
-    ((5, 3), True)
-    """
-    points, parameter = make_s_curve(n, noise=0.0, random_state=random_state)
-    order = np.argsort(parameter, kind="stable")
-    return (points[order], parameter[order]) if return_parameter else points[order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +74,7 @@ def load_hospital(path: PathLike | None = None, *, url: str = HOSPITAL_URL) -> H
     e73970 (2013).
     """
     local = _local_file(path, HOSPITAL_FILE)
-    return Hospital(read_contacts(local or _fetch(url, HOSPITAL_FILE, HOSPITAL_SHA256)))
+    return Hospital(read_contacts(local or fetch(url, HOSPITAL_FILE, HOSPITAL_SHA256)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,82 +166,3 @@ def _download_stocks() -> Stocks:
         )
     dates = prices.index.to_numpy().astype("datetime64[D]")
     return Stocks(dates, STOCKS_TICKERS, prices.to_numpy(dtype=np.float64))
-
-
-def _fetch(url: str, name: str, sha256: str) -> Path:
-    """Download a file once into the cache, verified."""
-    try:
-        import pooch
-    except ImportError as error:
-        raise MissingDependencyError(f"downloading {name} needs pooch", extra="data") from error
-    cache = Path(os.environ.get("DRIFTMAP_CACHE") or pooch.os_cache("driftmap")).expanduser()
-    downloader = _Resumable(cache / f"{name}.part")
-    with _quiet(pooch.get_logger()):
-        return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=name, path=cache, downloader=downloader))
-
-
-@contextlib.contextmanager
-def _quiet(logger: Any) -> Iterator[None]:
-    """Silence pooch's log messages: the library never prints."""
-    level = logger.level
-    logger.setLevel("WARNING")
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
-class _Resumable:
-    """A pooch downloader that receives into a `.part` file and resumes an interrupted download from it.
-
-    One process at a time writes to that file; another one that downloads meanwhile does so on its own.
-    """
-
-    def __init__(self, part: Path) -> None:
-        self.part = part
-
-    def __call__(self, url: str, output_file: PathLike, pooch: Any) -> None:
-        del pooch
-        descriptor = os.open(self.part, FLAGS & ~os.O_EXCL, 0o666)
-        with open(descriptor, "r+b") as part, open(output_file, "w+b") as own:
-            resumes = lock(part)
-            try:
-                _receive(url, part if resumes else own)
-            except (OSError, http.client.HTTPException) as error:
-                raise ConnectionError(
-                    f"could not download {url}: {error}. Try again later (the download will resume), or get the "
-                    "file by other means and name it with path= or its folder with DRIFTMAP_DATA."
-                ) from error
-            if resumes:
-                part.seek(0)
-                shutil.copyfileobj(part, own)
-                part.truncate(0)  # if the checksum is wrong, the next attempt starts from zero
-            sync(own)
-        if resumes:
-            self.part.unlink(missing_ok=True)
-
-
-def _receive(url: str, file: BinaryIO) -> None:
-    """Append to a file what it lacks of a download, or start again where the server cannot resume."""
-    have = file.seek(0, os.SEEK_END)
-    # Without this a server may compress what it sends, and byte ranges would count compressed bytes.
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    try:
-        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
-    except urllib.error.HTTPError as error:
-        with error:
-            if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
-                raise
-        file.truncate(0)  # it is as long as the download: complete, or of another file
-        _receive(url, file)
-        return
-    with answer:
-        if answer.status != http.HTTPStatus.PARTIAL_CONTENT:
-            have = 0
-            file.truncate(0)
-            file.seek(0)
-        length = answer.headers.get("Content-Length")
-        shutil.copyfileobj(answer, file)
-        received = file.tell() - have
-    if length is not None and received < int(length):
-        raise ConnectionError(f"the connection closed after {received} of {length} bytes")
