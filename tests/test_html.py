@@ -190,7 +190,7 @@ def test_nothing_of_the_data_is_markup():
 
 
 def test_the_modules_go_into_one_without_a_name_twice():
-    for entry in ("file.js",):
+    for entry in ("file.js", "widget.js"):
         text = joined(entry)
         names = re.findall(r"^(?:async )?(?:function|class|const) (\w+)", text, re.MULTILINE)
         assert len(names) == len(set(names)) > 10

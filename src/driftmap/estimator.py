@@ -31,6 +31,8 @@ from driftmap.utils.frames import materialized
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from driftmap.map.notebook import NotebookView
+
 
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
     """A low-dimensional map of a stream, from a few landmarks that follow it.
@@ -278,6 +280,16 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         from driftmap.plot.html import html_map
 
         return html_map(self._engine)
+
+    def watch(self, *, label: str = "label", points: int = 5000) -> NotebookView:
+        """A live view of the map for a notebook: its ``update`` learns rows and shows them (extra ``notebook``).
+
+        ``view = mapper.watch()`` as the last line of a cell shows it; then ``view.update(X, labels=...)`` is
+        :meth:`update` with a picture. ``label`` names the labels; the last ``points`` rows are shown.
+        """
+        from driftmap.map.notebook import NotebookView
+
+        return NotebookView(self, label, points)
 
     def coreset(self) -> CoreSet:
         """See :meth:`~driftmap.landmarks.OnlineLandmarks.coreset`."""

@@ -72,10 +72,16 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
     element("main", {}, view.element, side),
     element("footer", {}, time),
   );
-  view.addEventListener("begun", () => (title.textContent = view.title || "Driftmap"));
-  setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
+  view.addEventListener("begun", () => (title.textContent = view.title));
+  setTheme(startsDark());
   setPaused(!live);
   return { view, setStatus: (text) => (status.textContent = text), isPaused: () => state.paused };
+}
+
+/** Whether JupyterLab, or else the system, has a dark theme. */
+function startsDark() {
+  const light = document.body.dataset.jpThemeLight;
+  return light === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : light === "false";
 }
 
 /** Let the arrivals come one after the other. */

@@ -35,16 +35,18 @@ export class PointStore {
     return arrival >= this.oldest && arrival < this.next;
   }
 
-  /** Further arrivals, numbered from `first`; after a gap the older ones are forgotten. */
+  /** Arrivals numbered from `first`: those that are known stay in place; after a gap the older ones are forgotten. */
   append(first, x, y, values, nearest) {
-    if (first !== this.next) this.oldest = first;
+    if (first < this.oldest || first > this.next) this.oldest = this.next = first;
     for (let i = 0; i < x.length; i++) {
       const slot = this.slot(first + i);
-      this.from[2 * slot] = this.to[2 * slot] = x[i];
-      this.from[2 * slot + 1] = this.to[2 * slot + 1] = y[i];
+      if (first + i >= this.next) {
+        this.from[2 * slot] = this.to[2 * slot] = x[i];
+        this.from[2 * slot + 1] = this.to[2 * slot + 1] = y[i];
+        this.look[2 * slot + 1] = 0;
+      }
       values.forEach((column, j) => (this.values[j][slot] = column[i]));
       this.nearest[slot] = nearest ? nearest[i] : NaN;
-      this.look[2 * slot + 1] = 0;
     }
     this.next = first + x.length;
     this.oldest = Math.max(this.oldest, this.next - this.capacity);

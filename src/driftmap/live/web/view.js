@@ -54,7 +54,8 @@ export class MapView extends EventTarget {
   /** Take a message of protocol.js. */
   receive({ header, arrays }) {
     const now = performance.now();
-    if (header.kind === "whole") this.begin(header);
+    const continued = header.kind === "whole" && this.isContinuedBy(header, arrays);
+    if (header.kind === "whole" && !continued) this.begin(header);
     header.names?.forEach((names, j) => {
       if (this.columns[j]) this.columns[j].names = names;
     });
@@ -62,6 +63,7 @@ export class MapView extends EventTarget {
     const { store } = this;
     const values = this.columns.map((_, j) => arrays[`v${j}`]);
     if (arrays.moved_x) store.move(header.oldest, arrays.moved_x, arrays.moved_y, now);
+    if (continued) store.move(header.first, arrays.x, arrays.y, now);
     if (arrays.x) {
       store.append(header.first, arrays.x, arrays.y, values, arrays.nearest);
       if (now - this.measured > MEASURE_MS) this.recolour();
@@ -71,13 +73,21 @@ export class MapView extends EventTarget {
       const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
       this.landmarks.add(new LandmarkSet(landmark, x, y, mass, store.next), now);
     }
-    this.alerts = [...this.alerts, ...header.alerts].slice(-ALERTS_KEPT);
+    this.alerts = [...(continued ? [] : this.alerts), ...header.alerts].slice(-ALERTS_KEPT);
     if (this.hovered !== null && !store.has(this.hovered)) this.hover(null);
     this.bounds = store.box(this.live ? STRAGGLERS : 0);
     if (header.kind === "whole" && this.camera.auto) this.camera.fit(this.bounds);
     this.describe();
     this.redraw();
     this.tell("received", { header, arrays });
+  }
+
+  /** Whether a whole scene is that of the same stream, a little later: then points glide to it. */
+  isContinuedBy({ title, capacity, columns, first }, { x }) {
+    const { store } = this;
+    const names = (list) => JSON.stringify(list.map(({ name, kind }) => [name, kind]));
+    const same = store && this.title === title && store.capacity === capacity && names(this.columns) === names(columns);
+    return Boolean(same) && first >= store.oldest && first <= store.next && first + x.length >= store.next;
   }
 
   /** Start again with what a whole scene says; a user's choice of colour and place stays. */

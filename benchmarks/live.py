@@ -1,0 +1,187 @@
+"""The live view: from arrival to pixels, rates, frames per second, memory. ``python -m benchmarks.live [--quick]``.
+
+A row has arrived when it is in the file. It is drawn when the browser (Chromium, drawing in software) has finished a
+picture with it: reading a pixel back waits for that. Times are those of this machine's clock, which both share.
+"""
+
+import argparse
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from tests import browser as real
+
+from driftmap.io.tables import Chunk
+from driftmap.live.columns import GrowingColumn
+from driftmap.live.scene import Scene
+from driftmap.live.server import serving
+from driftmap.map import RowNovelty, StreamMap
+from driftmap.map.observer import Update
+from driftmap.map.watching import Watcher
+from driftmap.streams.novelty import NoveltyDetector
+
+FEATURES = 8
+POINTS = 10_000
+NOTE_DRAWN = """
+window.drawn = [];
+window.pictures = 0;
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (text) {
+  const gl = document.querySelector("canvas.points").getContext("webgl2");
+  gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+  window.drawn.push([performance.timeOrigin + performance.now(), Number(text)]);
+  send.call(this, text);
+};
+const clear = WebGL2RenderingContext.prototype.clear;
+WebGL2RenderingContext.prototype.clear = function (mask) {
+  this.readPixels(0, 0, 1, 1, this.RGBA, this.UNSIGNED_BYTE, new Uint8Array(4));
+  window.pictures++;
+  clear.call(this, mask);
+};
+"""
+
+
+def rows_of_a_drift(n, rng, at):
+    """Rows around a place that moves slowly."""
+    steps = np.cumsum(rng.standard_normal((n, FEATURES)), axis=0) * 0.01
+    return at + steps + rng.standard_normal((n, FEATURES))
+
+
+def watch_file(browser, rate, seconds):
+    """Append rows to a file that is watched; latencies in ms, and how many rows the page was behind at the end."""
+    rng, at = np.random.default_rng(0), np.zeros(FEATURES)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.csv"
+        path.write_text(",".join(f"c{i}" for i in range(FEATURES)) + "\n")
+        file = path.open("a", buffering=1 << 20)
+        start = rows_of_a_drift(POINTS, rng, at)
+        file.write(_text(start))
+        file.flush()
+        command = [sys.executable, "-m", "driftmap", "watch", str(path), "--no-open", "--port", "0"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.add_init_script(NOTE_DRAWN)
+        page.goto(re.search(r"http://\S+", process.stderr.readline())[0])
+        page.wait_for_timeout(4000)
+        written, times, n, period = POINTS, [], max(1, rate // 100), 0.01
+        texts = [_text(rows_of_a_drift(n, rng, at + 0.002 * k)) for k in range(int(rate * seconds / n))]
+        stopped = threading.Event()
+
+        def write():
+            nonlocal written
+            begin = time.monotonic()
+            for k, text in enumerate(texts):
+                wait = begin + k * period - time.monotonic()
+                if wait > 0:
+                    time.sleep(wait)
+                file.write(text)
+                file.flush()
+                written += n
+                times.append((time.time(), written))
+            stopped.set()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        while not stopped.is_set():
+            page.wait_for_timeout(200)
+        drawn_at_end = page.evaluate("window.drawn.at(-1)[1]")
+        page.wait_for_timeout(3000)
+        drawn = np.array(page.evaluate("window.drawn"))
+        writer.join()
+        process.terminate()
+        process.communicate()
+        page.close()
+    place = np.searchsorted(drawn[:, 1], [number for _, number in times])
+    late = np.array([drawn[min(i, len(drawn) - 1), 0] / 1000 for i in place]) - [moment for moment, _ in times]
+    return 1000 * late, written - drawn_at_end
+
+
+def _text(rows):
+    return "".join(",".join(f"{value:.5g}" for value in row) + "\n" for row in rows)
+
+
+def frames_per_second(browser, n, seconds):
+    """Pictures per second with n points that glide all the time while 1,000 further ones come with each message."""
+    rng = np.random.default_rng(0)
+    scene = Scene("speed", [GrowingColumn("v", "number")], n)
+    scene.append(0, rng.standard_normal((n, 2)), [rng.random(n)])
+    stopped = threading.Event()
+
+    def change():
+        while not stopped.wait(0.1):
+            scene.append(scene.next, rng.standard_normal((1000, 2)), [rng.random(1000)])
+            scene.move(scene.oldest, rng.standard_normal((n, 2)))
+
+    with serving(scene, port=0) as server:
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.add_init_script(NOTE_DRAWN)
+        page.goto(server.address)
+        page.wait_for_timeout(2000)
+        thread = threading.Thread(target=change)
+        thread.start()
+        page.wait_for_timeout(1000)
+        before, start = page.evaluate("window.pictures"), time.monotonic()
+        page.wait_for_timeout(1000 * seconds)
+        pictures, passed = page.evaluate("window.pictures") - before, time.monotonic() - start
+        stopped.set()
+        thread.join()
+        page.close()
+    return pictures / passed
+
+
+def memory(n_rows, batch=1000):
+    """Peak memory in MB after each tenth of so many rows that are learnt, mapped and shown."""
+    rng = np.random.default_rng(0)
+    mapper, detector = StreamMap(), NoveltyDetector()
+    watcher, seen = Watcher("memory", [f"c{i}" for i in range(FEATURES)]), None
+    peaks, start = [], time.process_time()
+    for first in range(0, n_rows, batch):
+        rows = rows_of_a_drift(batch, rng, np.full(FEATURES, 5 * np.sin(first / 300_000)))
+        arrivals = mapper.update(rows, detector=detector)
+        novelty = RowNovelty(arrivals.reach, arrivals.quantile, arrivals.reach)
+        shown = arrivals.coordinates, None, novelty, arrivals.alerts, arrivals.nearest
+        watcher.observe(Update("mapping", first, Chunk(rows), True, *shown), mapper)
+        if first // batch % 10 == 0:
+            watcher.refresh()
+            changed = watcher.scene.message(seen)
+            seen = seen if changed is None else changed[1]
+        if (first + batch) % (n_rows // 10) == 0:
+            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return peaks, n_rows / (time.process_time() - start)
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, a third of the time")
+    parser.add_argument("--rows", type=int, help="for memory (default: 10,000,000)")
+    args = parser.parse_args()
+    seconds = 10 if args.quick else 30
+    n_rows = args.rows or (10**6 if args.quick else 10**7)
+    manager, browser = real.start()
+    for rate in (1000, 10_000):
+        late, behind = watch_file(browser, rate, seconds)
+        median, high = np.percentile(late, [50, 99])
+        print(
+            f"{rate:,} rows/s for {seconds} s, {POINTS:,} points shown: from arrival to pixels median {median:.0f} ms, "
+            f"p99 {high:.0f} ms; {behind:,} rows behind at the end ({1000 * behind / rate:.0f} ms of rows)"
+        )
+    for n in (10_000, 100_000):
+        print(
+            f"{n:,} gliding points, 1,000 more per message: {frames_per_second(browser, n, seconds / 3):.1f} pictures/s"
+        )
+    browser.close()
+    manager.stop()
+    peaks, rate = memory(n_rows)
+    print(f"{n_rows:,} rows learnt, mapped and shown: {rate:,.0f} rows per second of processor time")
+    print("peak memory after each tenth, MB: " + " ".join(f"{peak:.0f}" for peak in peaks))
+
+
+if __name__ == "__main__":
+    main()
