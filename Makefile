@@ -13,7 +13,7 @@ demo: $(VENV)/.demo
 	$(BIN)/driftmap demo -o demo-output
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 MINUTES ?= 30
 torture: $(VENV)/.test

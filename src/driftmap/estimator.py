@@ -277,7 +277,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """A small picture of the map, to go below scikit-learn's diagram; empty if no point has been seen."""
         if not self.__sklearn_is_fitted__():
             return ""
-        from driftmap.plot.html import html_map
+        from driftmap.plot.notebook import html_map
 
         return html_map(self._engine)
 

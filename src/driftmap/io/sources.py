@@ -14,6 +14,7 @@ import contextlib
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -86,7 +87,7 @@ class Source:
                 if codec is not None:
                     import pyarrow
 
-                    read = pyarrow.CompressedInputStream(file, codec).read
+                    read = partial(_decompress, pyarrow.CompressedInputStream(file, codec), bytearray(READ_BYTES))
                     skipped = 0
                     while self.stream is None and skipped < offset:
                         skipped += len(read(min(READ_BYTES, offset - skipped))) or offset
@@ -97,6 +98,11 @@ class Source:
                     yield piece
             except OSError as error:
                 raise InputError(f"is damaged: {error}", source=self.name) from error
+
+
+def _decompress(stream: Any, buffer: bytearray, most: int) -> bytes:
+    """The next bytes of a compressed stream, by a buffer of ours: pyarrow leaks its own where a file is damaged."""
+    return bytes(buffer[: stream.readinto(memoryview(buffer)[:most])])
 
 
 def open(url: str) -> RowSource:
