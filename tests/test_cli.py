@@ -791,6 +791,29 @@ def test_a_header_can_be_forced_or_ruled_out(folder, capfd):
     assert len(parse(capfd.readouterr().out)[1]) == 2
 
 
+@pytest.mark.parametrize("options", [[], ["--online"], ["--novelty"], ["--online", "--novelty"]])
+def test_a_zero_row_under_cosine_is_named_by_its_row(folder, capfd, options):
+    folder.joinpath("zero.csv").write_text("a,b\n1,2\n2,1\n3,1\n0,0\n1,1\n")
+    err = mistake(capfd, "embed", "zero.csv", "--metric", "cosine", "--landmarks", 3, "-o", "o.csv", *options)
+    assert "zero.csv, row 4 is zero and has no direction, which metric='cosine' needs" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "meant"),
+    [
+        (["embedd", "t.csv"], "embed"),
+        (["embed", "t.csv", "--colums", "a"], "--columns"),
+        (["embed", "t.csv", "--embedding", "isomp"], "isomap"),
+        (["embed", "t.csv", "--normalize", "Minmax"], "minmax"),
+        (["embed", "t.csv", "--metric", "euclidian"], "euclidean"),
+        (["embed", "t.csv", "--columns", NAMES[0].upper()], NAMES[0]),
+        (["embed", "t.csv", "--label", f"{NAMES[1]}{NAMES[1]}"], NAMES[1]),
+    ],
+)
+def test_what_was_probably_meant_is_suggested(folder, capfd, argv, meant):
+    assert f"(did you mean {meant!r}?)" in mistake(capfd, *argv)
+
+
 # --- the demo, help, and life in a shell ---
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 from driftmap.cli.errors import UserError
+from driftmap.utils.columns import suggestion
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 
@@ -20,8 +21,21 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line, without the usage."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise the complaint; ``main`` prints it."""
-        raise UserError(f"{message} (see `{self.prog} --help`)")
+        """Raise the complaint, with what was probably meant; ``main`` prints it."""
+        hint = ""
+        if (choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)) is not None:
+            hint = suggestion(choice[1], [known.strip(" '") for known in choice[2].split(",")])
+        elif (unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message)) is not None:
+            hint = suggestion(unknown[1], self.all_options())
+        raise UserError(f"{message}{hint} (see `{self.prog} --help`)")
+
+    def all_options(self) -> list[str]:
+        """The long options of the command, or of its subcommands."""
+        options = [option for option in self._option_string_actions if option.startswith("--")]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                options += [option for command in action.choices.values() for option in command.all_options()]
+        return options
 
 
 def add_command(

@@ -128,8 +128,8 @@ def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool, toget
             coordinates, frames, nearest = np.empty((n, mapper.n_components)), *np.empty((2, n), dtype=np.int64)
             novelty = RowNovelty(*np.empty((3, n))) if with_novelty else None
             alerts: list[Alert] = []
-            with _located(table, first):
-                for i in range(0, n, n if together else 1):
+            for i in range(0, n, n if together else 1):
+                with _located(table, first + i):
                     part = slice(i, n if together else i + 1)
                     arrived = piece.features[part]
                     arrivals = mapper.update(arrived, detector=job.detector)

@@ -21,11 +21,14 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     >>> suggestion("euclidian", ["cosine", "euclidean"])
     " (did you mean 'euclidean'?)"
+    >>> suggestion("PRICE", ["date", "price"])
+    " (did you mean 'price'?)"
     """
     import difflib  # for those who made a mistake
 
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    spelled = {other.lower(): other for other in known}
+    close = difflib.get_close_matches(name.lower(), spelled, n=1)
+    return f" (did you mean {spelled[close[0]]!r}?)" if close else ""
 
 
 def describe(columns: Sequence[LeftOut]) -> str:
