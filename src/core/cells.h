@@ -37,10 +37,9 @@ inline void compete(State& state, std::int32_t slot, std::int32_t newcomer, cons
 inline void enter(State& state, Space& space, std::int32_t row) {
     Landmarks& landmarks = state.landmarks;
     const std::vector<std::int32_t> others = landmarks.order;
-    std::vector<std::int32_t> rows;
-    for (const std::int32_t slot : others) rows.push_back(landmarks.row[slot]);
+    std::vector<std::int32_t> rows = landmarks.rows();
     std::vector<double> distances(rows.size()), from_newcomer(state.cells.size());
-    space.distances(rows.data(), int(rows.size()), row, distances.data());
+    space.measure(rows.data(), int(rows.size()), &row, 1, distances.data());
     for (std::size_t j = 0; j < others.size(); ++j) from_newcomer[others[j]] = distances[j];
 
     const auto free = std::find(landmarks.row.begin(), landmarks.row.end(), -1);
@@ -70,7 +69,7 @@ inline void enter(State& state, Space& space, std::int32_t row) {
         ends.push_back(rows.size());
     }
     distances.resize(rows.size());
-    space.distances(rows.data(), int(rows.size()), row, distances.data());
+    space.measure(rows.data(), int(rows.size()), &row, 1, distances.data());
     for (std::size_t j = 0, first = 0; j < others.size(); first = ends[j++])
         if (ends[j] > first)
             compete(state, others[j], newcomer, rows.data() + first, distances.data() + first, ends[j] - first);

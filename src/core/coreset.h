@@ -9,6 +9,8 @@
 // often it merged. A landmark never merges into another point, so merging changes neither landmarks nor radius.
 #pragma once
 
+#include <tuple>
+
 #include "cells.h"
 
 namespace driftmap {
@@ -17,7 +19,7 @@ constexpr double kFinest = 0.25;        // the least resolution, relative to the
 constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
 constexpr int kSample = 256;            // stored points by which a resolution is chosen
 constexpr int kCandidates = 8;          // distances measured at a time while points merge
-constexpr int kSearched = 16;           // records looked through at a time
+constexpr int kSearched = 8;            // records looked through at a time
 constexpr int kMostCandidates = 256;    // distances measured before an arrival joins its landmark instead
 constexpr int kMostMeasured = 64;       // distances measured before a stored point is given up for this merge
 constexpr double kRounding = 1 + 1e-9;  // of tests by the triangle inequality
@@ -38,16 +40,6 @@ inline void gain(const State& state, Representative& one, const Arrival& arrival
     one.spread = std::max(one.spread, sum_above(distance, arrival.spread));
 }
 
-// Reduced distances between which a distance lies, rounding included.
-struct Range {
-    Range(const Space& space, double least, double most) {
-        if (space.squared) least = least > 0 ? least * least : 0.0, most *= most;
-        low = least > 1e-270 && least < kInfinity ? least * (1 - 1e-8) : 0.0;
-        high = std::max(most * (1 + 1e-8), 1e-270);
-    }
-    double low, high;
-};
-
 // Let an arrival join a representative of its cell within a distance, of the same eighth. Returns -1 if it did, else
 // how many were measured.
 inline int join_nearby(State& state, Space& space, const Arrival& arrival, const Nearest& near, double within) {
@@ -56,27 +48,31 @@ inline int join_nearby(State& state, Space& space, const Arrival& arrival, const
     // By the triangle inequality, the distance of such a representative to the landmark differs from that of the
     // arrival by no more than that.
     const double apart = within * kRounding, distance = space.expanded(near.distance);
-    const double group = eighth(state, arrival.time);
-    const Range ring(space, distance - apart, distance + apart);
-    std::vector<Record>& records = state.cells[state.slot_of(near.landmark)].records;
+    const double least = space.about(std::max(distance - apart, 0.0)), group = eighth(state, arrival.time);
+    const double low = least > 1e-270 ? least * (1 - 1e-9) : 0.0,
+                 high = space.scaled(space.about(distance + apart), 1.0);
+    const double about = space.scaled(space.about(within), 1.0);
     const bool windowed = state.parameters.window < kInfinity;
+    std::vector<Record>& records = state.cells[state.slot_of(near.landmark)].records;
     std::size_t places[kSearched];
     std::int32_t rows[kSearched];
+    double distances[kSearched];
     int measured = 0;
-    for (std::size_t first = 0, last = 4; first < records.size() && measured < kMostCandidates;
+    for (std::size_t first = 0, last = 2; first < records.size() && measured < kMostCandidates;
          first = last, last += kSearched) {
         int count = 0;
-        for (std::size_t i = first; i < std::min(last, records.size()); ++i) {  // branches would be guesses: none
+        for (std::size_t i = first; i < std::min(last, records.size()); ++i) {  // branches would be guesses
             const Record& record = records[i];
             places[count] = i, rows[count] = record.row;
-            count += (record.distance >= ring.low) & (record.distance <= ring.high) &
+            count += (record.distance >= low) & (record.distance <= high) &
                      (!windowed || eighth(state, state.representatives[record.row].time) == group);
         }
-        double t;
-        const int hit = space.first_within(arrival.row, rows, count, within, &t);
-        if (hit >= 0) {
-            gain(state, state.representatives[rows[hit]], arrival, t);
-            std::swap(records[places[hit]], records[places[hit] / 2]);  // those that arrivals join often move ahead
+        space.measure(&arrival.row, 1, rows, count, distances);
+        for (int k = 0; k < count; ++k) {
+            const double t = distances[k] <= about ? space.expanded(distances[k]) : kInfinity;
+            if (t > within) continue;
+            gain(state, state.representatives[rows[k]], arrival, t);
+            std::swap(records[places[k]], records[places[k] / 2]);  // those that arrivals join often move ahead
             return -1;
         }
         measured += count;
@@ -102,50 +98,43 @@ inline bool join(State& state, Space& space, const Arrival& arrival, const Neare
     return true;
 }
 
-// A stored point on its way into another one.
+// The stored points of a cell in order of their distances to the landmark, which is the first; each may merge into one
+// before it.
 struct Entry {
-    bool landmark;
+    bool other;  // than the landmark
     double to_landmark;
     std::int32_t row;
-    double group;
 };
 
-// The entries of each cell in order of their distances to the landmark, which is the first.
 inline std::vector<std::vector<Entry>> sorted_cells(const State& state, const Space& space) {
     std::vector<std::vector<Entry>> cells;
     for (const std::int32_t slot : state.landmarks.order) {
         std::vector<Entry>& entries = cells.emplace_back();
         for (const Record& record : state.cells[slot].records)
-            entries.push_back({record.row == state.landmarks.row[slot], space.expanded(record.distance), record.row,
-                               eighth(state, state.representatives[record.row].time)});
+            entries.push_back({record.row != state.landmarks.row[slot], space.expanded(record.distance), record.row});
         std::sort(entries.begin(), entries.end(), [](const Entry& x, const Entry& y) {
-            if (x.landmark != y.landmark) return x.landmark;
-            return x.to_landmark != y.to_landmark ? x.to_landmark < y.to_landmark : x.row < y.row;
+            return std::tie(x.other, x.to_landmark, x.row) < std::tie(y.other, y.to_landmark, y.row);
         });
     }
     return cells;
 }
 
-// Walks from entry j back to earlier ones of its group, some at a time, as long as the difference of their distances to
-// the landmark leaves them within `reach`; `visit` gets their places and distances, and says how far to go on.
-inline void walk_back(const std::vector<Entry>& entries, const std::vector<int>& earlier, int j, double reach,
-                      Space& space, auto visit) {
-    int places[kCandidates];
+// Measures an entry to those before it, the last first, as long as the triangle inequality with the landmark leaves
+// them within `reach`; `visit` gets their rows and distances, and says how far to go on.
+inline void walk_back(const State& state, Space& space, const std::vector<Entry>& earlier, const Entry& entry,
+                      double reach, auto visit) {
     std::int32_t rows[kCandidates];
     double distances[kCandidates];
-    const Entry& entry = entries[j];
-    for (int i = int(earlier.size()) - 1, count = 0, measured = 0; i >= -1; --i) {
-        const bool far = i < 0 || measured == kMostMeasured ||
-                         entry.to_landmark - entries[earlier[i]].to_landmark > reach * kRounding;
-        if (!far && entries[earlier[i]].group == entry.group) {
-            places[count] = earlier[i], rows[count++] = entries[earlier[i]].row;
-        }
-        if (count == kCandidates || (far && count > 0)) {
-            space.distances(rows, count, entry.row, distances);
-            for (int k = 0; k < count; ++k) reach = visit(places[k], space.expanded(distances[k]));
-            measured += count, count = 0;
-        }
-        if (far || reach < 0) return;
+    const double group = eighth(state, state.representatives[entry.row].time);
+    for (int i = int(earlier.size()) - 1, count = 0, measured = 0; i >= -1 && reach >= 0; --i) {
+        const bool far =
+            i < 0 || measured == kMostMeasured || entry.to_landmark - earlier[i].to_landmark > reach * kRounding;
+        if (!far && eighth(state, state.representatives[earlier[i].row].time) == group) rows[count++] = earlier[i].row;
+        if (count < kCandidates && !far) continue;
+        space.measure(rows, count, &entry.row, 1, distances);
+        for (int k = 0; k < count; ++k) reach = visit(rows[k], space.expanded(distances[k]));
+        if (far) return;
+        measured += count, count = 0;
     }
 }
 
@@ -155,14 +144,14 @@ inline double median_cost(const State& state, Space& space) {
     const int step = std::max(1, state.live / kSample);
     int position = 0;
     for (const std::vector<Entry>& entries : sorted_cells(state, space)) {
-        std::vector<int> earlier;
-        for (int j = 0; j < int(entries.size()); ++j) {
-            if (j > 0 && position++ % step == 0) {
-                double least = kInfinity;
-                walk_back(entries, earlier, j, least, space, [&](int, double t) { return least = std::min(least, t); });
-                if (least < kInfinity) costs.push_back(sum_above(least, state.representatives[entries[j].row].spread));
-            }
-            earlier.push_back(j);
+        std::vector<Entry> earlier;
+        for (const Entry& entry : entries) {
+            double least = kInfinity;
+            if (!earlier.empty() && position++ % step == 0)
+                walk_back(state, space, earlier, entry, least,
+                          [&](std::int32_t, double t) { return least = std::min(least, t); });
+            if (least < kInfinity) costs.push_back(sum_above(least, state.spread(entry.row)));
+            earlier.push_back(entry);
         }
     }
     if (costs.empty()) return 0.0;
@@ -173,26 +162,21 @@ inline double median_cost(const State& state, Space& space) {
 
 // Merge each point of a cell into the last one before it that is within the resolution; the landmark stays.
 inline void merge(State& state, Space& space, const std::vector<Entry>& entries) {
-    std::vector<int> kept;
-    for (int j = 0; j < int(entries.size()); ++j) {
-        Representative& one = state.representatives[entries[j].row];
-        int into = -1;
-        double spread = 0.0;
-        if (one.spread <= state.resolution)
-            walk_back(entries, kept, j, state.resolution - one.spread, space, [&](int i, double t) {
-                if (into < 0 && sum_above(t, one.spread) <= state.resolution)
-                    into = i, spread = sum_above(t, one.spread);
-                return into < 0 ? state.resolution - one.spread : -1.0;
-            });
-        if (into < 0) {
-            kept.push_back(j);
-            continue;
-        }
-        Representative& other = state.representatives[entries[into].row];
-        other.weight += one.weight;
-        other.spread = std::max(other.spread, spread);
-        one.weight = 0.0;
-        --state.live;
+    std::vector<Entry> kept;
+    for (const Entry& entry : entries) {
+        Representative& one = state.representatives[entry.row];
+        const double reach = state.resolution - one.spread;
+        walk_back(state, space, kept, entry, reach, [&](std::int32_t row, double t) {
+            const double spread = sum_above(t, one.spread);
+            if (one.weight == 0.0 || spread > state.resolution) return one.weight == 0.0 ? -1.0 : reach;
+            Representative& other = state.representatives[row];
+            other.weight += one.weight;
+            other.spread = std::max(other.spread, spread);
+            one.weight = 0.0;
+            --state.live;
+            return -1.0;
+        });
+        if (one.weight > 0.0) kept.push_back(entry);
     }
 }
 

@@ -44,7 +44,7 @@ inline std::vector<double> distances_to(const State& state, Space& space, std::i
     std::vector<std::int32_t> rows(state.n);
     std::iota(rows.begin(), rows.end(), 0);
     std::vector<double> distances(rows.size());
-    space.distances(rows.data(), state.n, y, distances.data());
+    space.measure(rows.data(), state.n, &y, 1, distances.data());
     return distances;
 }
 

@@ -69,11 +69,14 @@ class RowSpace : public Space {
     RowSpace(int width_, int extra) : width(width_), points(padded(width_) + extra) {}
     const int width;
     Table points;
-    Batch batch;  // what is being learnt
+    Batch batch;          // what is being learnt
+    bool checked = true;  // whether distances that are not finite are errors
 
-    // The reduced distance of two rows as `read` gives them: padded, with what the metric adds.
-    virtual double distance(const double* x, const double* y) const = 0;
-    virtual void read(const Batch& from, std::int64_t i, double* row) const = 0;
+    // Store rows of a batch as the next points.
+    void keep_all(const Batch& from, std::int64_t n) {
+        batch = from;
+        for (std::int64_t i = 0; i < n; ++i) open(i, 1), keep(~0);
+    }
 };
 
 template <class Metric>
@@ -83,40 +86,21 @@ class NativeSpace : public RowSpace {
         triangle = metric.triangle, fallible = metric.fallible;
     }
 
-    double distance(const double* x, const double* y) const override { return measure(metric_, x, y, padded(width)); }
-    void read(const Batch& from, std::int64_t i, double* row) const override {
-        if (from.single)
-            std::copy_n(static_cast<const float*>(from.rows) + i * width, width, row);
-        else
-            std::copy_n(static_cast<const double*>(from.rows) + i * width, width, row);
-        std::fill(row + width, row + padded(width), 0.0);
-        Metric::prepare(row, width);
-    }
-
     void open(std::int64_t first, int count) override {
         block_.resize(std::size_t(count) * points.stride);
-        for (int i = 0; i < count; ++i) read(batch, first + i, block_.data() + std::size_t(i) * points.stride);
-    }
-    void distances(const std::int32_t* rows, int n, std::int32_t point, double* out) override {
-        for (int i = 0; i < n; ++i) out[i] = rows[i] == point ? 0.0 : measured(at(rows[i]), points[point]);
-    }
-    int first_within(std::int32_t row, const std::int32_t* rows, int n, double within, double* distance) override {
-        const double about = scaled(squared ? within * within : within, 1.0);
-        for (int j = 0; j < n; ++j) {
-            const double t = measured(at(row), points[rows[j]]);
-            if (t <= about && (*distance = expanded(t)) <= within) return j;
+        for (int i = 0; i < count; ++i) {
+            double* row = block_.data() + std::size_t(i) * points.stride;
+            if (batch.single)
+                std::copy_n(static_cast<const float*>(batch.rows) + (first + i) * width, width, row);
+            else
+                std::copy_n(static_cast<const double*>(batch.rows) + (first + i) * width, width, row);
+            std::fill(row + width, row + padded(width), 0.0);
+            Metric::prepare(row, width);
         }
-        return -1;
     }
-    void nearest(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) override {
-        for (int i = 0; i < n; ++i) {
-            out[i] = {};
-            for (const std::int32_t slot : landmarks.order) {
-                const std::int32_t point = landmarks.row[slot];
-                const double t = rows[i] == point ? 0.0 : measured(at(rows[i]), points[point]);
-                out[i].compare(t, landmarks.id[slot]);
-            }
-        }
+    void measure(const std::int32_t* rows, int n, const std::int32_t* others, int m, double* out) override {
+        for (int i = 0; i < n; ++i)
+            for (int j = 0; j < m; ++j) *out++ = rows[i] == others[j] ? 0.0 : measured(at(rows[i]), points[others[j]]);
     }
     void keep(std::int32_t row) override { points.push(at(row)); }
     void retain(const std::vector<std::int32_t>& rows) override { points.retain(rows); }
@@ -128,8 +112,9 @@ class NativeSpace : public RowSpace {
         return row < 0 ? block_.data() + ~row * std::size_t(points.stride) : points[row];
     }
     double measured(const double* x, const double* y) const {
-        const double t = measure(metric_, x, y, padded(width));
-        if (!(t < kInfinity)) throw std::domain_error("the distance of two points is not finite: rescale the data");
+        const double t = driftmap::measure(metric_, x, y, padded(width));
+        if (!(t < kInfinity) && checked)
+            throw std::domain_error("the distance of two points is not finite: rescale the data");
         return t;
     }
 

@@ -11,14 +11,7 @@ namespace driftmap {
 
 class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
  public:
-    EuclideanSpace(int width_, int slots)
-        : NativeSpace(width_, SquaredEuclidean{}),
-          coarse_id_(slots),
-          coarse_(std::size_t(slots) * width_),
-          norms_(slots),
-          centre_(width_) {
-        squared = true;
-    }
+    explicit EuclideanSpace(int width_) : NativeSpace(width_, SquaredEuclidean{}) { squared = true; }
 
     void nearest(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) override {
         if (n < kFew || landmarks.order.size() < 2) return NativeSpace::nearest(rows, n, landmarks, out);
@@ -33,7 +26,7 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
     }
     void restore() override {
         NativeSpace::restore();
-        std::fill(coarse_id_.begin(), coarse_id_.end(), 0);
+        ids_.clear();
     }
 
  private:
@@ -76,13 +69,11 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
         for (const V& x : columns_) norm += x * x;
         for (int j = 0; j < m; j += 4) {  // four landmarks at a time: a coordinate is loaded once for them
             const float* l[4];
-            for (int b = 0; b < 4; ++b)
-                l[b] = coarse_.data() + std::size_t(landmarks.order[std::min(j + b, m - 1)]) * width;
+            for (int b = 0; b < 4; ++b) l[b] = coarse_.data() + std::size_t(std::min(j + b, m - 1)) * width;
             V products[4] = {};
             for (int k = 0; k < width; ++k)
                 for (int b = 0; b < 4; ++b) products[b] += columns_[k] * l[b][k];
-            for (int b = 0; b < 4 && j + b < m; ++b)
-                approximate_[j + b] = float(norms_[landmarks.order[j + b]]) - 2 * products[b];
+            for (int b = 0; b < 4 && j + b < m; ++b) approximate_[j + b] = norms_[j + b] - 2 * products[b];
         }
         const V infinite = std::numeric_limits<float>::infinity();
         V first = infinite, second = infinite, third = infinite;
@@ -116,38 +107,30 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
         }
     }
 
-    // Copy landmarks that are new in single precision; all of them, centred anew, when as many have changed.
+    // Copy the landmarks in single precision, centred at their mean, if any has changed.
     void update_coarse(const Landmarks& landmarks) {
-        const std::size_t m = landmarks.order.size();
-        for (const std::int32_t slot : landmarks.order) changes_ += coarse_id_[slot] != landmarks.id[slot];
-        const bool all = changes_ >= m;
-        if (all) {
-            changes_ = 0;
-            std::fill(centre_.begin(), centre_.end(), 0.0);
-            for (const std::int32_t slot : landmarks.order)
-                for (int k = 0; k < width; ++k) centre_[k] += points[landmarks.row[slot]][k] / double(m);
-        }
+        std::vector<std::uint64_t> ids;
+        for (const std::int32_t slot : landmarks.order) ids.push_back(landmarks.id[slot]);
+        if (ids == ids_) return;
+        ids_ = std::move(ids);
+        centre_.assign(points.stride, 0.0), coarse_.resize(ids_.size() * width), norms_.clear();
+        for (const std::int32_t row : landmarks.rows())
+            std::transform(centre_.begin(), centre_.end(), points[row], centre_.begin(), std::plus<>());
+        for (double& x : centre_) x /= double(ids_.size());
+        float* out = coarse_.data();
         largest_ = 0.0;
-        for (const std::int32_t slot : landmarks.order) {
-            if (all || coarse_id_[slot] != landmarks.id[slot]) {
-                coarse_id_[slot] = landmarks.id[slot];
-                norms_[slot] = 0.0;
-                for (int k = 0; k < width; ++k) {
-                    const double x = points[landmarks.row[slot]][k] - centre_[k];
-                    coarse_[std::size_t(slot) * width + k] = float(x);
-                    norms_[slot] += x * x;
-                }
-            }
-            largest_ = larger(largest_, norms_[slot]);
+        for (const std::int32_t row : landmarks.rows()) {
+            out = std::transform(points[row], points[row] + width, centre_.begin(), out, std::minus<>());
+            norms_.push_back(float(measured(points[row], centre_.data())));
+            largest_ = larger<double>(largest_, norms_.back());
         }
     }
 
-    std::vector<std::uint64_t> coarse_id_;  // by slot: of the landmark that is there in single precision
-    std::vector<float> coarse_;             // by slot, centred
-    std::vector<double> norms_;             // squared, of the centred landmarks
-    double largest_ = 0.0;                  // of these
+    std::vector<std::uint64_t> ids_;  // of the landmarks that are there in single precision
+    std::vector<float> coarse_;       // these, centred
+    std::vector<float> norms_;        // squared, of these
+    double largest_ = 0.0;            // of the norms
     std::vector<double> centre_;
-    std::size_t changes_ = 0;  // of landmarks since they were centred
     std::vector<Lanes<float, kFloats>> columns_, approximate_;
 };
 

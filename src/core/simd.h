@@ -78,17 +78,13 @@ struct Lanes {
     // The lanes in one number: lane i with lane i + N / 2, then these by halves again.
     template <class F>
     T fold(F f) const {
-        if constexpr (kParts > 1) {
-            Lanes<T, N / 2> low, high;
-            std::copy_n(part, kParts / 2, low.part);
-            std::copy_n(part + kParts / 2, kParts / 2, high.part);
-            return f(low, high).fold(f);
+        if constexpr (N == 1) {
+            return part[0][0];
+        } else {
+            Lanes<T, N / 2> half[2];
+            std::memcpy(half, part, sizeof(part));
+            return f(half[0], half[1]).fold(f);
         }
-        T x[N];
-        std::memcpy(x, part, sizeof(x));
-        for (int n = N / 2; n > 0; n /= 2)
-            for (int i = 0; i < n; ++i) x[i] = f(x[i], x[i + n]);
-        return x[0];
     }
 
     template <class To, class F>

@@ -105,11 +105,7 @@ inline void restore(Stream& stream, const nb::dict& from) {
     if (auto* space = dynamic_cast<RowSpace*>(stream.space.get())) {
         const auto points = value<Ndarray<const double, 2>>(from, "points");
         require(points.shape(1) == std::size_t(space->width), "its points have another number of features");
-        std::vector<double> row(space->points.stride);
-        for (std::int32_t i = 0; i < state.n; ++i) {
-            space->read({points.data(), false}, i, row.data());
-            space->points.push(row.data());
-        }
+        space->keep_all({points.data(), false}, state.n);
         std::vector<std::int32_t> rows;
         for (const PlacedRecord& record : records) rows.push_back(std::int32_t(record.row));
         space->nearest(rows.data(), state.live, state.landmarks, measured.data());

@@ -19,6 +19,12 @@ struct Landmarks {
     std::vector<std::int32_t> order;  // slots that are taken, in the order of arrival of their landmarks
     std::vector<std::int32_t> row;    // by slot: the stored point that is the landmark; -1: the slot is free
     std::vector<std::uint64_t> id;    // by slot
+
+    std::vector<std::int32_t> rows() const {
+        std::vector<std::int32_t> rows;
+        for (const std::int32_t slot : order) rows.push_back(row[slot]);
+        return rows;
+    }
 };
 
 // The two nearest landmarks of a point, by id; infinity and 0 where there is none. Of equally near landmarks the one
@@ -53,6 +59,7 @@ class Space {
         for (double above; std::sqrt(above = std::nextafter(square, kInfinity)) <= distance;) square = above;
         return square;
     }
+    double about(double distance) const { return squared ? distance * distance : distance; }  // but for rounding
     // A reduced distance no smaller than that of `times` the distance: rounding included, also of tiny squares.
     double scaled(double reduced, double times) const {
         const double bound = reduced * (squared ? times * times : times) * (1 + 1e-9);
@@ -61,12 +68,19 @@ class Space {
 
     // Rows `first` to `first + count` of the batch become the present block.
     virtual void open(std::int64_t first, int count) = 0;
-    // Distances of points, all stored or all of the block, to a stored one; that to itself is 0.
-    virtual void distances(const std::int32_t* rows, int n, std::int32_t point, double* out) = 0;
-    // The first of some stored points within a true distance of a point of the block, and how far it is; -1: none is.
-    virtual int first_within(std::int32_t row, const std::int32_t* points, int n, double within, double* distance) = 0;
+    // Reduced distances, (n, m), of points, all stored or all of the block, to stored ones; those to themselves are 0.
+    virtual void measure(const std::int32_t* rows, int n, const std::int32_t* points, int m, double* out) = 0;
     // The two nearest landmarks of points, all stored or all of the block.
-    virtual void nearest(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) = 0;
+    virtual void nearest(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) {
+        const std::vector<std::int32_t> points = landmarks.rows();
+        std::vector<double> distances(n * points.size());
+        measure(rows, n, points.data(), int(points.size()), distances.data());
+        for (int i = 0; i < n; ++i) {
+            out[i] = {};
+            for (std::size_t j = 0; j < points.size(); ++j)
+                out[i].compare(distances[i * points.size() + j], landmarks.id[landmarks.order[j]]);
+        }
+    }
     // Store a row of the block as the next point.
     virtual void keep(std::int32_t row) = 0;
     // Keep only these points, ascending; they are renumbered.
