@@ -50,10 +50,11 @@ def run_at(level):
 
 @pytest.mark.parametrize("level", ["v2", "v3", "v4", "generic"])
 def test_every_processor_level_gives_the_same_bits(level):
+    best, expected = run_at(None).stdout.split()
+    if level == best:
+        pytest.skip(f"{level} is the level with which the others are compared")
     forced = run_at(level)
     if forced.returncode != 0:
         assert "DRIFTMAP_LEVEL can be" in forced.stderr
         pytest.skip(f"this processor or this build has no level {level}")
-    found, bits = forced.stdout.split()
-    _, expected = run_at(None).stdout.split()
-    assert (found, bits) == (level, expected)
+    assert forced.stdout.split() == [level, expected]

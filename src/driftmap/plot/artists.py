@@ -25,7 +25,7 @@ class PlainNumbers(ScalarFormatter):
 
     def __init__(self, power: int | None = None) -> None:
         super().__init__(useOffset=False)
-        # A fixed power of ten is told in the axis label.
+        # A fixed power of ten is in the axis label.
         self.set_scientific(power is not None)
         self.set_powerlimits((power or 0, power or 0))
 
@@ -37,5 +37,5 @@ class PlainNumbers(ScalarFormatter):
         return whole + point + rest
 
     def get_offset(self) -> str:
-        """Nothing: the power of ten is told in the axis label."""
+        """Nothing: the power of ten is in the axis label."""
         return ""
