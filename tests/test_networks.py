@@ -358,6 +358,7 @@ FILES = {
     "quoted": ('"time","source","target"\n"20","7","12"\n"20","12","9"\n"60","7","9"\n', None),
     "classes": ("t i j Ci Cj\n20 7 12 MED NUR\n20 12 9 NUR PAT\n60 7 9 MED PAT\n", None),
     "roles": ("time,role1,node1,role2,node2\n20,MED,7,NUR,12\n20,NUR,12,PAT,9\n60,MED,7,PAT,9\n", None),
+    "time last": ("7 12 1400000020\n12 9 1400000020\n7 9 1400000060\n", None),
     "by number": ("7 12 20\n12 9 20\n7 9 60\n", ("3", "1", "2")),
     "self-contacts": ("20 7 12\n20 12 9\n40 9 9\n60 7 9\n60 7 7\n", None),
     "ISO dates": (
@@ -377,8 +378,10 @@ def test_the_same_contacts_are_read_from_every_format(tmp_path, text, columns, c
     file = tmp_path / "contacts"
     file.write_bytes(gzip.compress(text.encode()) if compress else text.encode())
     contacts = read_contacts(file, columns)
-    assert list(contacts) == EVENTS
+    start = 1_400_000_000 if "1400000020" in text else 0
+    assert [(i, j, t - start) for i, j, t in contacts] == EVENTS
     assert len(contacts) == 3
+    assert contacts.left_out == tuple(name for name in ("note", "rssi") if name in text)
     assert contacts.nodes == ("7", "12", "9")
     np.testing.assert_array_equal(contacts.pairs, [[0, 1], [1, 2], [0, 2]])
     assert list(contacts.attributes.values()) == ([("MED", "NUR", "PAT")] if "MED" in text else [])
@@ -443,6 +446,7 @@ def test_a_missing_file_or_a_wrong_number_of_columns_is_an_error(tmp_path):
 
 
 WEIGHTED = {
+    "time last": ("7 12 2 1400000020\n12 7 3 1400000020\n7 9 0.5 1400000040\n", None),
     "four columns": ("20 7 12 2\n20 12 7 3\n40 7 9 0.5\n", None),
     "named": ("weight,source,target,time\n2,7,12,20\n3,12,7,20\n0.5,7,9,40\n", None),
     "given": ("a,b,c,d\n7,12,20,2\n12,7,20,3\n7,9,40,0.5\n", ("c", "a", "b", "d")),
@@ -453,7 +457,8 @@ WEIGHTED = {
 def test_weights_of_contacts_are_used(tmp_path, text, columns):
     (tmp_path / "file").write_text(text)
     contacts = read_contacts(tmp_path / "file", columns)
-    assert list(contacts) == [("7", "12", 20.0, 2.0), ("12", "7", 20.0, 3.0), ("7", "9", 40.0, 0.5)]
+    found = [(i, j, t % 1_400_000_000, weight) for i, j, t, weight in contacts]
+    assert found == [("7", "12", 20.0, 2.0), ("12", "7", 20.0, 3.0), ("7", "9", 40.0, 0.5)]
     network = TieDecayNetwork(math.log(2) / 20)
     network.add_contacts(contacts)
     np.testing.assert_allclose(network.adjacency(), [[0, 1.5, 0.5], [1.5, 0, 0], [0.5, 0, 0]])

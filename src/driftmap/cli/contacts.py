@@ -16,7 +16,7 @@ from driftmap.io.npy import ArrayTable
 from driftmap.io.sources import open_source
 from driftmap.io.tables import numbered
 from driftmap.utils import Array
-from driftmap.utils.columns import suggestion
+from driftmap.utils.columns import some, suggestion
 from driftmap.utils.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def _described(name: str, contacts: Contacts, dates: NDArray[np.datetime64] | No
         span = " to ".join(str(date.astype("datetime64[s]")).replace("T", " ") for date in dates[[0, -1]])
     parts = [f"{len(contacts):,} contacts of {len(contacts.nodes):,} nodes, {span}"]
     parts += ["weighted"] * (contacts.weights is not None)
+    parts += [f"columns left out: {some([*map(repr, contacts.left_out)])}"] * bool(contacts.left_out)
     parts += [f"{contacts.n_self:,} of a node with itself skipped"] * (contacts.n_self > 0)
     parts.append(f"ties decay by {decay:.3g} per {'second' if dates is not None else 'unit of time'}{reason}")
     return f"{name}: {'; '.join(parts)}"

@@ -26,7 +26,7 @@ class Contacts:
 
     Attributes: `times` of the contacts; `pairs`, (n_contacts, 2) positions in `nodes`; `nodes`, the labels in
     order of first appearance; `weights` of the contacts, where the source has them; `attributes`, by name one text per
-    node; `n_self`, how many contacts of a node with itself were skipped.
+    node; `n_self`, how many contacts of a node with itself were skipped; `left_out`, columns that are not used.
 
     >>> contacts = Contacts.from_events([("ann", "bob", 0), ("bob", "cem", 20), ("ann", "bob", 20)])
     >>> contacts.nodes, contacts.event_times.tolist()
@@ -39,6 +39,7 @@ class Contacts:
     weights: Array | None = None
     attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     n_self: int = 0
+    left_out: tuple[str, ...] = ()
 
     @classmethod
     def from_events(cls, events: Iterable[Contact]) -> Contacts:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.networks.contacts import Contacts, check_contact
+from driftmap.networks.contacts import EARLIEST, LATEST, Contacts, check_contact
 from driftmap.utils.columns import some, suggestion
 from driftmap.utils.errors import InputError
 
@@ -49,14 +49,20 @@ class Layout(NamedTuple):
     attributes: tuple[tuple[str, int, int], ...] = ()
     """Name of an attribute, and its positions for both ends."""
 
+    def places(self) -> set[int]:
+        """All positions that are read."""
+        weight = () if self.weight is None else (self.weight,)
+        return {self.time, *self.ends, *weight, *(place for _, *pair in self.attributes for place in pair)}
+
 
 def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Contacts:
     """Read contacts from a file: SocioPatterns and its like, or CSV; plain or gzipped.
 
     Fields are separated by tabs, spaces, commas or semicolons. A line without a header before it is `t i j`, `t i j
-    weight` or `t i j Si Sj` (with statuses). A header may spell the columns in several ways, such as `time, source,
-    target, weight`; `Ci` and `Cj` or `role1` and `role2` are attributes of the nodes. For other names, `columns` lists
-    time, node, node, then a weight or two statuses, if there are any; without a header, their numbers from 1.
+    weight` or `t i j Si Sj` (with statuses), or `i j t` or `i j weight t` if t is a date or in seconds since 1970. A
+    header may spell the columns in several ways, such as `time, source, target, weight`; `Ci`, `Cj` or `role1`, `role2`
+    are attributes of the nodes. For other names, `columns` lists time, node, node, then a weight or two statuses, if
+    there are any; without a header, their numbers from 1.
 
     Times are numbers, or dates in ISO 8601, which become seconds since 1970 (without a time zone, as in UTC). Node
     labels stay text, and contacts are sorted by time. Contacts of a node with itself are skipped and counted. An empty,
@@ -112,6 +118,7 @@ def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = 
         None if layout.weight is None else np.array(weights)[order],
         {name: tuple(values[node] for node in index) for name, values in attributes.items()},
         n_self,
+        tuple(name for k, name in enumerate(head[1]) if is_header and k not in layout.places()),
     )
 
 
@@ -242,6 +249,8 @@ def _layout(first: list[str], columns: Sequence[str] | None, source: str, line: 
     named = _named(first)
     if named is not None:
         return named, True
+    if 3 <= len(first) <= 4 and _is_dated(first[-1]) and not _is_dated(first[0]):
+        return Layout(len(first) - 1, (0, 1), 2 if len(first) == 4 else None), False
     if 3 <= len(first) <= 5 and _is_time(first[0]) and (len(first) != 4 or _is_number(first[3])):
         return Layout(0, (1, 2), 3 if len(first) == 4 else None, (("status", 3, 4),) if len(first) == 5 else ()), False
     problem = (
@@ -272,6 +281,10 @@ def _is_time(text: str) -> bool:
         return not math.isnan(_time(text))
     except InputError:
         return False
+
+
+def _is_dated(text: str) -> bool:
+    return _is_time(text) and EARLIEST <= _time(text) <= LATEST
 
 
 def _is_number(text: str) -> bool:
