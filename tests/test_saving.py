@@ -102,6 +102,7 @@ BROKEN = {
     "a spread that is no number": lambda h, a: a["stream.spreads"].__setitem__(3, np.nan),
     "no weights": lambda h, a: stream_of(h).pop("weights"),
     "a negative radius": lambda h, a: stream_of(h).__setitem__("radius", -1.0),
+    "a resolution that is no number": lambda h, a: stream_of(h).__setitem__("resolution", {"float": "nan"}),
     "a radius that does not cover": lambda h, a: stream_of(h).update(radius=1e-9, base=1e-9),
     "text for a number": lambda h, a: stream_of(h).__setitem__("seen", "many"),
     "more points than memory": lambda h, a: h["params"].__setitem__("memory", 20),

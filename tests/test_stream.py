@@ -759,6 +759,17 @@ def test_what_is_stored_does_not_grow_with_the_stream():
             assert (rows.stream.masses() > 0).sum() <= (100 if "half_life" not in params else 7 * 10 + 64)
 
 
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_a_window_with_the_least_memory_merges_where_no_merge_is_cheap(m):
+    X = np.random.default_rng(m).standard_t(0.3, (600, 3))  # over many orders of magnitude: hardly a pair is close
+    rows = Rows(X, "euclidean", n_landmarks=m, window=48.0 * m, memory=16 * m)
+    for n in range(600):
+        rows.learn(n, n + 1, times=np.array([2.0 * n]))
+        masses = rows.stream.masses()
+        assert (masses > 0).sum() <= 16 * m
+        assert masses.sum() >= min(n + 1, 24 * m)
+
+
 def test_the_resolution_is_of_points_that_are_remembered():
     rows = Rows(make("clusters", 400, 3, 0), "euclidean", n_landmarks=4, window=90.0, memory=64)
     rows.learn(0, 400, times=np.arange(400.0))
