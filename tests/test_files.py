@@ -764,3 +764,11 @@ def test_numbers_of_another_form_are_named_with_the_options_that_read_them(folde
     with pytest.raises(InputError, match=r"'1\.234,5', not a number without --decimal , --thousands \.; leave out"):
         names_of(text.replace("7,5", "7"), folder)
     assert names_of(text, folder, decimal=",", thousands=".")[1:] == (("a", "b"), 2)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|", " "])
+def test_separators_are_found(mark, folder):
+    for head in (["a", "b", "c"], None):
+        text = "\n".join(mark.join(row) for row in [*([head] if head else []), ["1.5", "2", "-3e2"], ["4", "5.5", "6"]])
+        assert names_of(text + "\n", folder) == (None, tuple(head or "123"), 2)
+    assert names_of("a long name\n1\n2\n", folder) == (None, ("a long name",), 2)

@@ -42,9 +42,7 @@ class CSV:
         self._decimal, self._thousands = wanted.decimal, wanted.thousands
         digits = r"[+-]?\d{1,3}(?:%s\d{3})+(?:%s\d*)?(?:[eE][+-]?\d+)?"
         self._grouped = re.compile(digits % (re.escape(self._thousands), re.escape(self._decimal)), re.ASCII)
-        line = head[: head.find(b"\n") + 1] or head
-        # Decimal commas make semicolons usual in some countries; a comma in the first line settles it.
-        self._delimiter = "\t" if tabs else next((mark for mark in ",;\t" if mark.encode() in line), ",")
+        self._delimiter = "\t" if tabs else _delimiter(head)
         self._parse = csv.ParseOptions(
             delimiter=self._delimiter, ignore_empty_lines=False, newlines_in_values=not single
         )
@@ -259,6 +257,26 @@ class CSV:
         except ValueError:
             return no_number(cell, _options([cell]))
         return None if value is None or abs(value) <= LARGEST_NUMBER else problem_of(value, FILL)
+
+
+def _delimiter(head: bytes) -> str:
+    """What separates the cells of the first lines.
+
+    Decimal commas make semicolons usual in some countries; a comma in the first line settles it. Names may have spaces,
+    so these separate only where they separate numbers.
+
+    >>> _delimiter(b"a;b\\n1,5;2,5\\n"), _delimiter(b"1e0 2e0\\n3e0 4e0\\n"), _delimiter(b"a name\\n5\\n")
+    (';', ' ', ',')
+    """
+    first, second = (head.split(b"\n", 2) + [b""])[:2]
+    mark = next((mark for mark in ",;\t|" if mark.encode() in first), "")
+    if mark:
+        return mark
+    cells = (second.strip() or first).strip().split(b" ")
+    with contextlib.suppress(ValueError):
+        if len([*map(float, cells)]) == len(first.strip().split(b" ")) > 1:
+            return " "
+    return ","
 
 
 def _counts(cells: list[str]) -> bool:
