@@ -3,6 +3,7 @@
 ``SUBJECTS`` lists the estimators; an embedding is among them as soon as the library knows its name.
 """
 
+import contextlib
 import copy
 import pickle
 import warnings
@@ -19,7 +20,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from driftmap import DriftMap, OnlineLandmarks
+from driftmap import DriftMap, InputError, OnlineLandmarks
 from driftmap.embedding import LandmarkDiffusionMap, LandmarkIsomap
 from driftmap.io import checkpoint
 from driftmap.landmarks import (
@@ -236,6 +237,12 @@ def check_questions_change_nothing(subject, folder):
     before = known(subject, estimator)
     queries = subject.queries(estimator, seed=7)
     answers(estimator, queries if subject.stream is words else 100 * queries)
+    if isinstance(estimator, DriftMap):
+        assert "points seen" in estimator._repr_mimebundle_()["text/html"]
+        estimator.landmark_table()
+        for ask in (lambda: estimator.explain(axis=0), lambda: estimator.score(queries)):
+            with contextlib.suppress(InputError):  # there may be no features, or only distances
+                ask()
     assert known(subject, estimator) == before
 
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from driftmap import DriftMap, InputError, quality
+from driftmap import DriftMap, InputError, OnlineLandmarks, quality
 from driftmap.map.explain import NEIGHBOURS, linear_effects, tricube
 
 
@@ -198,16 +198,26 @@ def test_html_shows_a_map_without_changing_anything(n_components):
     before, twin = mapper.transform(X), copy.deepcopy(mapper)
     mapper.partial_fit(X[300:])
     twin.partial_fit(X[300:])
+    seen = mapper._engine.frames.count
+    assert "coverage_bound_" in dir(mapper)
     shown = mapper._repr_mimebundle_()["text/html"]
     assert shown.endswith(mapper._html_map())
     assert mapper._repr_html_().endswith(mapper._html_map())
     assert len(mapper._html_map()) < 15_000
     assert "<script>" not in mapper._html_map()
     assert "&lt;script&gt;alert(1)&lt;/scr..." in mapper._html_map()
+    assert mapper._engine.frames.count == seen == 1  # neither the picture nor the list of attributes is a new frame
     ET.fromstring(mapper._html_map())  # closed, and nothing in it that is not quoted
     assert np.array_equal(twin.transform(X), mapper.transform(X))
     assert before.shape == (400, n_components)
     assert mapper.frame_ == twin.frame_
+
+
+def test_estimators_of_metrics_without_bounds_can_be_shown():
+    for estimator in (DriftMap(n_landmarks=9, metric="cosine"), OnlineLandmarks(9, metric="cosine")):
+        estimator.fit(table() + 1)
+        assert type(estimator).__name__ in estimator._repr_mimebundle_()["text/html"]
+        assert "coverage_bound_" in dir(estimator)
 
 
 def test_html_of_a_map_that_cannot_be_drawn():

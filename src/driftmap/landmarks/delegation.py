@@ -17,6 +17,9 @@ from driftmap.utils.frames import materialized
 
 T = TypeVar("T")
 
+SHOWN_ATTRIBUTES = ("landmark_indices_", "landmark_mass_", "n_replacements_", "n_samples_seen_", "radius_")
+"""Those that notebooks show: they take little time, and nothing is given out by them."""
+
 
 def is_lazy(X: Any) -> bool:
     """Whether X is a dask collection, which is not to be loaded as a whole; xarray's objects may be or not."""
@@ -195,6 +198,18 @@ class EngineEstimator(HasLandmarks):
         estimator = cls(**engine.params())
         estimator._engine = engine
         return estimator
+
+    def __dir__(self) -> list[str]:
+        """scikit-learn would evaluate every attribute to list it, and some take long or are an error."""
+        return list(object.__dir__(self))
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """What scikit-learn's diagram shows, which would be every attribute."""
+        from sklearn.base import BaseEstimator
+
+        shown = BaseEstimator()
+        vars(shown).update({name: getattr(self, name) for name in SHOWN_ATTRIBUTES})
+        return shown._get_fitted_attr_html(doc_link)
 
     def __sklearn_is_fitted__(self) -> bool:
         engine = self.__dict__.get("_engine")
