@@ -62,9 +62,9 @@ def stream(kind: str, seed: int) -> np.ndarray:
     return X
 
 
-def by_driftmap(X: np.ndarray) -> np.ndarray:
+def by_driftmap(X: np.ndarray, window: int | None = None) -> np.ndarray:
     """Reach."""
-    return DriftMap(n_landmarks=100, embedding="lmds").update(X).reach
+    return DriftMap(n_landmarks=100, embedding="lmds", window=window).update(X).reach
 
 
 def by_trees(X: np.ndarray) -> np.ndarray:
@@ -92,7 +92,8 @@ def refitted(make: Callable[[], IsolationForest | LocalOutlierFactor]) -> Callab
 
 
 METHODS = {
-    "Driftmap, reach": by_driftmap,
+    "Driftmap": by_driftmap,
+    "Driftmap, window=2000": lambda X: by_driftmap(X, 2000),
     "river, HalfSpaceTrees": by_trees,
     "scikit-learn, IsolationForest": refitted(lambda: IsolationForest(random_state=0)),
     "scikit-learn, LocalOutlierFactor": refitted(lambda: LocalOutlierFactor(novelty=True)),
