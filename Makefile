@@ -11,6 +11,7 @@ CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* tools/*.py) $(sort $
 
 demo: $(VENV)/.demo
 	$(BIN)/driftmap demo -o demo-output
+	@echo "see it live in the browser: $(BIN)/driftmap watch --demo"
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -55,7 +56,7 @@ $(VENV)/bin/python:
 
 # pip builds the core, too: again, whenever one of its files has changed.
 $(VENV)/.demo: $(CORE) | $(VENV)/bin/python
-	$(PIP) install -e ".[plot]" $(SETTINGS)
+	$(PIP) install -e ".[plot,live]" $(SETTINGS)
 	@touch $@
 
 $(VENV)/.test: $(CORE) | $(VENV)/bin/python

@@ -66,6 +66,18 @@ def test_points_are_where_they_should_be_in_the_colours_of_their_groups(shown):
     assert np.abs(real.spot(real.pixels(page), places(page)[0])[1] - BLUE).max() > 40
 
 
+@pytest.mark.parametrize("kind", ["number", "date"])
+def test_numbers_and_dates_are_coloured_on_a_scale(shown, kind):
+    values = np.array([10.0, 20.0, 30.0, 30.0, 20.0])
+    column = values if kind == "number" else np.datetime64("2026-01-01") + values.astype("timedelta64[D]")
+    page = shown(html(POINTS, columns={"v": column}, color="v"))
+    image, at = real.pixels(page), places(page)
+    colours = np.array([real.spot(image, place)[1] for place in at])
+    assert np.abs(colours - [(68, 1, 84), (33, 143, 141), (240, 228, 36), (240, 228, 36), (33, 143, 141)]).max() < 25
+    ends = page.locator(".ends span").all_inner_texts()
+    assert ends == (["10", "30"] if kind == "number" else ["2026-01-11", "2026-01-31"])
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_without_webgl_the_points_are_drawn_as_well_and_a_lost_context_comes_back(shown, lost):
     no_webgl = """const get = HTMLCanvasElement.prototype.getContext;

@@ -147,6 +147,17 @@ def test_a_recording_is_played_as_it_was_and_a_cut_one_up_to_the_cut(tmp_path):
         Replay(path)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_ends_the_recording_and_is_said_once():
+    said, scene = [], new_scene()
+    with contextlib.suppress(OSError), open("/dev/full", "wb") as file:
+        recorder = Recorder(scene, file, said.append)
+        for _ in range(3):
+            add(scene, CORNERS)
+            recorder.write()
+    assert said == ["the recording ends here: No space left on device"]
+
+
 def test_generated_lines_are_the_same_from_every_position_and_have_what_is_promised():
     source = GeneratedRows(rate=1e9)
     lines, position = source.read(0, 100)

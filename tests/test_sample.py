@@ -36,6 +36,13 @@ def test_commands_of_readme_can_be_typed_as_they_stand(tmp_path, monkeypatch, ca
                 assert process.stdout.readline().startswith("{")
                 process.kill()
             continue
+        if words[0] == "watch":  # endless, too
+            pytest.importorskip("uvicorn", reason="the extra live is not installed")
+            endless = [*COMMAND, *words, "--no-open", "--port", "0"]
+            with subprocess.Popen(endless, stderr=subprocess.PIPE, text=True) as process:
+                assert any("live at http://127.0.0.1" in line for line in process.stderr)
+                process.kill()
+            continue
         assert main(words) == 0, f"{words}: {capfd.readouterr().err}"
         outputs = [words[words.index(option) + 1] for option in ("-o", "--plot") if option in words]
         for name in outputs:

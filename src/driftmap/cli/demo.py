@@ -116,7 +116,6 @@ def run(args: argparse.Namespace) -> int:
     print(_as_text(results))
     print(f"\ncoordinates: {table}")
     print(f"figure: {picture}" if missing is None else f"no figure: {missing}")
-    print("\nlive in the browser: driftmap watch --demo")
     return 0
 
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from driftmap.cli import arguments as kinds
 from driftmap.cli import embed
 from driftmap.cli.checkpointing import Job
-from driftmap.cli.errors import UserError, note
-from driftmap.cli.files import writing
+from driftmap.cli.errors import UserError, note, warn
 from driftmap.cli.options import INTERRUPTING, MAPPING, READING, WRITING, Options, add_groups, add_options
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.io.generated import GENERATED
@@ -116,7 +115,7 @@ def _view(args: argparse.Namespace, table: Table, job: Job) -> Iterator[Observer
     watcher = Watcher(title, table.columns, table.label, args.points)
     with contextlib.ExitStack() as stack:
         if args.record is not None:
-            recorder = Recorder(watcher.scene, stack.enter_context(_new_recording(args.record)))
+            recorder = Recorder(watcher.scene, stack.enter_context(_new_recording(args.record)), warn)
             stack.callback(Ticker(recorder.write, RECORD).stop)
         stack.callback(Ticker(watcher.refresh, REFRESH).stop)
         stack.enter_context(_serving(args, watcher.scene))
@@ -160,5 +159,8 @@ def _new_recording(path: Path) -> Iterator[BinaryIO]:
         raise UserError(f"{path} exists: delete it, or record to another file") from None
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from error
-    with file, writing():
+    try:
         yield file
+    finally:
+        with contextlib.suppress(OSError):  # which the recorder has reported
+            file.close()

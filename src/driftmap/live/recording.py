@@ -22,20 +22,26 @@ RECORD = struct.Struct("<dI")
 class Recorder:
     """Writes to a file what a browser would be sent; what is written is seen by others at once."""
 
-    def __init__(self, scene: Scene, file: BinaryIO) -> None:
-        self._scene, self._file = scene, file
+    def __init__(self, scene: Scene, file: BinaryIO, report: Callable[[str], object] = lambda message: None) -> None:
+        self._scene, self._file, self._report = scene, file, report
+        self._failed = False
         self._seen: Seen | None = None
         self._start = time.monotonic()
         file.write(MAGIC)
         self.write()
 
     def write(self) -> None:
-        """Append what has changed since the last time."""
-        changed = self._scene.message(self._seen)
-        if changed is not None:
-            message, self._seen = changed
+        """Append what has changed since the last time. A full disk is reported, and ends only the recording."""
+        changed = None if self._failed else self._scene.message(self._seen)
+        if changed is None:
+            return
+        message, self._seen = changed
+        try:
             self._file.write(RECORD.pack(time.monotonic() - self._start, len(message)) + message)
             self._file.flush()
+        except OSError as error:
+            self._failed = True
+            self._report(f"the recording ends here: {error.strerror or error}")
 
 
 def records(file: BinaryIO, name: str) -> Iterator[tuple[float, bytes]]:

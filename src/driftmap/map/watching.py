@@ -39,7 +39,8 @@ class Watcher(Observer):
         self._next = 0
         self._frame = 0
         self._mapper: StreamMap | None = None
-        self._novelty, self._last = 0.0, (time.monotonic(), 0)
+        self._novelty = 0.0  # the largest reach since the last point of the curves
+        self._last = time.monotonic(), 0, 0.0  # when that was, rows by then, their rate
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Show the rows that are mapped, and the alerts."""
@@ -68,26 +69,31 @@ class Watcher(Observer):
     def refresh(self) -> None:
         """Place the rows again if the landmarks have changed; show landmarks and a point of the curves."""
         mapper, scene = self._mapper, self.scene
-        if mapper is None or not mapper.fitted or scene.next == self._next:
+        if mapper is None or not mapper.fitted:
             return
-        with mapper.lock:
-            frame = mapper.frame_
-            landmarks = Landmarks(mapper.landmark_indices_, plane(mapper.landmark_embedding_), mapper.landmark_mass_)
-            radius = mapper.radius_
-        self._next = scene.next
-        if frame != self._frame:
-            with scene.lock:
-                first, stop = scene.oldest, scene.next
-                rows = self._rows[np.arange(first, stop) % scene.capacity]
-            scene.move(first, plane(mapper.transform(rows)))
-            self._frame = frame
-        scene.set_landmarks(landmarks)
-        now, (then, seen) = time.monotonic(), self._last
-        if now - then >= SAMPLE_SECONDS:
-            sample = {"time": time.time(), "rows": scene.next, "rate": (scene.next - seen) / (now - then)}
-            stress = landmark_stress(mapper)
-            scene.add_sample(sample | {"radius": radius, "stress": stress, "novelty": self._novelty})
-            self._last, self._novelty = (now, scene.next), 0.0
+        if scene.next != self._next:
+            self._next = scene.next
+            with mapper.lock:
+                frame, positions = mapper.frame_, plane(mapper.landmark_embedding_)
+                scene.set_landmarks(Landmarks(mapper.landmark_indices_, positions, mapper.landmark_mass_))
+            if frame != self._frame:
+                with scene.lock:
+                    first, stop = scene.oldest, scene.next
+                    rows = self._rows[np.arange(first, stop) % scene.capacity]
+                scene.move(first, plane(mapper.transform(rows)))
+                self._frame = frame
+        self._sample(mapper, time.monotonic())
+
+    def _sample(self, mapper: StreamMap, now: float) -> None:
+        """A point of the curves, now and then; one more after the last row says that the rate is 0."""
+        then, seen, rate = self._last
+        seen_now = self.scene.next
+        if now - then < SAMPLE_SECONDS or (seen_now == seen and rate == 0):
+            return
+        self._last = now, seen_now, (seen_now - seen) / (now - then)
+        sample = {"time": time.time(), "rows": seen_now, "rate": self._last[2], "novelty": self._novelty}
+        self.scene.add_sample(sample | {"radius": mapper.radius_, "stress": landmark_stress(mapper)})
+        self._novelty = 0.0
 
 
 def plane(coordinates: Array) -> Array:

@@ -34,7 +34,7 @@ export function curvePanel(view) {
       box,
     );
   view.addEventListener("received", ({ detail: { arrays } }) => {
-    if (!arrays.time) return;
+    if (!(arrays.time?.length > 1)) return;
     for (const chart of charts) {
       const data = [arrays.time, Array.from(arrays[chart.name], (value) => (Number.isFinite(value) ? value : null))];
       if (chart.plot) chart.plot.setData(data);

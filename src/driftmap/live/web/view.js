@@ -66,8 +66,9 @@ export class MapView extends EventTarget {
     if (continued) store.move(header.first, arrays.x, arrays.y, now);
     if (arrays.x) {
       store.append(header.first, arrays.x, arrays.y, values, arrays.nearest);
-      if (now - this.measured > MEASURE_MS) this.recolour();
+      if (header.kind === "whole") this.recolour();
       else this.coloring.apply(store, Math.max(store.oldest, header.first));
+      this.measuring ??= setTimeout(() => this.recolour(), MEASURE_MS);
     }
     if (arrays.landmark) {
       const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
@@ -100,7 +101,6 @@ export class MapView extends EventTarget {
     this.alerts = [];
     this.back = this.selected = 0;
     this.hovered = null;
-    this.measured = -Infinity;
     this.tell("begun", {});
     this.colourBy(this.chosen ?? header.color);
   }
@@ -120,7 +120,8 @@ export class MapView extends EventTarget {
 
   recolour() {
     if (!this.store) return;
-    this.measured = performance.now();
+    clearTimeout(this.measuring);
+    this.measuring = undefined;
     this.coloring.measure(this.store);
     this.coloring.apply(this.store);
     this.palette = paletteOf(this.coloring, this.dark);
