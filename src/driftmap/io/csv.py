@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.io.dialect import are_counted, counts_columns, delimiter_of, options_for
 from driftmap.io.tables import FILL, LEAVE_OUT, Wanted, kind_of, numbered
 from driftmap.io.text import BOM, MISSING, Block, no_number
 from driftmap.utils import Array
@@ -19,8 +19,6 @@ from driftmap.utils.validation import LARGEST_NUMBER, problem_of
 
 NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.title())} | {"NaN"})
 """What Arrow takes for a missing number; with blanks around it, it is found later."""
-FEWEST_COUNTED = 5
-"""Columns that a first line of integers counts, at least, if the next line may hold integers, too."""
 LONGEST_QUOTED = 2**17
 """Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
 
@@ -42,7 +40,7 @@ class CSV:
         self._decimal, self._thousands = wanted.decimal, wanted.thousands
         digits = r"[+-]?\d{1,3}(?:%s\d{3})+(?:%s\d*)?(?:[eE][+-]?\d+)?"
         self._grouped = re.compile(digits % (re.escape(self._thousands), re.escape(self._decimal)), re.ASCII)
-        self._delimiter = "\t" if tabs else _delimiter(head)
+        self._delimiter = "\t" if tabs else delimiter_of(head)
         self._parse = csv.ParseOptions(
             delimiter=self._delimiter, ignore_empty_lines=False, newlines_in_values=not single
         )
@@ -95,14 +93,14 @@ class CSV:
         if any(name in cells and name not in numbered(len(cells)) for name in self._wanted.asked):
             return True
         numeric = [self._is_number(cell) for cell in cells]
-        if not any(numeric) or (all(numeric) and not _counts(cells)):
+        if not any(numeric) or (all(numeric) and not counts_columns(cells)):
             return not any(numeric)
         second = first.part(1, 2) if len(first) > 1 else more()
         if second is None:
             return not all(numeric)
         row = second.part(0, 1).data
         if all(numeric):
-            is_header = self._is_like(numeric, row) and _are_counted(cells, self._cells(row))
+            is_header = self._is_like(numeric, row) and are_counted(cells, self._cells(row))
             if is_header:
                 self._wanted.rejected.report(
                     f"{self._source}: line 1 counts the columns and is taken as their names; --header no: as a row"
@@ -127,7 +125,7 @@ class CSV:
         for cells in self._columns(rows):
             present = [cell for cell in cells if cell.strip().lower() not in MISSING]
             kind = kind_of(not cells or any(map(self._is_number, present)), present)
-            options = _options(present) if kind == "text" else ""
+            options = options_for(present) if kind == "text" else ""
             found.append(f"numbers of another form: {options}" if options else kind)
         return found
 
@@ -255,55 +253,8 @@ class CSV:
         try:
             value = self._cast([cell])[0].as_py()
         except ValueError:
-            return no_number(cell, _options([cell]))
+            return no_number(cell, options_for([cell]))
         return None if value is None or abs(value) <= LARGEST_NUMBER else problem_of(value, FILL)
-
-
-def _delimiter(head: bytes) -> str:
-    """What separates the cells of the first lines.
-
-    Decimal commas make semicolons usual in some countries; a comma in the first line settles it. Names may have spaces,
-    so these separate only where they separate numbers.
-
-    >>> _delimiter(b"a;b\\n1,5;2,5\\n"), _delimiter(b"1e0 2e0\\n3e0 4e0\\n"), _delimiter(b"a name\\n5\\n")
-    (';', ' ', ',')
-    """
-    first, second = (head.split(b"\n", 2) + [b""])[:2]
-    mark = next((mark for mark in ",;\t|" if mark.encode() in first), "")
-    if mark:
-        return mark
-    cells = (second.strip() or first).strip().split(b" ")
-    with contextlib.suppress(ValueError):
-        if len([*map(float, cells)]) == len(first.strip().split(b" ")) > 1:
-            return " "
-    return ","
-
-
-def _counts(cells: list[str]) -> bool:
-    """Whether each cell is the integer after the one before."""
-    if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() for cell in cells):
-        return False
-    return all(int(b) == int(a) + 1 for a, b in pairwise(cells))
-
-
-def _are_counted(names: list[str], row: list[str]) -> bool:
-    """Whether a line that counts columns is followed by something else: fractions or, if it is long, no such line."""
-    return not any(map(str.isdigit, map(str.strip, row))) or (len(names) >= FEWEST_COUNTED and not _counts(row))
-
-
-def _options(cells: list[str]) -> str:
-    """The options that read texts as numbers with another decimal point or thousands separator; empty if none do.
-
-    >>> _options(["1.234,5", "7,25"]), _options(["1,234", "12,345.5"]), _options(["1,5", "x"])
-    ('--decimal , --thousands .', '--thousands ,', '')
-    """
-    for decimal, thousands in ((",", "."), (".", ",")):
-        number = rf"[+-]?(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)(?:{re.escape(decimal)}\d+)?"
-        if all(re.fullmatch(number, cell.strip(), re.ASCII) for cell in cells):
-            options = ["--decimal ,"] * (decimal == ",")
-            options += [f"--thousands {thousands}"] * any(thousands in cell for cell in cells)
-            return " ".join(options)
-    return ""
 
 
 def arrow_memory(data: bytes) -> Any:
