@@ -11,13 +11,15 @@ from xml.etree import ElementTree
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from driftmap.plot import comparison_figure, map_figure, save_figure
-from driftmap.plot.coloring import MISSING_COLOR, PALETTE
+from driftmap.plot.animation import Scene, Screen
+from driftmap.plot.coloring import MISSING_COLOR, PALETTE, coloring_of
 from driftmap.plot.points import drawing_order
 
 ORDER = drawing_order(60)
@@ -230,7 +232,13 @@ def overlaps(figure: Figure) -> list[tuple[str, str]]:
     """Pairs of texts that are printed over each other."""
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw(renderer)
+    hidden = set()  # labels of ticks beyond the limits, which are not drawn
+    for axes in figure.findobj(Axes):
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            hidden |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    texts = [text for text in texts if text not in hidden]
     boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts]
     boxes = [(text, box) for text, box in boxes if box.width > 0 and box.height > 0]
     return [
@@ -254,6 +262,17 @@ def test_no_label_is_printed_over_another(color):
     assert overlaps(figure) == []
     titles = {axes.title.get_window_extent().y0.round(6) for axes in figure.axes}
     assert len(titles) == 1  # they stand at one height
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e9])
+@pytest.mark.parametrize("color", [None, ["a long name of a class", "b"] * 30])
+def test_animations_clip_no_label(scale, color):
+    scene = Scene(60, scale * POINTS[:, :2], scale * LANDMARKS[:, :2], np.arange(0, 60, 10), scale)
+    screen = Screen([scene], np.arange(60), coloring_of(color, "name", 60), "A title")
+    picture = screen.picture(0)
+    assert (picture[[0, -1]] == 255).all()  # what reaches the rim may be cut
+    assert (picture[:, [0, -1]] == 255).all()
+    assert overlaps(screen._canvas.figure) == []
 
 
 def test_a_notebook_shows_a_figure_that_a_cell_ends_with():

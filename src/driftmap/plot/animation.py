@@ -24,13 +24,12 @@ from driftmap.plot.coloring import Coloring, by_arrival, coloring_of
 from driftmap.plot.figures import (
     ANIMATION_FORMATS,
     GRID_COLOR,
-    Panel,
-    axis_spans,
     format_axes,
     require_matplotlib,
     set_time_axis,
 )
 from driftmap.plot.legend import add_colorbar, add_legend, label_axis, legend_width
+from driftmap.plot.panels import Panel, axis_spans
 from driftmap.plot.points import INK, draw_landmarks, draw_points
 from driftmap.utils import Array, Ids, validation
 

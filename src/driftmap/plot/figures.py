@@ -11,14 +11,15 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from driftmap.io.atomic import replacing
-from driftmap.plot.coloring import Coloring, coloring_of, days, in_one_color
+from driftmap.plot.coloring import Coloring, coloring_of, in_one_color
 from driftmap.plot.legend import GREY, add_colorbar, add_legend, label_axis
+from driftmap.plot.panels import Panel, Time, axis_spans, box, positions_of, time_of
 from driftmap.plot.points import INK, MOST_DOTS, draw_density, draw_landmarks, draw_points
 from driftmap.utils import Array
 from driftmap.utils.errors import MissingDependencyError
@@ -89,13 +90,13 @@ def map_figure(
     >>> figure.axes[0].get_title(loc="left")
     'A map'
     """
-    marks = None if landmark_coordinates is None else _positions(landmark_coordinates)
-    points = _positions(coordinates)
-    time = Time() if times is None else _time_of(times, time_label, len(points))
+    marks = None if landmark_coordinates is None else positions_of(landmark_coordinates)
+    points = positions_of(coordinates)
+    time = Time() if times is None else time_of(times, time_label, len(points))
     if time.values is not None and color is None and points.shape[1] > 1:
         color = Coloring(time.values, color_label or time.label, is_date=time.is_date)
     if landmark_times is not None and marks is not None:
-        time = time._replace(of_landmarks=_time_of(landmark_times, None, len(marks), "landmark_times").values)
+        time = time._replace(of_landmarks=time_of(landmark_times, None, len(marks), "landmark_times").values)
     panel = Panel(title or "", points, marks, time)
     return _figure([panel], color, color_label, None, size)
 
@@ -128,7 +129,7 @@ def comparison_figure(
     if not maps:
         raise ValueError("maps is empty: at least one map is needed")
     panels = [
-        Panel(name, _positions(points), None if marks is None else _positions(marks))
+        Panel(name, positions_of(points), None if marks is None else positions_of(marks))
         for name, (points, marks) in maps.items()
     ]
     return _figure(panels, color, color_label, title, size)
@@ -154,56 +155,6 @@ def save_figure(figure: Figure, file: str | os.PathLike[str] | BinaryIO, format:
     opened: Any = replacing(Path(file)) if named else contextlib.nullcontext(file)  # type: ignore[arg-type]
     with opened as target, matplotlib.rc_context({"svg.hashsalt": "driftmap", "pdf.fonttype": 42}):
         figure.savefig(target, format=kind, dpi=200, bbox_inches="tight", pad_inches=0.12, metadata=undated.get(kind))
-
-
-class Time(NamedTuple):
-    """When the points arrived: the horizontal axis of a map in one dimension."""
-
-    values: Array | None = None
-    """A number for each point; None: its arrival number."""
-    label: str = "arrival"
-    is_date: bool = False
-    of_landmarks: Array | None = None
-    """A number for each landmark."""
-
-
-class Panel(NamedTuple):
-    """One map of a figure."""
-
-    name: str
-    points: Array
-    landmarks: Array | None
-    time: Time = Time()
-
-    def drawn_points(self) -> list[Array]:
-        """The points axis by axis; those of one dimension against time."""
-        n, k = self.points.shape
-        return ([self._times(n)] if k == 1 else []) + list(self.points.T)
-
-    def drawn_landmarks(self) -> list[Array]:
-        """The landmarks, likewise; in one dimension at the right margin if their times are not known."""
-        assert self.landmarks is not None
-        (n, k), when = self.points.shape, self.time.of_landmarks
-        if k > 1:
-            return list(self.landmarks.T)
-        if when is None:
-            times = self._times(n)
-            when = np.full(len(self.landmarks), times.max() + 0.03 * (float(np.ptp(times)) or 1.0))
-        return [when, self.landmarks[:, 0]]
-
-    def _times(self, n: int) -> Array:
-        return np.arange(n, dtype=np.float64) if self.time.values is None else self.time.values
-
-
-def _time_of(times: ArrayLike, label: str | None, n: int, parameter: str = "times") -> Time:
-    values = np.asarray(times)
-    if values.shape != (n,):
-        raise ValueError(f"{parameter} must have {n} entries, one for each of them, got shape {values.shape}")
-    is_date = values.dtype.kind == "M"
-    numbers = days(values) if is_date else values.astype(np.float64)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{parameter} must be finite: one of them is missing")
-    return Time(numbers, label or ("date" if is_date else "time"), is_date)
 
 
 def _figure(
@@ -244,14 +195,6 @@ def _figure(
     return figure
 
 
-def _positions(coordinates: ArrayLike) -> Array:
-    array = np.asarray(coordinates, dtype=np.float64)
-    array = array[:, None] if array.ndim == 1 else array
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"coordinates must be of shape (n, k) with at least one row and column, got {array.shape}")
-    return array[:, :3]
-
-
 def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> int:
     """Draw a map on axes whose limits are set; returns the number of points in the fullest cell of a density, or 0."""
     n, k = panel.points.shape
@@ -271,7 +214,7 @@ def format_axes(ax: Any, panel: Panel, spans: Array) -> None:
     ax.set_title(panel.name, fontsize=12, color=INK, loc="left", parse_math=False)
     ax.grid(visible=True)
     ax.set_axisbelow(True)
-    low, high = _box(panel)
+    low, high = box(panel)
     names = ["x1", "x2", "x3"][:k]
     for axis, name, middle, span in zip("y" if k == 1 else "xyz", names, (low + high) / 2, spans, strict=False):
         getattr(ax, f"set_{axis}lim")(middle - 0.54 * span, middle + 0.54 * span)
@@ -301,18 +244,6 @@ def set_time_axis(ax: Any, first: float, last: float, label: str, *, is_date: bo
     label_axis(ax.xaxis, label, is_date=is_date)
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
-
-
-def _box(panel: Panel) -> tuple[Array, Array]:
-    everything = panel.points if panel.landmarks is None else np.vstack([panel.points, panel.landmarks])
-    return everything.min(axis=0), everything.max(axis=0)
-
-
-def axis_spans(panels: Sequence[Panel]) -> Array:
-    """Length of each axis: the largest that any panel needs, and at least 0.3 of the longest axis."""
-    needed = np.max([high - low for low, high in map(_box, panels)], axis=0)
-    longest = needed.max() if needed.max() > 0 else 1.0
-    return np.asarray(np.maximum(needed, 0.3 * longest))
 
 
 def _size(spans: Array, n_panels: int) -> tuple[float, float]:
