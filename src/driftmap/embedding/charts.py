@@ -68,7 +68,7 @@ class Charts(NamedTuple):
         """
         first = squared.argmin(axis=1)
         around = self.members.take(first, axis=0)
-        near = _take_rows(squared, around)
+        near = np.maximum(_take_rows(squared, around), 0.0)
         near[~self.is_member.take(first, axis=0)] = np.inf
         # The last bits of a number give way to its position: sorted as integers, numbers bring their positions along.
         keys = (near.view(np.int64) & ~LAST_BITS) | np.arange(near.shape[1])

@@ -98,7 +98,7 @@ class LandmarkIsomap(Configured):
     paths_: Paths
     """Geodesics between the landmarks."""
 
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 10, placing: str = "charts") -> None:
+    def __init__(self, n_components: int = 2, *, n_neighbors: int = 9, placing: str = "charts") -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.placing = placing

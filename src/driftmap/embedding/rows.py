@@ -19,7 +19,10 @@ class SquaredRows(NamedTuple):
     """Places rows x by ``squared[j] = |x - centre|^2 + (x - centre) @ matrix[:, j] + offsets[j]``."""
 
     place_squared: Callable[[Array], Array]
-    """Places of points, given their squared distances to the landmarks, (n, m), which it may overwrite."""
+    """Places of points, given their squared distances to the landmarks, (n, m), which it may overwrite.
+
+    Rounding makes some of them a little negative.
+    """
     centre: Array
     """(d,)"""
     matrix: Array
@@ -52,7 +55,6 @@ class SquaredRows(NamedTuple):
         # not a matrix product: its rounding would depend on how many rows come at once
         squared = _core.affine(X, self.matrix, self.offsets, self.centre)
         squared += (centred * centred).sum(axis=1)[:, None]
-        np.maximum(squared, 0.0, out=squared)
         return move(self.place_squared(squared), self.rotation, self.translation)
 
 
