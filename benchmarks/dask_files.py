@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
-import resource
 import shutil
 import tempfile
 import time
@@ -41,7 +40,10 @@ class Used(NamedTuple):
 
 def used() -> Used:
     """What this process has used so far."""
-    return Used(time.process_time(), 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    # not by getrusage: its maximum begins with what the parent had when it started this process
+    lines = Path("/proc/self/status").read_text().splitlines()
+    peak = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
+    return Used(time.process_time(), 1024 * int(peak))
 
 
 def mapper() -> DriftMap:
@@ -91,6 +93,11 @@ def learn(parts: list[Partition]) -> tuple[list[float], int]:
             estimator.partial_fit(rows)
         seconds.append(used().cpu - start)
     return seconds, used().peak
+
+
+def fill(parts: list[Partition]) -> float:
+    """Processor seconds to read and learn a file from an empty state; the first one, which imports, does not count."""
+    return float(np.median([learn([part])[0][0] for part in parts][1:]))
 
 
 def merge(parts: list[Partition]) -> float:
@@ -198,8 +205,8 @@ def measured_model(folder: Path, mapping: float) -> Model:
     """The constants of the model, from eight files."""
     parts = parquet_files(sorted(folder.glob("*.parquet"))[:8])
     later = alone(learn, parts)[0][1:]
-    reading, steady = alone(read, parts) / (len(parts) * FILE_ROWS), np.median(later) / FILE_ROWS
-    filling = max(np.median([alone(learn, [part])[0][0] for part in parts[:3]]) - steady * FILE_ROWS, 0.0)
+    reading, steady = alone(read, parts) / (len(parts) * FILE_ROWS), np.mean(later) / FILE_ROWS
+    filling = max(alone(fill, parts) - steady * FILE_ROWS, 0.0)
     return Model(reading, steady - reading, filling, alone(merge, parts), mapping)
 
 

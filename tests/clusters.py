@@ -14,6 +14,8 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
+from driftmap.dask import tasks
+
 N_BLOCKS, ROWS = 24, 500
 SETTINGS = {"distributed.scheduler.allowed-failures": 100, "distributed.worker.multiprocessing-method": "forkserver"}
 with dask.config.set(SETTINGS):
@@ -41,12 +43,28 @@ def block(number, seconds=0.0, seen=None):
     return np.cumsum(np.random.default_rng(number).standard_normal((ROWS, 6)), axis=0)
 
 
-def fatal(number, marker):
-    """The same rows, but the first worker that computes them dies."""
+def die_once(marker):
+    """Kill this process, unless another one has done so before."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fatal(number, marker):
+    """The same rows, but the first worker that computes them dies."""
+    die_once(marker)
     return block(number)
+
+
+def make_merging_fatal(marker):
+    """On a worker: the first one that merges dies."""
+    merge = tasks.merge
+
+    def fatal_merge(parts):
+        die_once(marker)
+        return merge(parts)
+
+    tasks.merge = fatal_merge
 
 
 def stream(**options):

@@ -195,8 +195,21 @@ def test_xarray():
     array = xarray.DataArray(X, dims=("time", "feature"))
     mapper = DriftMap(n_landmarks=20).fit(array)  # which is in memory
     assert facts(mapper) == facts(DriftMap(n_landmarks=20).fit(X))
+    lazy = array.chunk({"time": 200})
     with pytest.raises(InputError, match=r"X must be a dask array.*got DataArray; give its \.data"):
-        mapper.fit(array.chunk({"time": 200}))
+        mapper.fit(lazy)
+    assert facts(DriftMap(n_landmarks=20).fit(lazy.data)) == facts(mapper)
+    placed = xarray.apply_ufunc(
+        mapper.freeze().transform,
+        lazy,
+        input_core_dims=[["feature"]],
+        output_core_dims=[["axis"]],
+        dask="parallelized",
+        output_dtypes=[float],
+        dask_gufunc_kwargs={"output_sizes": {"axis": 2}},
+    )
+    assert placed.dims == ("time", "axis")
+    assert np.array_equal(placed.compute(), mapper.transform(X))
 
 
 def test_bad_requests(tmp_path):

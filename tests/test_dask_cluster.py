@@ -1,5 +1,6 @@
 """On a real cluster: the same bits whatever happens to workers; one error, and then nothing runs; whole files only."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 from dask.delayed import delayed
 from distributed import Client
 
-from clusters import N_BLOCKS, SETTINGS, block, cluster, fatal, killing, stream, wait_until
+from clusters import N_BLOCKS, SETTINGS, block, cluster, fatal, killing, make_merging_fatal, stream, wait_until
 from driftmap import DriftMap, FrozenMap
 from driftmap import dask as on_dask
 from driftmap.cli import main
@@ -75,6 +76,12 @@ def test_the_same_bits_when_a_worker_is_killed(client, expected, tmp_path):
     blocks = stream()
     blocks[10] = delayed(fatal)(10, str(tmp_path / "killed"))
     assert result(blocks) == expected
+    assert (tmp_path / "killed").exists()
+
+
+def test_the_same_bits_when_a_worker_is_killed_while_it_merges(client, expected, tmp_path):
+    client.run(make_merging_fatal, str(tmp_path / "killed"))
+    assert result(stream()) == expected
     assert (tmp_path / "killed").exists()
 
 
@@ -211,18 +218,35 @@ def test_bad_files_are_one_line(client, files, tmp_path, capsys):
     assert "b.parquet" in capsys.readouterr().err
 
 
-def test_a_scheduler_that_is_lost_is_one_error(tmp_path):
-    file = tmp_path / "scheduler.json"
-    command = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    scheduler = subprocess.Popen(
-        [sys.executable, *command, "--scheduler-file", str(file)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+@contextlib.contextmanager
+def scheduler(port, file):
+    """A scheduler without workers: what it is given would wait for ever."""
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--no-dashboard", "--scheduler-file", str(file)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_until(file.exists)
-        with Client(scheduler_file=str(file), timeout=60):  # there are no workers: it would wait for ever
-            threading.Timer(0.5, scheduler.kill).start()
-            with pytest.raises(on_dask.ClusterLostError, match="was lost or restarted"):
-                on_dask.fit(new(), [delayed(np.eye)(6)] * 20, **OPTIONS)
+        yield process
     finally:
-        scheduler.kill()
-        scheduler.wait()
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_scheduler_that_is_lost_or_restarted_is_one_error(restarted, tmp_path):
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(scheduler(0, tmp_path / "first.json"))
+        client = stack.enter_context(Client(scheduler_file=str(tmp_path / "first.json"), timeout=60))
+        port = client.scheduler.address.rsplit(":", 1)[1]
+
+        def strike():
+            first.kill()
+            first.wait()
+            if restarted:
+                stack.enter_context(scheduler(port, tmp_path / "second.json"))
+
+        striking = threading.Timer(0.5, strike)
+        striking.start()
+        with pytest.raises(on_dask.ClusterLostError, match="was lost or restarted"):
+            on_dask.fit(new(), [delayed(np.eye)(6)] * 20, **OPTIONS)
+        striking.join()

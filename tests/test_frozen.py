@@ -8,13 +8,14 @@ import pytest
 
 from driftmap import DriftMap, FrozenMap
 from driftmap.io.checkpoint import CheckpointError
+from driftmap.utils.validation import EMBEDDINGS
 from streams import make
 
 X = make("walk", 600, 4, seed=0)
 PARAMS = [
     {},
     {"embedding": "lmds", "n_components": 3},
-    {"embedding": "weighted-lmds"},
+    *({"embedding": name} for name in EMBEDDINGS),
     {"n_anchors": None},
     {"metric": "cityblock"},
     {"metric": "jensenshannon"},
@@ -50,10 +51,12 @@ def test_precomputed_distances_and_objects():
     assert np.array_equal(mapper.freeze().transform(words), mapper.transform(words))
 
 
-def test_it_is_small_and_does_not_change():
+def test_it_is_small_and_does_not_change(tmp_path):
     mapper = DriftMap(n_landmarks=100).fit(make("walk", 3000, 16, seed=1))
     frozen = mapper.freeze()
+    frozen.save(tmp_path / "map.ckpt")
     assert len(pickle.dumps(frozen)) < 500_000
+    assert (tmp_path / "map.ckpt").stat().st_size < 500_000
     with pytest.raises(dataclasses.FrozenInstanceError):
         frozen.radius_ = 1.0
     assert not hasattr(frozen, "partial_fit")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from checks import CHECKS, Subject
 from driftmap import DriftMap, OnlineLandmarks
 from driftmap.landmarks import RatioShift
 from streams import facts, make, some, streams
@@ -140,3 +141,21 @@ def test_other_parts_are_refused():
         precomputed.merge(precomputed)
     with pytest.raises(ValueError, match="part 1 has n_components=1"):
         DriftMap(n_landmarks=3).fit(X).merge(DriftMap(1, n_landmarks=3).fit(X))
+
+
+def merged_halves(kind, **params):
+    """A merged estimator, which has thinned what it stores, with further points to come."""
+    first, *later = (kind(**params).fit(part) for part in np.split(make("walk", 600, 3, 9), 3))
+    return first.merge(*later)
+
+
+FROM_THE_START = ("fit_forgets", "nothing_is_known_before", "dtypes")
+"""What is promised of estimators that have seen nothing yet."""
+AFTER_A_MERGE = [check for check in CHECKS if not check.__name__.removeprefix("check_").startswith(FROM_THE_START)]
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("check", AFTER_A_MERGE, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("kind", [OnlineLandmarks, DriftMap])
+def test_what_every_estimator_promises_holds_after_a_merge(kind, check, tmp_path):
+    check(Subject(lambda: merged_halves(kind, n_landmarks=9, memory=144), bounded=True), tmp_path)
