@@ -63,9 +63,10 @@ def facts(mapper: DriftMap, X: np.ndarray, sample: np.ndarray) -> Facts:
 def quality(quick: bool) -> list[Limit]:
     """The table of all streams."""
     n = 10**5 if quick else 3 * 10**5
-    print(f"{n:,} rows, {M} landmarks, 10,000 stored points, fan-in 8; each divided by one pass over the same rows\n")
-    print("| stream | d | order | leaves | radius | bound | sigma | bound / true radius |")
-    print("|---" * 8 + "|")
+    print(f"{n:,} rows, {M} landmarks, 10,000 stored points, fan-in 8; covering radius, bound and sigma, each")
+    print("divided by that of one pass over the same rows:\n")
+    print("| stream | d | order | " + " | ".join(f"{n_leaves} leaves" for n_leaves in LEAVES) + " |")
+    print("|---" * (3 + len(LEAVES)) + "|")
     ratios, truths = [], []
     for (name, make), d, order in itertools.product(STREAMS.items(), DIMENSIONS, ("in order", "shuffled")):
         X = make(n, d)
@@ -73,17 +74,17 @@ def quality(quick: bool) -> list[Limit]:
             X = np.random.default_rng(1).permutation(X)
         sample = X[np.linspace(0, n - 1, SAMPLE).astype(int)]
         single = facts(DriftMap(n_landmarks=M).fit(X), X, sample)
-        for leaves in LEAVES:
-            parts = [delayed(part) for part in np.array_split(X, leaves)]
+        cells = []
+        for n_leaves in LEAVES:
+            parts = [delayed(part) for part in np.array_split(X, n_leaves)]
             merged = facts(on_dask.fit(DriftMap(n_landmarks=M), parts, partitions_per_leaf=1), X, sample)
-            ratio = Facts(*np.divide(merged, single))
-            ratios.append(ratio)
+            ratios.append(Facts(*np.divide(merged, single)))
             truths.append(merged.bound / merged.radius)
-            cells = " | ".join(
-                f"{value:.3f} {'' if value <= goal else TICK[False]}".rstrip()
-                for value, goal in zip(ratio, (RADIUS, BOUND, SIGMA), strict=True)
+            limits = zip(ratios[-1], (RADIUS, BOUND, SIGMA), strict=True)
+            cells.append(
+                ", ".join(f"{value:.3f}{'' if value <= goal else ' ' + TICK[False]}" for value, goal in limits)
             )
-            print(f"| {name} | {d} | {order} | {leaves} | {cells} | {truths[-1]:.3f} |", flush=True)
+        print(f"| {name} | {d} | {order} | {' | '.join(cells)} |", flush=True)
     radii, bounds, sigmas = (np.array(column) for column in zip(*ratios, strict=True))
     for what, column in (("radius", radii), ("bound", bounds), ("sigma", sigmas), ("bound / true radius", truths)):
         least, middle, most = np.quantile(column, (0, 0.5, 1))
