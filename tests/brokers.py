@@ -64,6 +64,7 @@ class Server:
             settings.write_text(
                 f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location {folder}/\n"
                 "autosave_interval 1\nautosave_on_changes true\nmax_queued_messages 0\nuser root\n"
+                f"log_dest file {folder}/log\nlog_type subscribe\n"
             )
             words = ["-c", settings]
         self.process = subprocess.Popen(
@@ -99,6 +100,15 @@ class Server:
             self.process.terminate()
             self.process.wait()
         self.process = None
+
+    def wait_for_session(self):
+        """Until a client has subscribed at the broker of MQTT, which keeps messages for it from then on."""
+        log = self.folder / "log"
+        for _ in range(1200):
+            if log.exists() and b" rows\n" in log.read_bytes():
+                return
+            time.sleep(0.05)
+        raise RuntimeError("there is no subscription")
 
     def publish(self, payloads):
         """Send messages, and wait until the broker has them."""

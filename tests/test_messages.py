@@ -62,7 +62,7 @@ def test_a_killed_run_goes_on_with_the_same_bytes(kind, tmp_path):
         run = Run(server.url, tmp_path, *(["--sink", server.url.replace("rows", "map")] if kind == "redis" else []))
         if kind == "mqtt":  # a session begins with the first connection
             run.start()
-            time.sleep(2)
+            server.wait_for_session()
             run.kill()
         server.publish(payloads[:90])
         run.start()

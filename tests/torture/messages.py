@@ -24,7 +24,7 @@ def run(case):
         live += ["--checkpoint-every", rng.choice(["0s", "0.01s", "0.1s"])]
         if kind == "mqtt":  # a session begins with the first connection
             process = start(folder, *live)
-            time.sleep(3)
+            server.wait_for_session()
             strike(process, signal.SIGKILL)
         ends = sorted(rng.sample(range(1, rows), rng.randint(2, 8))) + [rows]
         server.publish(payloads[: ends[0]])
