@@ -1,5 +1,6 @@
 """Landmark MDS against its formulas; what holds for all embeddings."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -225,3 +226,15 @@ def test_a_map_with_duplicates_places_far_points(name, metric):
     places = DriftMap(2, n_landmarks=12, metric=metric, embedding=name).fit(X).transform(np.concatenate([X, far]))
     assert np.isfinite(places).all()
     assert len(np.unique(places[: len(X)], axis=0)) <= 40  # duplicates have one place
+
+
+@pytest.mark.parametrize(("name", "key"), [("tsne", "ids"), ("isomap", "landmarks")])
+@pytest.mark.parametrize("change", [lambda ids: ids[[0, 0, *range(2, len(ids))]], lambda ids: ids[::-1].copy()])
+def test_a_state_whose_points_are_not_in_order_is_refused(name, key, change):
+    mapper = DriftMap(n_landmarks=20, embedding=name).fit(np.random.default_rng(0).standard_normal((300, 3)))
+    fitted = mapper.fitted_embedding_
+    state = fitted.state()
+    distances, masses = mapper.landmark_distances(), np.ones(20)
+    copy.deepcopy(fitted).restore(distances, masses, state)
+    with pytest.raises(ValueError, match="not in the order of their arrival"):
+        copy.deepcopy(fitted).restore(distances, masses, state | {key: change(state[key])})

@@ -122,3 +122,10 @@ def check_stored(
         raise ValueError(f"its {name} have another shape or kind")
     if not np.all((np.abs(array) < LARGEST) | ((array == np.inf) & (not finite))):
         raise ValueError(f"its {name} are not finite")
+
+
+def check_arrivals(name: str, ids: Any, n: int) -> None:
+    """Refuse what a checkpoint holds if it is not n arrival numbers, ascending."""
+    check_stored(name, ids, (n,), np.int64)
+    if (ids < 0).any() or not (ids[1:] > ids[:-1]).all():
+        raise ValueError(f"its {name} are not in the order of their arrival")

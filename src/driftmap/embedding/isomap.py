@@ -17,6 +17,7 @@ from driftmap import _core
 from driftmap.embedding.base import (
     Configured,
     StoredPoints,
+    check_arrivals,
     check_between,
     check_masses,
     check_stored,
@@ -178,7 +179,7 @@ class LandmarkIsomap(Configured):
         """Go back to a state, or raise an error that says why it cannot be one."""
         own = {name: state[name] for name in ("coordinates", "n_dimensions", "warned")}
         paths, m = Paths(*(state[name] for name in Paths._fields)), len(check_between(distances))
-        check_stored("landmarks", paths.landmarks, (m,), np.int64)
+        check_arrivals("landmarks", paths.landmarks, m)
         check_stored("paths", paths.lengths, (m, m), finite=False)
         check_stored("positions", own["coordinates"], (m, self.n_components))
         for name in ("n_exchanged", "n_stored"):

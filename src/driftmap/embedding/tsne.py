@@ -17,6 +17,7 @@ from driftmap.embedding.base import (
     Configured,
     RowPlacer,
     StoredPoints,
+    check_arrivals,
     check_between,
     check_masses,
     check_stored,
@@ -208,7 +209,7 @@ class LandmarkTSNE(Configured):
         layout = Layout(*(state[name] for name in Layout._fields))
         points = MapPoints(layout.ids, state["landmarks"], state["to_landmarks"])
         a = len(points.ids)
-        check_stored("points", points.ids, (a,), np.int64)
+        check_arrivals("points", points.ids, a)
         check_stored("landmarks", points.landmarks, (m,), np.int64)
         check_stored("distances", points.to_landmarks, (a, m))
         check_stored("positions", layout.positions, (a, self.n_components))
