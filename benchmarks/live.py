@@ -1,10 +1,12 @@
-"""The live view: from arrival to pixels, rates, frames per second, memory. ``python -m benchmarks.live [--quick]``.
+"""The live view: from arrival to pixels, rates, pictures per second, memory: ``python -m benchmarks.live [--quick]``.
 
 A row has arrived when it is in the file. It is drawn when the browser (Chromium, drawing in software) has finished a
 picture with it: reading a pixel back waits for that. Times are those of this machine's clock, which both share.
 """
 
 import argparse
+import contextlib
+import os
 import re
 import resource
 import subprocess
@@ -28,23 +30,50 @@ from driftmap.streams.novelty import NoveltyDetector
 
 FEATURES = 8
 POINTS = 10_000
+PARTS = ("latency", "rate", "pictures", "memory")
+WAIT_FOR_PIXELS = "gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));"
 NOTE_DRAWN = """
 window.drawn = [];
-window.pictures = 0;
 const send = WebSocket.prototype.send;
 WebSocket.prototype.send = function (text) {
   const gl = document.querySelector("canvas.points").getContext("webgl2");
-  gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+  %s
   window.drawn.push([performance.timeOrigin + performance.now(), Number(text)]);
   send.call(this, text);
 };
+"""
+COUNT_PICTURES = """
+window.pictures = 0;
 const clear = WebGL2RenderingContext.prototype.clear;
 WebGL2RenderingContext.prototype.clear = function (mask) {
-  this.readPixels(0, 0, 1, 1, this.RGBA, this.UNSIGNED_BYTE, new Uint8Array(4));
+  const gl = this;
+  %s
   window.pictures++;
   clear.call(this, mask);
 };
 """
+
+
+def process_time(pid):
+    """Seconds of processor time that a process has taken so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def browser_time():
+    """Seconds of processor time that the browsers of this process have taken so far."""
+    parents, times = {}, {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            name, fields = (entry / "stat").read_text().rsplit(")", 1)
+            parents[int(entry.name)] = int(fields.split()[1])
+            if "chrom" in name:
+                times[int(entry.name)] = sum(map(int, fields.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    def is_ours(pid):
+        return pid == os.getpid() or (pid in parents and is_ours(parents[pid]))
+
+    return sum(seconds for pid, seconds in times.items() if is_ours(pid))
 
 
 def rows_of_a_drift(n, rng, at):
@@ -66,9 +95,10 @@ def watch_file(browser, rate, seconds):
         command = [sys.executable, "-m", "driftmap", "watch", str(path), "--no-open", "--port", "0"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.add_init_script(NOTE_DRAWN)
+        page.add_init_script(NOTE_DRAWN % WAIT_FOR_PIXELS)
         page.goto(re.search(r"http://\S+", process.stderr.readline())[0])
         page.wait_for_timeout(4000)
+        spent, begun = process_time(process.pid), time.monotonic()
         written, times, n, period = POINTS, [], max(1, rate // 100), 0.01
         texts = [_text(rows_of_a_drift(n, rng, at + 0.002 * k)) for k in range(int(rate * seconds / n))]
         stopped = threading.Event()
@@ -90,6 +120,7 @@ def watch_file(browser, rate, seconds):
         writer.start()
         while not stopped.is_set():
             page.wait_for_timeout(200)
+        share = (process_time(process.pid) - spent) / (time.monotonic() - begun)
         drawn_at_end = page.evaluate("window.drawn.at(-1)[1]")
         page.wait_for_timeout(3000)
         drawn = np.array(page.evaluate("window.drawn"))
@@ -99,7 +130,7 @@ def watch_file(browser, rate, seconds):
         page.close()
     place = np.searchsorted(drawn[:, 1], [number for _, number in times])
     late = np.array([drawn[min(i, len(drawn) - 1), 0] / 1000 for i in place]) - [moment for moment, _ in times]
-    return 1000 * late, written - drawn_at_end
+    return 1000 * late, written - drawn_at_end, share
 
 
 def _text(rows):
@@ -107,7 +138,7 @@ def _text(rows):
 
 
 def frames_per_second(browser, n, seconds):
-    """Pictures per second with n points that glide all the time while 1,000 further ones come with each message."""
+    """Pictures per second, and processor time of each, while n points glide and 1,000 more come with each message."""
     rng = np.random.default_rng(0)
     scene = Scene("speed", [GrowingColumn("v", "number")], n)
     scene.append(0, rng.standard_normal((n, 2)), [rng.random(n)])
@@ -120,19 +151,20 @@ def frames_per_second(browser, n, seconds):
 
     with serving(scene, port=0) as server:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.add_init_script(NOTE_DRAWN)
+        page.add_init_script(COUNT_PICTURES % WAIT_FOR_PIXELS)
         page.goto(server.address)
         page.wait_for_timeout(2000)
         thread = threading.Thread(target=change)
         thread.start()
         page.wait_for_timeout(1000)
-        before, start = page.evaluate("window.pictures"), time.monotonic()
+        before, start, spent = page.evaluate("window.pictures"), time.monotonic(), browser_time()
         page.wait_for_timeout(1000 * seconds)
         pictures, passed = page.evaluate("window.pictures") - before, time.monotonic() - start
+        spent = browser_time() - spent
         stopped.set()
         thread.join()
         page.close()
-    return pictures / passed
+    return pictures / passed, spent / pictures
 
 
 def memory(n_rows, batch=1000):
@@ -156,31 +188,55 @@ def memory(n_rows, batch=1000):
     return peaks, n_rows / (time.process_time() - start)
 
 
-def main():
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, a third of the time")
-    parser.add_argument("--rows", type=int, help="for memory (default: 10,000,000)")
-    args = parser.parse_args()
-    seconds = 10 if args.quick else 30
-    n_rows = args.rows or (10**6 if args.quick else 10**7)
-    manager, browser = real.start()
-    for rate in (1000, 10_000):
-        late, behind = watch_file(browser, rate, seconds)
-        median, high = np.percentile(late, [50, 99])
-        print(
-            f"{rate:,} rows/s for {seconds} s, {POINTS:,} points shown: from arrival to pixels median {median:.0f} ms, "
-            f"p99 {high:.0f} ms; {behind:,} rows behind at the end ({1000 * behind / rate:.0f} ms of rows)"
-        )
-    for n in (10_000, 100_000):
-        print(
-            f"{n:,} gliding points, 1,000 more per message: {frames_per_second(browser, n, seconds / 3):.1f} pictures/s"
-        )
-    browser.close()
-    manager.stop()
+def show_latency(browser, rate, seconds):
+    """Print how late and how far behind the page is at a rate."""
+    late, behind, share = watch_file(browser, rate, seconds)
+    median, high = np.percentile(late, [50, 99])
+    print(
+        f"{rate:,} rows/s for {seconds} s, {POINTS:,} points shown: from arrival to pixels median {median:.0f} ms, "
+        f"p99 {high:.0f} ms; {behind:,} rows behind at the end ({1000 * behind / rate:.0f} ms of rows); "
+        f"driftmap watch takes {share:.0%} of a processor",
+        flush=True,
+    )
+
+
+def show_pictures(browser, n, seconds):
+    """Print how often so many points are drawn."""
+    speed, spent = frames_per_second(browser, n, seconds)
+    print(
+        f"{n:,} gliding points, 1,000 more with each message: {speed:.1f} pictures/s, "
+        f"{1000 * spent:.0f} ms of processor time each",
+        flush=True,
+    )
+
+
+def show_memory(n_rows):
+    """Print the memory of a long stream."""
     peaks, rate = memory(n_rows)
     print(f"{n_rows:,} rows learnt, mapped and shown: {rate:,.0f} rows per second of processor time")
-    print("peak memory after each tenth, MB: " + " ".join(f"{peak:.0f}" for peak in peaks))
+    print("peak memory after each tenth, MB: " + " ".join(f"{peak:.0f}" for peak in peaks), flush=True)
+
+
+def main():
+    """Print the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, a third of the time")
+    args = parser.parse_args()
+    seconds, n_rows = (10, 10**6) if args.quick else (30, 10**7)
+    parts = args.parts or PARTS
+    if {*parts} - {"memory"}:
+        manager, browser = real.start()
+        if "latency" in parts:
+            show_latency(browser, 1000, seconds)
+        if "rate" in parts:
+            show_latency(browser, 10_000, seconds)
+        if "pictures" in parts:
+            show_pictures(browser, 100_000, seconds / 3)
+        browser.close()
+        manager.stop()
+    if "memory" in parts:
+        show_memory(n_rows)
 
 
 if __name__ == "__main__":

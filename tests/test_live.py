@@ -194,7 +194,8 @@ def test_the_server_refuses_foreign_hosts_origins_and_paths():
         assert "unsafe" not in policy
         assert not re.search(r"https?://", page)
         assert request(server, host=f"localhost:{server.port}")[0].status == 200
-        assert request(server, host=f"evil.example:{server.port}")[0].status == 403
+        for host in (f"evil.example:{server.port}", "[", "127.0.0.1.evil.example", "localhost@evil.example"):
+            assert request(server, host=host)[0].status == 403
         assert request(server, Origin="http://evil.example")[0].status == 403
         assert request(server, "/web/../server.py")[0].status == 404
         assert request(server, "/web/%2e%2e/server.py")[0].status == 404
@@ -219,6 +220,11 @@ def test_with_a_host_everything_needs_the_token():
         assert (response.status, response.getheader("Location")) == (303, "/")
         assert "HttpOnly" in response.getheader("Set-Cookie")
         assert request(server, "/web/page.js", Cookie=cookie)[0].status == 200
+        assert (
+            request(server, "/", Cookie=f"{cookie}x")[0].status
+            == request(server, "/", Cookie="\x01=[")[0].status
+            == 403
+        )
         own = f"http://127.0.0.1:{server.port}"
         with pytest.raises(InvalidStatus, match="403"):
             connect(f"ws://127.0.0.1:{server.port}/stream", origin=own)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
 import socket
 import threading
 from collections.abc import Iterator
-from http.cookies import SimpleCookie
+from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from driftmap.live.page import WEB
 from driftmap.live.scene import Scene, Seen
@@ -147,21 +148,20 @@ class _Guard:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        host, origin = headers.get("host", ""), headers.get("origin")
-        # With a token any name will do; without, another name than loopback's may be a trick of a foreign page.
-        known = self._server.token is not None or urlsplit(f"//{host}").hostname in (LOOPBACK, "localhost", "::1")
-        same = origin is None if scope["type"] == "http" else origin in (f"http://{host}", f"https://{host}")
-        same = same or origin in (f"http://{host}", f"https://{host}")
-        if not (known and same and (scope["type"] != "http" or scope["method"] in ("GET", "HEAD"))):
+        is_page = scope["type"] == "http"
+        if not (
+            self._is_ours(headers, needs_origin=not is_page) and (not is_page or scope["method"] in ("GET", "HEAD"))
+        ):
             await _refuse(scope, receive, send, "this address may not be used from here")
             return
-        if self._server.token is not None and not self._has_token(headers):
+        token = self._server.token
+        if token is not None and not _equal(_cookie(headers), token):
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-            if scope["type"] != "http" or not secrets.compare_digest(given.encode(), self._server.token.encode()):
+            if not is_page or not _equal(given, token):
                 await _refuse(scope, receive, send, "the address lacks the token: open the one that was printed")
                 return
             response = RedirectResponse("/", 303)
-            response.set_cookie(COOKIE, self._server.token, httponly=True, samesite="lax")
+            response.set_cookie(COOKIE, token, httponly=True, samesite="lax")
             await response(scope, receive, send)
             return
 
@@ -172,9 +172,24 @@ class _Guard:
 
         await self._app(scope, receive, send_with_headers)
 
-    def _has_token(self, headers: dict[str, str]) -> bool:
+    def _is_ours(self, headers: dict[str, str], *, needs_origin: bool) -> bool:
+        """Whether a request comes from our own page, or from no page at all."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if origin not in (f"http://{host}", f"https://{host}") and (needs_origin or origin is not None):
+            return False
+        # With a token any name will do. Without, another name than loopback's may be a trick of a foreign page.
+        return self._server.token is not None or re.fullmatch(r"(127\.0\.0\.1|localhost)(:\d+)?", host) is not None
+
+
+def _cookie(headers: dict[str, str]) -> str:
+    with contextlib.suppress(CookieError):
         cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        return cookie is not None and secrets.compare_digest(cookie.value.encode(), str(self._server.token).encode())
+        return "" if cookie is None else cookie.value
+    return ""
+
+
+def _equal(given: str, token: str) -> bool:
+    return secrets.compare_digest(given.encode(), token.encode())
 
 
 async def _refuse(scope: Any, receive: Any, send: Any, reason: str) -> None:

@@ -6,6 +6,7 @@ import { selectionAsCsv } from "./table.js";
 
 const ALERTS_SHOWN = 5;
 const GROUPS_SHOWN = 10;
+const TIME_MS = 250;
 
 /** A titled part of the side bar. */
 export function panel(title, ...children) {
@@ -151,6 +152,14 @@ export function timePanel(view, onBack) {
     view.goBack(view.store.next - Number(slider.value));
     onBack(view.back);
   });
-  view.addEventListener("drawn", show);
+  // text that changes with each picture would take as long to draw as the map
+  let waiting;
+  view.addEventListener("drawn", () => {
+    waiting ??= setTimeout(() => {
+      waiting = undefined;
+      show();
+    }, TIME_MS);
+  });
+  view.addEventListener("went", show);
   return element("div", { className: "time" }, slider, label);
 }

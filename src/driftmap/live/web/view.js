@@ -139,6 +139,7 @@ export class MapView extends EventTarget {
   goBack(back) {
     this.back = Math.max(0, Math.min(back, (this.store?.count ?? 1) - 1));
     this.hover(null);
+    this.tell("went", {});
     this.redraw();
   }
 

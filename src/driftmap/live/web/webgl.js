@@ -43,7 +43,7 @@ export class WebGLPoints {
   /** @param {HTMLCanvasElement} canvas  @param {() => void} redraw called when a lost context is back */
   constructor(canvas, redraw) {
     this.canvas = canvas;
-    this.gl = canvas.getContext("webgl2", { antialias: false, premultipliedAlpha: true });
+    this.gl = canvas.getContext("webgl2", { antialias: false, depth: false, premultipliedAlpha: true });
     if (!this.gl) throw new Error("there is no WebGL 2");
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
