@@ -59,7 +59,7 @@ def rate_against_sigma(streams: list[dict[str, Any]], path: Path) -> None:
     figure.set_layout_engine("none")
     for axes, points in shown:
         _label_points(axes, points, canvas.get_renderer())
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=110)
 
 
 def _panel(axes: Axes, stream: dict[str, Any]) -> Labelled:
