@@ -1,9 +1,12 @@
 // Placement of points on a map, by their distances to points that stay where they are.
 //
-// A point starts where landmark MDS puts it and goes to a minimum of its stress. Searches run in single precision,
-// whose roots and quotients take a third of the time, in as many lanes as the machine has; the last step is in double
-// precision. Where that step is not short, or single precision does not converge (a point that is far away), the search
-// goes on in double precision. On the line the least of all minima is found.
+// A point starts where landmark MDS puts it and goes to a minimum of its stress. One that lies off the map, whose
+// distances are larger than those of that place, may have several minima: it starts from the place of least stress
+// among some that are spread over the map. The stress at a given place is linear in the distances, so that one product
+// serves all of them. Searches run in single precision, whose roots and quotients take a third of the time, in as many
+// lanes as the machine has; the last step is in double precision. Where that step is not short, or single precision
+// does not converge (a point that is far away), the search goes on in double precision. On the line the least of all
+// minima is found.
 #pragma once
 
 #include "line.h"
@@ -54,8 +57,11 @@ struct Placement {
     double size;                // and how large that is
     double tolerance;           // steps shorter than this are the last
     int max_tries;
-    double steadiness;  // weight of the squared distance to where landmark MDS puts a point
-    Affine squares;     // squared distances to the fixed points, on the true map, of what is given
+    double steadiness;          // weight of the squared distance to where landmark MDS puts a point
+    Affine squares;             // squared distances to the fixed points, on the true map, of what is given
+    int n_places;               // from which a point that lies off the map may start, a multiple of eight
+    Doubles places;             // (n_places, k)
+    std::vector<float> losses;  // (n_places / 8, n + 1, 8): stress there but for the part of d^2 is these by (d, 1)
 
     // Places each of these rows by itself, to (n_rows, k).
     void place(const double* X, int64_t n_rows, double* out) const {
@@ -63,36 +69,47 @@ struct Placement {
         std::vector<V> squared(size_t(std::min(kRows, n_rows + 7) / 8) * squares.n_rounded());
         for (int64_t first = 0; first < n_rows; first += kRows) {
             const int64_t count = std::min(kRows, n_rows - first);
-            double* places = out + first * k;
+            double* part = out + first * k;
+            std::vector<int64_t> off_map;
             for (int64_t i = 0; i < count; i += 8)
-                measure(X + first * squares.n_features, i, count, &squared[i / 8 * squares.n_rounded()], places);
+                measure(X + first * squares.n_features, i, count, &squared[i / 8 * squares.n_rounded()], part, off_map);
             if (k == 1)
-                place_on_line(squared.data(), count, places);
+                place_on_line(squared.data(), count, part);
             else if (count < 8)
-                descend_from<4>(squared.data(), count, places);
+                descend_from<4>(squared.data(), count, off_map, part);
             else
-                descend_from<kFloats>(squared.data(), count, places);
-            for (int64_t i = 0; i < count * k; ++i) places[i] = origin[i % k] + size * places[i];
+                descend_from<kFloats>(squared.data(), count, off_map, part);
+            for (int64_t i = 0; i < count * k; ++i) part[i] = origin[i % k] + size * part[i];
         }
     }
 
  private:
     using V = Affine::V;
 
-    // Squared distances of eight rows to the fixed points, in sizes of the map, and where their searches start.
+    // Squared distances of eight rows to the fixed points, in sizes of the map, and where landmark MDS puts them. Those
+    // whose mean squared distance is larger than that of this place lie off the map, unless they are far away.
     // Distances below a tenth of the tolerance count as none: those that follow from others are roots of differences.
-    void measure(const double* X, int64_t first, int64_t n_rows, V* squared, double* out) const {
+    void measure(const double* X, int64_t first, int64_t n_rows, V* squared, double* out,
+                 std::vector<int64_t>& off_map) const {
+        constexpr double kOff = 1.2, kFar = 100;
         const V more = squares.apply(X, first, n_rows, squared);
         const double scale = 1 / (size * size), none = 0.01 * tolerance * tolerance;
+        V mean = 0, expected = 1;
         for (int j = 0; j < n; ++j) {
             const V square = (squared[j] + more) * scale;
             squared[j] = select(square > none, square, 0);
+            mean += fixed[k * n + j] * squared[j];
         }
         for (int c = 0; c < k; ++c) {
             V y = shift[c];
             for (int j = 0; j < n; ++j) y += squared[j] * projection[c * n + j];
             y = larger<V>(0 - larger<V>(0 - y, -1e150), -1e150);
+            expected += y * y;
             for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane) out[(first + lane) * k + c] = y.get(lane);
+        }
+        for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane) {
+            const double ratio = mean.get(lane) / expected.get(lane);
+            if (ratio > kOff && ratio < kFar) off_map.push_back(first + lane);
         }
     }
 
@@ -100,9 +117,46 @@ struct Placement {
         return squared[row / 8 * squares.n_rounded() + j].get(row % 8);
     }
 
+    // Moves rows to the places of least stress.
     template <int N>
-    void descend_from(const V* squared, int64_t n_rows, double* out) const {
+    void choose_places(const V* squared, const std::vector<int64_t>& rows, double* out) const {
+        constexpr int kPlaces = 8;  // whose sums stay in registers
+        using F = Lanes<float, N>;
+        std::vector<F> distances(n), home(k);
+        for (size_t first = 0; first < rows.size() && n_places > 0; first += N) {
+            const int count = int(std::min<size_t>(N, rows.size() - first));
+            for (int lane = 0; lane < N; ++lane) {
+                const int64_t row = rows[first + std::min(lane, count - 1)];
+                for (int j = 0; j < n; ++j) distances[j].set(lane, squared_of(squared, row, j));
+                for (int c = 0; c < k; ++c) home[c].set(lane, out[row * k + c]);
+            }
+            for (F& distance : distances) distance = sqrt(distance);
+            F least = std::numeric_limits<float>::infinity(), best = 0;
+            const float* loss = losses.data();
+            for (int g = 0; g < n_places; g += kPlaces, loss += kPlaces) {
+                F sums[kPlaces];
+                for (F& sum : sums) sum = 0;
+                for (int j = 0; j < n; ++j, loss += kPlaces)
+                    for (int b = 0; b < kPlaces; ++b) sums[b] += distances[j] * loss[b];
+                for (int b = 0; b < kPlaces; ++b) {
+                    sums[b] += loss[b];
+                    for (int c = 0; c < k && steadiness > 0; ++c) {
+                        const F away = home[c] - float(places[(g + b) * k + c]);
+                        sums[b] += float(steadiness) * away * away;
+                    }
+                    best = select(least > sums[b], F(g + b), best);
+                    least = select(least > sums[b], sums[b], least);
+                }
+            }
+            for (int lane = 0; lane < count; ++lane)
+                std::copy_n(&places[int(best.get(lane)) * k], k, out + rows[first + lane] * k);
+        }
+    }
+
+    template <int N>
+    void descend_from(const V* squared, int64_t n_rows, const std::vector<int64_t>& off_map, double* out) const {
         const Doubles starts(out, out + n_rows * k);
+        choose_places<N>(squared, off_map, out);
         const auto search = [&]<int K>() {
             std::vector<int64_t> rows(n_rows);
             std::iota(rows.begin(), rows.end(), 0);

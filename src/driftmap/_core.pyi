@@ -170,16 +170,20 @@ class Placement:
         size: float,
         tolerance: float,
         max_iter: int,
-        matrix: Array | None = None,
-        offsets: Array | None = None,
-        centre: Array | None = None,
-        steadiness: float = 0.0,
+        matrix: Array | None,
+        offsets: Array | None,
+        centre: Array | None,
+        steadiness: float,
+        places: Array,
+        losses: Array,
     ) -> None:
         """Of a fixed points on a map of size 1 round 0: their k coordinates and weights, ``fixed`` (k + 1, a).
 
         A point starts at ``projection`` (k, a) times its squared distances plus ``shift`` (k,). Its place times
         ``size`` plus ``origin`` (k,) is returned. ``steadiness`` weighs the squared distance to the start. Squared
         distances are :func:`affine` of the rows that are placed, or their squares where there is no ``matrix``.
+        A point off the map starts from one of ``places`` (8 p, k), that with the least of ``losses`` (p, a + 1, 8),
+        the factors of distances, and what is added, that give its stress there but for a constant.
         """
 
     def place(self, X: NDArray[Any]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from driftmap.utils import Array
 CALL_ROWS = 4096
 """Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
 MOST_STEPS = 10_000
+MOST_PLACES, MOST_LOSSES = 112, 8192
+"""Of places to start from, and of places times fixed points, so that their table stays in the cache."""
 FIELDS = (
     "positions", "weights", "projection", "shift", "tolerance", "max_iter", "n_components",
-    "matrix", "offsets", "centre", "steadiness",
+    "matrix", "offsets", "centre", "steadiness", "places",
 )  # fmt: skip
 
 
@@ -41,6 +44,8 @@ class Placement:
     matrix, offsets, centre : (d, a), (a,) and (d,), or None
     steadiness : float
         Weight of the squared distance to the start, which is added to the stress; not on the line.
+    places : (p, k), or None
+        A point that lies off the map starts from the one of these where its stress is least; not on the line.
     """
 
     def __init__(
@@ -56,31 +61,45 @@ class Placement:
         offsets: Array | None = None,
         centre: Array | None = None,
         steadiness: float = 0.0,
+        places: Array | None = None,
     ) -> None:
         # Products with views round otherwise than with copies of them, which a pickle holds.
         positions, projection = np.ascontiguousarray(positions), np.ascontiguousarray(projection)
         self.positions, self.weights, self.projection, self.shift = positions, weights, projection, shift
         self.tolerance, self.max_iter, self.n_components = tolerance, max_iter, n_components
-        self.matrix, self.offsets, self.centre, self.steadiness = matrix, offsets, centre, steadiness
+        self.matrix, self.offsets, self.centre = matrix, offsets, centre
+        self.steadiness, self.places = steadiness, places
         if np.ndim(positions) != 2 or 0 in np.shape(weights) or max_iter < 1 or not min(tolerance, steadiness) >= 0:
             raise ValueError("there is nothing to place by, or no way to stop")
         a, k = positions.shape
         self._missing = n_components - k
         if self._missing < 0 or [np.shape(x) for x in (weights, projection, shift)] != [(a,), (k, a), (k,)]:
             raise ValueError("the fixed points have other numbers of dimensions or of points than what belongs to them")
+        d, b = (a, a) if matrix is None else matrix.shape
+        fits = b == a and (matrix is None) == (offsets is None) and (offsets is None or np.shape(offsets) == (a,))
+        if not fits or (centre is not None and np.shape(centre) != (d,)):
+            raise ValueError("what says how squared distances follow has other numbers of features or of fixed points")
         with np.errstate(all="ignore"):
-            origin = weights @ positions
-            size = float(np.sqrt(weights @ ((positions - origin) ** 2).sum(axis=1))) or 1.0
-            fixed = np.vstack([(positions - origin).T / size, weights])
-            start = projection * size, (shift - origin) / size
-        rest = [array for array in (matrix, offsets, centre) if array is not None]
-        made = (fixed, *start, np.array([*origin, size, tolerance / size, steadiness]), *rest)
-        if not all(np.isfinite(numbers).all() for numbers in made):
+            self._origin = weights @ positions
+            self._size = float(np.sqrt(weights @ ((positions - self._origin) ** 2).sum(axis=1))) or 1.0
+            numbers = np.array([*self._origin, self._size, tolerance / self._size, steadiness, 1 / self._size])
+        made = (positions, weights, projection, shift, numbers, matrix, offsets, centre, places)
+        if not all(np.isfinite(numbers).all() for numbers in made if numbers is not None):
             raise ValueError("a placement is made of finite numbers")
-        steps = min(max_iter, MOST_STEPS)
-        self._native = _core.Placement(
-            fixed, *start, origin, size, tolerance / size, steps, matrix, offsets, centre, steadiness
-        )
+
+    @cached_property
+    def _native(self) -> _core.Placement:
+        """The placement on a map of size 1 round 0."""
+        origin, size, weights, (a, k) = self._origin, self._size, self.weights, self.positions.shape
+        fixed = (self.positions - origin).T / size
+        places = (np.empty((0, k)) if self.places is None else self.places - origin) / size
+        lengths = np.sqrt(((fixed.T[:, None] - places) ** 2).sum(axis=2))
+        losses = np.vstack([-2.0 * weights[:, None] * lengths, weights @ lengths**2])
+        return _core.Placement(
+            np.vstack([fixed, weights]), self.projection * size, (self.shift - origin) / size, origin, size,
+            self.tolerance / size, min(self.max_iter, MOST_STEPS), self.matrix, self.offsets, self.centre,
+            self.steadiness, places, losses.reshape(a + 1, -1, 8).swapaxes(0, 1).reshape(-1, 8),
+        )  # fmt: skip
 
     def _asdict(self) -> dict[str, Any]:
         """What a checkpoint holds, and what it is rebuilt from."""
@@ -98,7 +117,10 @@ class Placement:
         k = len(self.shift)
         turn, by = rotation[:k, :k], translation[:k]
         return self.replaced(
-            positions=self.positions @ turn + by, projection=turn.T @ self.projection, shift=self.shift @ turn + by
+            positions=self.positions @ turn + by,
+            projection=turn.T @ self.projection,
+            shift=self.shift @ turn + by,
+            places=None if self.places is None else self.places @ turn + by,
         )
 
     def place(self, X: NDArray[Any]) -> Array:
@@ -110,6 +132,24 @@ class Placement:
                 [self._native.place(X[i : i + CALL_ROWS]) for i in range(0, len(X), CALL_ROWS)]
             )
         return np.pad(coordinates, ((0, 0), (0, self._missing))) if self._missing else coordinates
+
+
+def spread_places(positions: Array, weights: Array) -> Array:
+    """Places all over a map of these fixed points and a little beyond, (p, k); fewer, the more fixed points there are.
+
+    They are terms of an additive recurrence (Kronecker's sequence, by powers of a generalised golden ratio), which
+    fills a cube evenly, carried over to the ball of radius 2 and from there to the ellipsoid of the fixed points.
+    """
+    a, k = positions.shape
+    n = min(MOST_PLACES, MOST_LOSSES // a) // 8 * 8
+    ratio = 2.0
+    for _ in range(40):  # the root of x^(k + 1) = x + 1
+        ratio = (1.0 + ratio) ** (1.0 / (k + 1))
+    cube = 2.0 * ((np.arange(1.0, n + 1)[:, None] * ratio ** -np.arange(1.0, k + 1) + 0.5) % 1.0) - 1.0
+    ball = cube * (2.0 * np.abs(cube).max(axis=1) / np.linalg.norm(cube, axis=1))[:, None]
+    centre = weights @ positions
+    _, lengths, axes = np.linalg.svd((positions - centre) * np.sqrt(weights)[:, None], full_matrices=False)
+    return centre + ball @ (lengths[:, None] * axes)
 
 
 def arrange(distances: Array, weights: Array, start: Array, tolerance: float, max_iter: int) -> tuple[Array, int]:

@@ -1,0 +1,108 @@
+"""Points in the wrong minimum of their stress: python -m benchmarks.placement [--quick]
+
+Points of a stream are placed by 50 landmarks, with and without anchors. A point is misplaced if its stress is more than
+1 % above the least that 24 searches from random places find, and by more than rounding. "One start" is landmark MDS
+alone; "now" is what the library does. Sigma is the stress of the map of all pairs; time is processor time, one thread.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks import sheets, stream
+from benchmarks.timing import Limit, at_most, command, in_turn
+from driftmap import DriftMap
+from driftmap.embedding.placement import Placement
+from driftmap.metrics import euclidean
+from driftmap.quality import stress
+
+STARTS, EXCESS, ROUNDING = 24, 0.01, 1e-9
+GOAL, SLOWER = 0.005, 1.15
+
+
+def overlapping(n: int, d: int, seed: int) -> np.ndarray:
+    """Eight clusters that touch."""
+    rng = np.random.default_rng(seed)
+    return 3 * rng.standard_normal((8, d))[rng.integers(0, 8, n)] + rng.standard_normal((n, d))
+
+
+def streams(n: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Name and points of each stream."""
+    rng = np.random.default_rng(seed)
+    yield "clusters, d=16", stream.clusters(n, 16, seed)
+    yield "clusters that touch, d=10", overlapping(n, 10, seed)
+    yield "clusters that touch, d=64", overlapping(n, 64, seed)
+    yield "digits, d=64", sheets.digits(seed, new=0).points
+    yield "noise, d=10", rng.standard_normal((n, 10))
+    yield "swiss roll", sheets.swiss_roll(seed, n=n, new=0).points
+    yield "S-curve", sheets.s_curve(seed, n=n, new=0).points
+    yield "walk, d=16", np.cumsum(rng.standard_normal((n, 16)), axis=0)
+    X = rng.standard_normal((n, 3))
+    yield "sphere", X / np.linalg.norm(X, axis=1)[:, None]
+
+
+class Losses:
+    """Stress of places of points, given by their rows."""
+
+    def __init__(self, placer: Placement, X: np.ndarray) -> None:
+        centred = X - placer.centre
+        squared = (centred**2).sum(axis=1)[:, None] + centred @ placer.matrix + placer.offsets
+        self.placer, self.X, self.targets = placer, X, np.sqrt(np.maximum(squared, 0.0))
+
+    def __call__(self, Y: np.ndarray) -> np.ndarray:
+        """One number for each point."""
+        return (self.targets - euclidean(Y, self.placer.positions)) ** 2 @ self.placer.weights
+
+    def least(self) -> np.ndarray:
+        """The least of many starts."""
+        rng, placer = np.random.default_rng(0), self.placer
+        k, centre = placer.positions.shape[1], placer.weights @ placer.positions
+        spread = np.cov(placer.positions.T, aweights=placer.weights, ddof=0)
+        found = []
+        for place in rng.multivariate_normal(centre, 1.7 * spread, STARTS):
+            here = placer.replaced(projection=np.zeros((k, len(placer.weights))), shift=place, places=None)
+            found.append(self(here.place(self.X)))
+        return np.min(found, axis=0)
+
+
+def run(quick: bool) -> list[Limit]:
+    """Print the table; returns the limits."""
+    print("| stream | k | anchors | misplaced, one start | now | sigma, one start | now | time |")
+    print("|---|---|---|---|---|---|---|---|")
+    misplaced, sigmas, times = [], [], []
+    for seed in range(1 if quick else 3):
+        for name, X in streams(2000 if quick else 3000, seed):
+            for k, n_anchors in ((2, 128), (2, None)) if quick else ((2, 128), (2, None), (3, 128), (3, None)):
+                if k == X.shape[1]:
+                    continue  # all places are exact
+                with threadpool_limits(1), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    mapper = DriftMap(k, n_landmarks=50, n_anchors=n_anchors).fit(X)
+                    now = mapper._engine._present_frame().rows
+                    one = now.replaced(places=None)
+                    losses = Losses(now, X)
+                    maps = [placer.place(X) for placer in (one, now)]
+                    least = np.min([losses.least(), *map(losses, maps)], axis=0)
+                    shares = [float(np.mean(losses(Y) > (1 + EXCESS) * least + ROUNDING * least.max())) for Y in maps]
+                    sigma = [stress(X, Y) for Y in maps]
+                    runs = [lambda one=one, X=X: one.place(X), lambda now=now, X=X: now.place(X)]
+                    before, after = in_turn(runs, 5 if quick else 15)
+                misplaced.append(shares[1])
+                sigmas.append(sigma[1] / sigma[0])
+                times.append(after / before)
+                cells = f"{shares[0]:.2%} | {shares[1]:.2%} | {sigma[0]:.4f} | {sigma[1]:.4f} | {after / before:.2f}"
+                print(f"| {name} | {k} | {n_anchors or 'none'} | {cells} |", flush=True)
+    print(f"\nMedian time: {np.median(times):.2f}")
+    return [
+        at_most("share of misplaced points", GOAL, misplaced),
+        at_most("sigma, to that of one start", 1.0005, sigmas),
+        at_most("time of placing, to that of one start", SLOWER, times),
+    ]
+
+
+if __name__ == "__main__":
+    command(__doc__, run)
