@@ -51,40 +51,34 @@ def choose_anchors(
     >>> ids, masses
     (array([0, 4, 5, 7, 9]), array([2., 2., 2., 2., 2.]))
     """
-    if weights is None:
-        weights = [np.ones(len(cell)) for cell in cells]
-    cell_masses = np.array([masses.sum() for masses in weights], dtype=np.float64)
-    others = [cell != landmark for landmark, cell in zip(landmarks, cells, strict=True)]
-    quotas = _quotas(cell_masses, np.array([1 + part.sum() for part in others], dtype=np.int64), n_anchors)
-    ids, masses_of = [np.empty(0, np.int64)], [np.empty(0)]
-    for landmark, cell, weight, other, quota, mass in zip(
-        landmarks, cells, weights, others, quotas, cell_masses, strict=True
-    ):
-        if quota > 0:
-            rest = cell[other]
-            # heavier points come sooner, as in priority sampling
-            ranks = (rest.astype(np.uint64) * GOLDEN) / weight[other]
-            if quota <= len(rest):
-                rest = rest[np.argpartition(ranks, quota - 1)[: quota - 1]]
-            ids += [np.array([landmark]), rest]
-            masses_of.append(np.full(quota, mass / quota))
-    chosen = np.concatenate(ids)
+    cell, ids = np.repeat(np.arange(len(cells)), [len(ids) for ids in cells]), np.concatenate([*cells, landmarks[:0]])
+    weight = np.ones(len(ids)) if weights is None else np.concatenate([*weights, np.empty(0)])
+    cell_masses = np.bincount(cell, weight, len(landmarks)).astype(np.float64)
+    others = ids != landmarks[cell]
+    sizes = 1 + np.bincount(cell[others], minlength=len(landmarks)).astype(np.int64)
+    quotas = _quotas(cell_masses, sizes, n_anchors)
+    rest = np.flatnonzero(others & (quotas[cell] > 1))
+    # heavier points come sooner, as in priority sampling
+    rest = rest[np.lexsort((ids[rest].astype(np.uint64) * GOLDEN / weight[rest], cell[rest]))]
+    place = np.arange(len(rest)) - np.searchsorted(cell[rest], cell[rest])
+    rest = rest[place < quotas[cell[rest]] - 1]
+    chosen = np.concatenate([landmarks[quotas > 0], ids[rest]])
+    of_cell = np.concatenate([np.flatnonzero(quotas > 0), cell[rest]])
     order = np.argsort(chosen)
-    return chosen[order], np.concatenate(masses_of)[order]
+    return chosen[order], (cell_masses / np.maximum(quotas, 1))[of_cell][order]
 
 
 def _quotas(masses: Array, sizes: Ids, n: int) -> Ids:
     """How many anchors each cell gets: one each, largest cells first; the others by mass, as far as it has points."""
     quotas = np.zeros(len(masses), np.int64)
     quotas[np.argsort(-masses, kind="stable")[:n]] = 1
-    for _ in range(n - int(quotas.sum())):
-        # Sainte-Lague's method: one more anchor takes none away elsewhere, so quotas change little as masses grow
-        claims = np.where(quotas < sizes, masses / (quotas + 0.5), 0.0)
-        best = int(np.argmax(claims))
-        if claims[best] == 0.0:
-            break
-        quotas[best] += 1
-    return quotas
+    # Sainte-Lague's method: one more anchor takes none away elsewhere, so quotas change little as masses grow
+    further = n - int(quotas.sum())
+    counts = np.arange(1, min(further + 1, int(sizes.max(initial=1))))
+    claims = np.where(counts < sizes[:, None], masses[:, None] / (counts + 0.5), 0.0).ravel()
+    best = np.argsort(-claims, kind="stable")[:further]
+    best = best[claims[best] > 0.0] // max(len(counts), 1)
+    return quotas + np.bincount(best, minlength=len(masses))
 
 
 class Inference(NamedTuple):

@@ -15,7 +15,7 @@ from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.base import Configured, check_masses
 from driftmap.embedding.lmds import ClassicalMDS, classical_mds
-from driftmap.embedding.placement import Placement, arrange
+from driftmap.embedding.placement import Placement, arrange, spread_places
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
@@ -23,7 +23,7 @@ from driftmap.utils.concurrency import one_thread
 # A start whose extent in some direction is below this share of its largest one says nothing about that direction.
 FLAT = 1e-6
 # A start is followed only as long as the stress it leads to is at most this much larger than that of a fresh start.
-STRAY = 1.1
+STRAY = 1.13
 # On the line there are many minima: further starts are the views of the two-dimensional map from these directions.
 DIRECTIONS = [np.array([np.cos(angle), np.sin(angle)]) for angle in np.arange(1, 8) * np.pi / 8]
 
@@ -123,10 +123,11 @@ class LandmarkStress(Configured):
             Distances of the anchors to the landmarks, and how many points each anchor stands for.
         start : (m, k), or (a, k) with anchors
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
-            the points are not, or where it leads to more than 1.1 times the stress of a fit without it (a cold fit).
+            the points are not, or where it leads to more than 1.13 times the stress of a fit without it (a cold fit).
         reference : float, optional
-            The stress of the last cold fit, ``cold_stress_``. A warm fit with at most 1.1 times this stress is taken
-            as it is; only another one is compared with a cold fit.
+            The stress of the last cold fit, ``cold_stress_``. A warm fit with at most 1.13 times this stress is taken
+            as it is, without an eigendecomposition; another one goes on until it rests, and is compared with a cold
+            fit.
         """
         validation.number_at_least_zero(self.steadiness, "steadiness")
         validation.positive_number(self.tol, "tol")
@@ -160,27 +161,30 @@ class LandmarkStress(Configured):
 
     def _fit(self, targets: Array, masses: Array, start: Array | None, reference: float | None) -> None:
         """Place the points that others are placed by, and store what that needs."""
-        mds = classical_mds(targets, max(self.n_components, 2), masses)
-        real = self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
-        weights = self._weights = masses / masses.sum()
-        tolerance = self._tolerance = self.tol * float(np.sqrt(weights @ (mds.coordinates[:, :real] ** 2).sum(axis=1)))
+        squared, weights = targets**2, masses / masses.sum()
+        self._weights, mean_squared = weights, squared @ weights
         warm = None
-        if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), len(targets)):
+        if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), squared, mean_squared):
+            self.n_dimensions_ = self.n_components
             warm = self._arrange(targets, start, self.max_warm_iter)
         if warm is not None and reference is not None and warm[1] <= STRAY * reference:
             result, self.cold_stress_ = warm, reference
         else:
+            mds = classical_mds(targets, max(self.n_components, 2), masses)
+            self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
             result = self._cold_fit(targets, mds)
             self.cold_stress_ = result[1]
-            if warm is not None and warm[1] <= STRAY * result[1]:
-                result = warm
+            if warm is not None:
+                warm = self._arrange(targets, warm[0], self.max_iter)
+                result = warm if warm[1] <= STRAY * result[1] else result
         self.anchor_coordinates_, self.stress_, self.n_iter_ = result
-        positions = self.anchor_coordinates_[:, :real]
-        start_from = start_map(mds, positions, weights)
+        positions = self.anchor_coordinates_[:, : self.n_dimensions_]
+        start_from = start_map(positions, squared, mean_squared, weights)
         matrix, offsets = self._inference or (None, None)
         self._placement = Placement(
-            positions, weights, *start_from, tolerance, self.max_iter, self.n_components, matrix, offsets,
-            steadiness=self.steadiness,
+            positions, weights, *start_from, self.tol * extent(positions, weights), self.max_iter, self.n_components,
+            matrix, offsets, steadiness=self.steadiness,
+            places=spread_places(positions, weights) if self.n_dimensions_ > 1 else None,
         )  # fmt: skip
 
     def _cold_fit(self, targets: Array, mds: ClassicalMDS) -> tuple[Array, float, int]:
@@ -194,7 +198,8 @@ class LandmarkStress(Configured):
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
         """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
-        positions, sweeps = arrange(targets, self._weights, start, self._tolerance, max_iter)
+        tolerance = self.tol * extent(start, self._weights)
+        positions, sweeps = arrange(targets, self._weights, start, tolerance, max_iter)
         positions = positions - self._weights @ positions
         coordinates = np.pad(positions, ((0, 0), (0, self.n_components - positions.shape[1])))
         return coordinates, weighted_stress(targets, coordinates, self._weights), sweeps
@@ -236,12 +241,45 @@ class LandmarkStress(Configured):
             offsets = self._anchor_squared - self._landmark_weights @ squared
         return self._placement.replaced(matrix=-2.0 * matrix, offsets=offsets, centre=centre)
 
-    def _is_usable(self, start: Array, n: int) -> bool:
-        """Whether a start has an extent in every dimension; from one that has not, nothing would ever get there."""
-        if start.shape != (n, self.n_components):
-            raise ValueError(f"start must have shape {(n, self.n_components)}, got {start.shape}")
-        extents = np.linalg.svd((start - self._weights @ start) * np.sqrt(self._weights)[:, None], compute_uv=False)
-        return self.n_dimensions_ == self.n_components and bool(extents[-1] > FLAT * extents[0])
+    def _is_usable(self, start: Array, squared: Array, mean_squared: Array) -> bool:
+        """Whether a start and the points themselves extend in every dimension; else nothing would ever get there.
+
+        The points do if their places in landmark MDS by the start do.
+        """
+        if start.shape != (len(squared), self.n_components):
+            raise ValueError(f"start must have shape {(len(squared), self.n_components)}, got {start.shape}")
+        return all(
+            is_full(positions, self._weights)
+            for positions in (start, (mean_squared - squared) @ trilateration(start, self._weights).T)
+        )
+
+
+def extent(positions: Array, weights: Array) -> float:
+    """Root of the weighted mean squared distance from the centre."""
+    return float(np.sqrt(weights @ ((positions - weights @ positions) ** 2).sum(axis=1)))
+
+
+def covariance(positions: Array, weights: Array) -> Array:
+    """Of points with weights, (k, k)."""
+    centred = positions - weights @ positions
+    return centred.T @ (centred * weights[:, None])
+
+
+def is_full(positions: Array, weights: Array) -> bool:
+    """Whether points extend in every dimension."""
+    variances = np.linalg.eigvalsh(covariance(positions, weights))
+    return bool(variances[0] > FLAT**2 * variances[-1])
+
+
+def trilateration(positions: Array, weights: Array) -> Array:
+    """L'_k of landmark MDS, (k, a), for points that lie anywhere: ``-1/2 L'_k (delta_x - delta_mu)`` is the place of x.
+
+    It solves the linear equations of squared distances by least squares, and is L'_k if the points lie where classical
+    MDS puts them.
+    """
+    size = extent(positions, weights) or 1.0
+    scaled = (positions - weights @ positions) / size
+    return np.linalg.pinv(covariance(scaled, weights), hermitian=True) @ (scaled * (weights / size)[:, None]).T
 
 
 def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> float:
@@ -256,14 +294,15 @@ def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> flo
     return float(np.sqrt(above / below)) if below > 0 else 0.0
 
 
-def start_map(mds: ClassicalMDS, positions: Array, weights: Array) -> tuple[Array, Array]:
+def start_map(positions: Array, squared: Array, mean_squared: Array, weights: Array) -> tuple[Array, Array]:
     """Where a point starts, ``projection squared + shift``: its place in landmark MDS, carried over to this map.
 
-    The carrying is the affine map that best brings the fixed points from their places in classical MDS to their
+    The carrying is the affine map that best brings the fixed points from their places in landmark MDS to their
     positions: it takes up what stress has moved all of them, so few Newton steps are left.
     """
-    real = positions.shape[1]
-    places = np.column_stack([mds.coordinates[:, :real], np.ones(len(positions))]) * np.sqrt(weights)[:, None]
-    affine = np.linalg.lstsq(places, positions * np.sqrt(weights)[:, None], rcond=None)[0]
-    projection = -0.5 * affine[:real].T @ mds.projection[:real]
-    return projection, affine[real] - projection @ mds.mean_squared
+    real, roots = positions.shape[1], np.sqrt(weights)[:, None]
+    projection = -0.5 * trilateration(positions, weights)
+    places = np.column_stack([(squared - mean_squared) @ projection.T, np.ones(len(positions))])
+    affine = np.linalg.lstsq(places * roots, positions * roots, rcond=None)[0]
+    projection = affine[:real].T @ projection
+    return projection, affine[real] - projection @ mean_squared

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Self
@@ -332,8 +333,10 @@ class LandmarkEngine:
         cells = stream.cells()
         rows = np.argsort(cells, kind="stable")
         rows = rows[np.searchsorted(cells[rows], 0) :]
-        starts = np.searchsorted(cells[rows], np.arange(1, len(stream.landmark_rows())))
-        return np.split(self._arrivals()[rows], starts), np.split(stream.masses()[rows], starts)
+        ends = np.searchsorted(cells[rows], np.arange(1, len(stream.landmark_rows()) + 1)).tolist()
+        parts = [slice(*part) for part in itertools.pairwise([0, *ends])]
+        arrivals, masses = self._arrivals()[rows], stream.masses()[rows]
+        return [arrivals[part] for part in parts], [masses[part] for part in parts]
 
     def landmark_distances(self) -> Array:
         """True distances between the landmarks, (m, m)."""

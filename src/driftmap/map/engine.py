@@ -17,7 +17,7 @@ from driftmap.landmarks.delegation import HasLandmarks
 from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
 from driftmap.landmarks.online import KNOWN, LandmarkEngine
 from driftmap.map.arrivals import Arrivals, Scores, after_callback, alerts_of
-from driftmap.map.frames import PLACED_AT_ONCE, Frame, FrameChange, Frames
+from driftmap.map.frames import LEAST_SIZE, PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.metrics import Metric, PrecomputedSpace, Space
 from driftmap.quality import stress
 from driftmap.streams.novelty import NoveltyDetector, RecentReaches, reaches
@@ -186,7 +186,7 @@ class StreamMap(HasLandmarks):
             template.check(self.n_landmarks)
         params = self.params()
         shared = {field.name: params[field.name] for field in fields(LandmarkEngine) if field.name in params}
-        landmarks = LandmarkEngine(**shared)
+        landmarks = LandmarkEngine(**shared, initial_radius=LEAST_SIZE)
         landmarks.lock, landmarks.fewest_landmarks = self.lock, (fewest, f" for {self.n_components} dimensions")
         return landmarks
 

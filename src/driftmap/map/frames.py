@@ -29,20 +29,23 @@ from driftmap.embedding.factory import KINDS
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.verification import ROUNDING
-from driftmap.map.measured import MeasuredDistances, Needs
+from driftmap.map.measured import MeasuredDistances, Needs, common
 from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.metrics.callables import Function
 from driftmap.quality import Displacement, displacement
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import in_parallel
+from driftmap.utils.errors import InputError
 
 FRAMES_KEPT = 1000
 FRESH = 0.5
 """The share of landmarks that may be exchanged before stress is fitted without a start again, as a reference."""
-SAMPLE = 400
+SAMPLE = 200
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
 FEWEST_KNOWN = 10
 """If an embedding needs stored points: those that had arrived by the last frame, as long as so many are left."""
+FARTHEST, LEAST_SIZE = 1e140, 1e-140
+"""How far out a point may be, relative to the map, and how small a map: squares neither overflow nor underflow."""
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark has."""
 PLACED_AT_ONCE = 4096
@@ -75,10 +78,12 @@ class Inputs(NamedTuple):
     """Where the anchors, or the landmarks if there are none, lie on the last map, (a, k)."""
     reference: float | None = None
     """The stress of the last fit without a start; None: it is out of date."""
+    fixed: Ids | None = None
+    """Arrival numbers of the anchors, or of the landmarks if there are none; None: not of stress, or of version 0.1."""
 
     def fit(self, embedding: Any) -> Any:
         """The embedding, fitted to these."""
-        distances, masses, anchors, anchor_masses, start, reference = self
+        distances, masses, anchors, anchor_masses, start, reference, _ = self
         if type(embedding) is not LandmarkStress:
             return embedding.fit(distances, masses)
         return embedding.fit(
@@ -90,7 +95,7 @@ class Inputs(NamedTuple):
 class Frame:
     """The embedding of some landmarks, and how it is laid on the frame before."""
 
-    embedding: Embedding
+    embedding: Any
     inputs: Inputs
     landmarks: Ids
     rotation: Array
@@ -107,9 +112,26 @@ class Frame:
     def place_queries(self, space: Space, queries: Any, n_jobs: int = 1) -> Array:
         """Positions of checked points that are not stored; each by itself, so threads change nothing."""
         if len(queries) <= PLACED_AT_ONCE:
-            return self._place_part(space, queries)
+            return self.check_near(self._place_part(space, queries))
+
+        def place(part: Any) -> Array:
+            return self._place_part(space, part)
+
         parts = (queries[i : i + PLACED_AT_ONCE] for i in range(0, len(queries), PLACED_AT_ONCE))
-        return np.concatenate(list(in_parallel(lambda part: self._place_part(space, part), parts, n_jobs)))
+        return self.check_near(np.concatenate(list(in_parallel(place, parts, n_jobs))))
+
+    def check_near(self, coordinates: Array) -> Array:
+        """These positions, or an error that names the first row that lies too far from the map to be placed."""
+        far = ~(np.abs(coordinates).max(axis=1, initial=0.0) <= FARTHEST * max(self._diameter, LEAST_SIZE))
+        if far.any():
+            problem = f"lies more than {FARTHEST:g} times the size of the map away from it; leave it out"
+            raise InputError(problem, row=int(np.argmax(far)))
+        return coordinates
+
+    @cached_property
+    def _diameter(self) -> float:
+        farthest = [array.max(initial=0.0) for array in self.inputs[:3:2] if array is not None]
+        return float(max(farthest))
 
     def _place_part(self, space: Space, queries: Any) -> Array:
         if self.rows is not None:  # single precision is converted part by part, never as a whole
@@ -127,7 +149,17 @@ class Frame:
         if self.points is None:
             return self.place(engine.stored_distances(ids, self.landmarks))
         space = engine.space
-        return self.place_queries(space, space.check_queries(engine.stored_points(ids)))
+        return self._place_part(space, space.check_queries(engine.stored_points(ids)))
+
+    def start(self, engine: LandmarkEngine, ids: Ids) -> Array:
+        """Where stress starts on the next frame: points that this one was fitted to lie where they are, others go."""
+        fixed = np.empty(0, np.int64) if self.inputs.fixed is None else self.inputs.fixed
+        old, known, others = common(fixed, ids)
+        positions = np.empty((len(ids), len(self.translation)))
+        if len(known):
+            positions[known] = move(self.embedding.anchor_coordinates_[old], self.rotation, self.translation)
+        positions[others] = self.place_stored(engine, ids[others])
+        return positions
 
     def landmark_positions(self) -> Array:
         """Positions of the landmarks."""
@@ -240,8 +272,11 @@ class Frames:
             raise ValueError("its frame is not rotated but distorted")
         if (inputs.anchors is None) != (inputs.anchor_masses is None) or (inputs.distances < 0).any():
             raise ValueError("its frame has no anchors or no distances")
-        if landmarks.dtype != np.int64 or not (np.diff(landmarks, prepend=-1, append=n_seen) > 0).all():
-            raise ValueError("its frame is of landmarks that have not arrived")
+        for ids in (landmarks, landmarks if inputs.fixed is None else inputs.fixed):
+            if ids.dtype != np.int64 or not (np.diff(ids, prepend=-1, append=n_seen) > 0).all():
+                raise ValueError("its frame is of landmarks that have not arrived")
+        if inputs.fixed is not None and len(inputs.fixed) != a:
+            raise ValueError("its frame has other anchors")
         if (points is None) != isinstance(space, PrecomputedSpace):
             raise ValueError("its frame has no landmarks")
         if points is not None and len(points := space.check(points)) != m:
@@ -301,6 +336,11 @@ class Frames:
 
     def _embed(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> tuple[Embedding, Inputs]:
         """Embed the landmarks; stress starts from where they lie on the last map."""
+        if len(landmarks) == 1 and isinstance(engine.space, NativeSpace) and engine.space.triangle:
+            points = engine.stored_points(engine.stored_indices_)
+            if (points != points[0]).any():
+                problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be told apart"
+                raise InputError(f"{problem}; rescale the data")
         self.between = self.between.to(engine, landmarks, landmarks)
         inputs = Inputs(self.between.values, masses)
         if self.needs.names:
@@ -313,11 +353,12 @@ class Frames:
                     points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
                 self.to_anchors = self.to_anchors.to(engine, points, landmarks)
                 inputs = inputs._replace(anchors=self.to_anchors.values, anchor_masses=_positive(shares))
+            inputs = inputs._replace(fixed=points)
             if self.current is not None and self.align:
                 self.exchanged += len(np.setdiff1d(landmarks, self.current.landmarks, assume_unique=True))
                 fresh = self.exchanged < FRESH * len(landmarks)
                 reference = getattr(self.current.embedding, "cold_stress_", None) if fresh else None
-                inputs = inputs._replace(start=self.current.place_stored(engine, points), reference=reference)
+                inputs = inputs._replace(start=self.current.start(engine, points), reference=reference)
         embedding = inputs.fit(copy.deepcopy(self.embedding))
         if inputs.reference is None or getattr(embedding, "cold_stress_", None) != inputs.reference:
             self.exchanged = 0

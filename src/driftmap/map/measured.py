@@ -34,23 +34,23 @@ class MeasuredDistances:
     def to(self, engine: LandmarkEngine, rows: Ids, columns: Ids) -> MeasuredDistances:
         """The distances of other points, among which some of these may be."""
         values = np.empty((len(rows), len(columns)))
-        old_rows, known_rows = _common(self.rows, rows)
-        old_columns, known_columns = _common(self.columns, columns)
-        new_rows, new_columns = _others(known_rows, len(rows)), _others(known_columns, len(columns))
+        old_rows, known_rows, new_rows = common(self.rows, rows)
+        old_columns, known_columns, new_columns = common(self.columns, columns)
         values[np.ix_(known_rows, known_columns)] = self.values[np.ix_(old_rows, old_columns)]
         values[np.ix_(known_rows, new_columns)] = engine.stored_distances(rows[known_rows], columns[new_columns])
         values[new_rows] = engine.stored_distances(rows[new_rows], columns)
         return MeasuredDistances(rows, columns, values)
 
 
-def _common(old: Ids, new: Ids) -> tuple[Ids, Ids]:
-    """Where the arrivals that are in both are in either."""
-    _, places, new_places = np.intersect1d(old, new, assume_unique=True, return_indices=True)
-    return places, new_places
+def common(old: Ids, new: Ids) -> tuple[Ids, Ids, Ids]:
+    """Of arrivals, both ascending: where those that are in both are in either, and where the others of the new are.
 
-
-def _others(places: Ids, n: int) -> Ids:
-    return np.setdiff1d(np.arange(n), places, assume_unique=True)
+    >>> common(np.array([2, 5, 8]), np.array([5, 6, 8]))
+    (array([1, 2]), array([0, 2]), array([1]))
+    """
+    places = np.searchsorted(old, new)
+    known = np.append(old, -1)[places] == new
+    return places[known], np.flatnonzero(known), np.flatnonzero(~known)
 
 
 class Needs:
