@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from driftmap import DriftMap, OnlineLandmarks
+from driftmap import DriftMap, OnlineLandmarks, quality
 from driftmap.embedding import LandmarkIsomap, LandmarkMDS, LandmarkStress
 from streams import facts, make
 
@@ -31,7 +31,8 @@ def walk(n=300, d=4, seed=0):
 
 def test_landmarks_are_those_of_the_selector():
     X = walk()
-    mapper, selector = DriftMap(n_landmarks=15).fit(X), OnlineLandmarks(15).fit(X)
+    # a map may be as small as squares of distances can be told apart
+    mapper, selector = DriftMap(n_landmarks=15).fit(X), OnlineLandmarks(15, initial_radius=1e-140).fit(X)
     assert_array_equal(mapper.landmarks_, selector.landmarks_)
     assert (mapper.radius_, mapper.events_) == (selector.radius_, selector.events_)
     assert mapper.n_features_in_ == 4
@@ -267,3 +268,33 @@ def test_a_step_of_rivers_pipelines():
     first = DriftMap(2, n_landmarks=8) | preprocessing.StandardScaler()
     first.learn_one(rows[0])
     assert set(first.transform_one(rows[0])) == {"driftmap0", "driftmap1"}
+
+
+@pytest.mark.parametrize("embedding", ["stress", "lmds"])
+@pytest.mark.parametrize("size", [1e-138, 1e-60, 1.0, 1e60, 1e138])
+def test_points_far_away_are_placed_or_refused_by_name(embedding, size):
+    X = walk() * size
+    mapper, plain = (DriftMap(n_landmarks=15, embedding=embedding).fit(points) for points in (X, walk()))
+    stresses = [quality.stress(walk(), Y) for Y in (mapper.transform(X) / size, plain.transform(walk()))]
+    assert stresses[0] == pytest.approx(stresses[1], rel=1e-6)
+    for far in (1e3, 1e60, 1e138):
+        if far * size < 1e140:
+            y = mapper.transform(np.full((1, 4), far * size)) / size
+            # landmark MDS projects; stress keeps the distance
+            assert np.linalg.norm(y) <= 2.1 * far
+            assert np.linalg.norm(y) > (1.9 if embedding == "stress" else 1e-3) * far
+    if size < 1:
+        queries = np.vstack([X[:2], np.full((1, 4), 1e145 * size)])
+        for ask in (mapper.transform, mapper.novelty):
+            with pytest.raises(ValueError, match="row 2 lies more than 1e\\+140 times the size of the map away"):
+                ask(queries)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+def test_points_too_near_to_each_other_are_refused_by_name(metric):
+    mapper = DriftMap(n_landmarks=15, metric=metric).fit(1e-200 * walk())
+    with pytest.raises(ValueError, match="all points lie within 1e-140 of each other"):
+        mapper.transform(walk())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert not DriftMap(n_landmarks=15).fit(np.full((9, 3), 1e-200)).transform(np.ones((1, 3))).any()  # one place

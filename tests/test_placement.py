@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from driftmap import _core
-from driftmap.embedding.placement import CALL_ROWS, Placement, arrange
+from driftmap.embedding import LandmarkStress
+from driftmap.embedding.placement import CALL_ROWS, Placement, arrange, spread_places
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------
 
@@ -265,3 +266,45 @@ def test_rows_of_the_wrong_width_or_kind_are_refused():
         _core.sweep(D, np.ones(21), np.zeros((21, 2)))
     with pytest.raises(TypeError):
         _core.sweep(np.zeros((21, 21)), np.ones(21), np.zeros((21, 2), dtype=np.float32))
+
+
+# --- places to start from --------------------------------------------------------------------------------------------
+
+
+def off_map(k, n=400):
+    """A map of noise in many dimensions, of which most points lie far off, and their distances."""
+    rng = np.random.default_rng(k)
+    X, weights = rng.standard_normal((60 + n, 10)), rng.dirichlet(np.ones(60))
+    return LandmarkStress(k).fit(cdist(X[:60], X[:60]), weights)._placement, cdist(X[60:], X[:60])
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_points_off_the_map_start_from_the_place_of_least_stress(k):
+    placement, D = off_map(k)
+    losses = np.array([[stress(y, placement.positions, d, placement.weights) for y in placement.places] for d in D])
+    starts = placement.replaced(max_iter=1, tolerance=0.0)  # a step or two
+    one = placement.replaced(places=None)
+
+    def loss(places):
+        return np.array([stress(y, placement.positions, d, placement.weights) for y, d in zip(places, D, strict=True)])
+
+    now, before = loss(placement.place(D)), loss(one.place(D))
+    assert (loss(starts.place(D)) <= losses.min(axis=1) * (1 + 1e-6)).mean() > 0.6  # those that lie off the map
+    least = np.minimum(now, before)
+    assert np.mean(now > 1.01 * least) < 0.5 * np.mean(before > 1.01 * least)
+    assert now.mean() < before.mean()
+
+
+def test_places_turn_with_the_map():
+    placement, D = off_map(2)
+    turn, by = np.array([[0.6, 0.8], [0.8, -0.6]]), np.array([3.0, -2.0])
+    np.testing.assert_allclose(placement.moved(turn, by).place(D), placement.place(D) @ turn + by, atol=1e-6)
+
+
+def test_places_fill_the_map_and_more():
+    rng = np.random.default_rng(0)
+    positions, weights = rng.standard_normal((50, 2)) * [3.0, 1.0], np.full(50, 0.02)
+    places = spread_places(positions, weights)
+    assert len(places) % 8 == 0
+    assert cdist(positions[np.abs(positions).max(axis=1) < 1.5], places).min(axis=1).max() < 0.7
+    assert len(spread_places(np.tile(positions, (20, 1)), np.full(1000, 0.001))) == 8

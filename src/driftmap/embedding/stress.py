@@ -301,8 +301,8 @@ def start_map(positions: Array, squared: Array, mean_squared: Array, weights: Ar
     positions: it takes up what stress has moved all of them, so few Newton steps are left.
     """
     real, roots = positions.shape[1], np.sqrt(weights)[:, None]
-    projection = -0.5 * trilateration(positions, weights)
-    places = np.column_stack([(squared - mean_squared) @ projection.T, np.ones(len(positions))])
+    projection, size = -0.5 * trilateration(positions, weights), extent(positions, weights) or 1.0
+    places = np.column_stack([(squared - mean_squared) @ projection.T, np.full(len(positions), size)])
     affine = np.linalg.lstsq(places * roots, positions * roots, rcond=None)[0]
     projection = affine[:real].T @ projection
-    return projection, affine[real] - projection @ mean_squared
+    return projection, size * affine[real] - projection @ mean_squared

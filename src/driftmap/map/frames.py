@@ -111,22 +111,21 @@ class Frame:
 
     def place_queries(self, space: Space, queries: Any, n_jobs: int = 1) -> Array:
         """Positions of checked points that are not stored; each by itself, so threads change nothing."""
+        self._check_near(queries)
         if len(queries) <= PLACED_AT_ONCE:
-            return self.check_near(self._place_part(space, queries))
-
-        def place(part: Any) -> Array:
-            return self._place_part(space, part)
-
+            return self._place_part(space, queries)
         parts = (queries[i : i + PLACED_AT_ONCE] for i in range(0, len(queries), PLACED_AT_ONCE))
-        return self.check_near(np.concatenate(list(in_parallel(place, parts, n_jobs))))
+        return np.concatenate(list(in_parallel(lambda part: self._place_part(space, part), parts, n_jobs)))
 
-    def check_near(self, coordinates: Array) -> Array:
-        """These positions, or an error that names the first row that lies too far from the map to be placed."""
-        far = ~(np.abs(coordinates).max(axis=1, initial=0.0) <= FARTHEST * max(self._diameter, LEAST_SIZE))
+    def _check_near(self, queries: Any) -> None:
+        """Refuse the first row of numbers that lies too far from the map to be placed."""
+        limit = min(FARTHEST * self._diameter, validation.LARGEST_NUMBER)
+        if not isinstance(queries, np.ndarray) or limit == 0.0 or np.vdot(queries, queries) <= limit**2:
+            return
+        far = np.abs(queries).max(axis=1) > limit
         if far.any():
             problem = f"lies more than {FARTHEST:g} times the size of the map away from it; leave it out"
             raise InputError(problem, row=int(np.argmax(far)))
-        return coordinates
 
     @cached_property
     def _diameter(self) -> float:
