@@ -278,9 +278,8 @@ def off_map(k, n=400):
     return LandmarkStress(k).fit(cdist(X[:60], X[:60]), weights)._placement, cdist(X[60:], X[:60])
 
 
-@pytest.mark.parametrize("k", [2, 3])
-def test_points_off_the_map_start_from_the_place_of_least_stress(k):
-    placement, D = off_map(k)
+def test_points_off_the_map_start_from_the_place_of_least_stress():
+    placement, D = off_map(2)
     losses = np.array([[stress(y, placement.positions, d, placement.weights) for y in placement.places] for d in D])
     starts = placement.replaced(max_iter=1, tolerance=0.0)  # a step or two
     one = placement.replaced(places=None)
