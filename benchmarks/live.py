@@ -18,9 +18,11 @@ from pathlib import Path
 
 import numpy as np
 from tests import browser as real
+from websockets.sync.client import connect
 
 from driftmap.io.tables import Chunk
 from driftmap.live.columns import GrowingColumn
+from driftmap.live.protocol import decode
 from driftmap.live.scene import Scene
 from driftmap.live.server import serving
 from driftmap.map import RowNovelty, StreamMap
@@ -82,55 +84,93 @@ def rows_of_a_drift(n, rng, at):
     return at + steps + rng.standard_normal((n, FEATURES))
 
 
-def watch_file(browser, rate, seconds):
-    """Append rows to a file that is watched; latencies in ms, and how many rows the page was behind at the end."""
-    rng, at = np.random.default_rng(0), np.zeros(FEATURES)
+@contextlib.contextmanager
+def watched_file():
+    """A file that ``driftmap watch`` follows, open to append to it; the process; and its address."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.csv"
-        path.write_text(",".join(f"c{i}" for i in range(FEATURES)) + "\n")
-        file = path.open("a", buffering=1 << 20)
-        start = rows_of_a_drift(POINTS, rng, at)
-        file.write(_text(start))
-        file.flush()
-        command = [sys.executable, "-m", "driftmap", "watch", str(path), "--no-open", "--port", "0"]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        with path.open("a", buffering=1 << 20) as file:
+            file.write(",".join(f"c{i}" for i in range(FEATURES)) + "\n")
+            file.write(_text(rows_of_a_drift(POINTS, np.random.default_rng(0), 0.0)))
+            file.flush()
+            command = [sys.executable, "-m", "driftmap", "watch", str(path), "--no-open", "--port", "0"]
+            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            address = re.search(r"http://\S+", process.stderr.readline())[0]
+            time.sleep(4)
+            yield file, process, address
+            process.terminate()
+            process.communicate()
+
+
+class Writer(threading.Thread):
+    """Appends rows to a file, 100 times a second, and notes when how many were there."""
+
+    def __init__(self, file, rate, seconds):
+        super().__init__()
+        rng, n = np.random.default_rng(1), max(1, rate // 100)
+        self.file, self.n, self.times = file, n, []
+        self.texts = [_text(rows_of_a_drift(n, rng, 0.002 * k)) for k in range(int(rate * seconds / n))]
+
+    def run(self):
+        """Write at the rate."""
+        start, written = time.monotonic(), POINTS
+        for k, text in enumerate(self.texts):
+            wait = start + k / 100 - time.monotonic()
+            if wait > 0:
+                time.sleep(wait)
+            self.file.write(text)
+            self.file.flush()
+            written += self.n
+            self.times.append((time.time(), written))
+
+    def latencies(self, seen):
+        """Milliseconds from arrival to when a row was seen, by pairs of a time in seconds and the rows by then."""
+        seen = np.array(seen)
+        place = np.minimum(np.searchsorted(seen[:, 1], [number for _, number in self.times]), len(seen) - 1)
+        return 1000 * (seen[place, 0] - [moment for moment, _ in self.times])
+
+
+def watch_in_browser(browser, rate, seconds):
+    """From arrival to pixels, in ms."""
+    with watched_file() as (file, _, address):
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.add_init_script(NOTE_DRAWN % WAIT_FOR_PIXELS)
-        page.goto(re.search(r"http://\S+", process.stderr.readline())[0])
-        page.wait_for_timeout(4000)
-        spent, begun = process_time(process.pid), time.monotonic()
-        written, times, n, period = POINTS, [], max(1, rate // 100), 0.01
-        texts = [_text(rows_of_a_drift(n, rng, at + 0.002 * k)) for k in range(int(rate * seconds / n))]
-        stopped = threading.Event()
-
-        def write():
-            nonlocal written
-            begin = time.monotonic()
-            for k, text in enumerate(texts):
-                wait = begin + k * period - time.monotonic()
-                if wait > 0:
-                    time.sleep(wait)
-                file.write(text)
-                file.flush()
-                written += n
-                times.append((time.time(), written))
-            stopped.set()
-
-        writer = threading.Thread(target=write)
+        page.goto(address)
+        page.wait_for_timeout(2000)
+        writer = Writer(file, rate, seconds)
         writer.start()
-        while not stopped.is_set():
+        while writer.is_alive():
             page.wait_for_timeout(200)
-        share = (process_time(process.pid) - spent) / (time.monotonic() - begun)
-        drawn_at_end = page.evaluate("window.drawn.at(-1)[1]")
         page.wait_for_timeout(3000)
-        drawn = np.array(page.evaluate("window.drawn"))
-        writer.join()
-        process.terminate()
-        process.communicate()
+        drawn = page.evaluate("window.drawn.map(([time, rows]) => [time / 1000, rows])")
         page.close()
-    place = np.searchsorted(drawn[:, 1], [number for _, number in times])
-    late = np.array([drawn[min(i, len(drawn) - 1), 0] / 1000 for i in place]) - [moment for moment, _ in times]
-    return 1000 * late, written - drawn_at_end, share
+    return writer.latencies(drawn)
+
+
+def watch_by_program(rate, seconds):
+    """From arrival to a program that reads the messages, in ms, and the share of a processor of ``driftmap watch``."""
+    seen, done = [], threading.Event()
+
+    def read(address):
+        with connect(f"ws{address[4:]}stream", origin=address.rstrip("/"), max_size=None) as socket:
+            while not done.is_set():
+                with contextlib.suppress(TimeoutError):
+                    header, arrays = decode(socket.recv(timeout=0.5))
+                    seen.append((time.time(), header["first"] + len(arrays.get("x", ()))))
+                    socket.send("drawn")
+
+    with watched_file() as (file, process, address):
+        reader, writer = threading.Thread(target=read, args=[address]), Writer(file, rate, seconds)
+        reader.start()
+        time.sleep(1)
+        spent, start = process_time(process.pid), time.monotonic()
+        writer.start()
+        writer.join()
+        share = (process_time(process.pid) - spent) / (time.monotonic() - start)
+        time.sleep(2)
+        done.set()
+        reader.join()
+    return writer.latencies(seen), share
 
 
 def _text(rows):
@@ -189,13 +229,22 @@ def memory(n_rows, batch=1000):
 
 
 def show_latency(browser, rate, seconds):
-    """Print how late and how far behind the page is at a rate."""
-    late, behind, share = watch_file(browser, rate, seconds)
-    median, high = np.percentile(late, [50, 99])
+    """Print how late the pixels are."""
+    median, high = np.percentile(watch_in_browser(browser, rate, seconds), [50, 99])
     print(
         f"{rate:,} rows/s for {seconds} s, {POINTS:,} points shown: from arrival to pixels median {median:.0f} ms, "
-        f"p99 {high:.0f} ms; {behind:,} rows behind at the end ({1000 * behind / rate:.0f} ms of rows); "
-        f"driftmap watch takes {share:.0%} of a processor",
+        f"p99 {high:.0f} ms",
+        flush=True,
+    )
+
+
+def show_rate(rate, seconds):
+    """Print how late the messages are, without the drawing."""
+    late, share = watch_by_program(rate, seconds)
+    median, high = np.percentile(late, [50, 99])
+    print(
+        f"{rate:,} rows/s for {seconds} s: from arrival to message median {median:.0f} ms, p99 {high:.0f} ms, "
+        f"in the last second {np.median(late[-100:]):.0f} ms; driftmap watch takes {share:.0%} of a processor",
         flush=True,
     )
 
@@ -225,16 +274,17 @@ def main():
     args = parser.parse_args()
     seconds, n_rows = (10, 10**6) if args.quick else (30, 10**7)
     parts = args.parts or PARTS
-    if {*parts} - {"memory"}:
+    if {*parts} & {"latency", "pictures"}:
         manager, browser = real.start()
         if "latency" in parts:
             show_latency(browser, 1000, seconds)
-        if "rate" in parts:
-            show_latency(browser, 10_000, seconds)
         if "pictures" in parts:
             show_pictures(browser, 100_000, seconds / 3)
         browser.close()
         manager.stop()
+    if "rate" in parts:
+        show_rate(1000, seconds)
+        show_rate(10_000, seconds)
     if "memory" in parts:
         show_memory(n_rows)
 

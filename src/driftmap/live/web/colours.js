@@ -8,7 +8,8 @@ const GREY = parseColour("a9afb6");
 /** The place in a palette of missing values, and of groups beyond the tenth. */
 export const MISSING_SHADE = 255;
 
-function parseColour(hex) {
+/** Red, green and blue of six hexadecimal digits. */
+export function parseColour(hex) {
   return [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }
 

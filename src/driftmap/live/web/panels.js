@@ -72,12 +72,17 @@ export function rowTip(view) {
       ...entries.flatMap(([name, value]) => [element("dt", { textContent: name }), element("dd", { textContent: value })]),
     );
     told.textContent = entries.map((entry) => entry.join(" ")).join(", ");
+    place();
+  });
+  const place = () => {
+    if (tip.hidden) return;
     const { camera } = view;
     const [x, y] = camera.toScreen(view.store.position(view.hovered, performance.now()));
     const [width, height] = [tip.offsetWidth, tip.offsetHeight];
     tip.style.left = `${Math.max(4, x + 16 + width > camera.width ? x - 16 - width : x + 16)}px`;
     tip.style.top = `${Math.max(4, Math.min(y - 20, camera.height - height - 4))}px`;
-  });
+  };
+  view.addEventListener("drawn", place); // the point may glide
 }
 
 /** Names and values of a row, with its nearest landmark. */

@@ -2,7 +2,7 @@
 
 import { Camera } from "./camera.js";
 import { CanvasPoints } from "./canvas.js";
-import { Coloring, paletteOf } from "./colours.js";
+import { Coloring, paletteOf, parseColour } from "./colours.js";
 import { element } from "./dom.js";
 import { LandmarkHistory, LandmarkSet } from "./landmarks.js";
 import { Overlay } from "./overlay.js";
@@ -100,7 +100,7 @@ export class MapView extends EventTarget {
     this.landmarks = new LandmarkHistory();
     this.alerts = [];
     this.back = this.selected = 0;
-    this.hovered = null;
+    this.hover(null);
     this.tell("begun", {});
     this.colourBy(this.chosen ?? header.color);
   }
@@ -245,6 +245,7 @@ export class MapView extends EventTarget {
     if (camera.auto) this.follow(now);
     const look = {
       palette: this.palette,
+      paper: parseColour(getComputedStyle(this.element).getPropertyValue("--paper").trim().slice(1)),
       byAge: !this.coloring.column,
       fade: this.fade,
       size: Math.min(8, Math.max(3, 300 / Math.sqrt(store.count))),

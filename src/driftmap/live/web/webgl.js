@@ -43,7 +43,7 @@ export class WebGLPoints {
   /** @param {HTMLCanvasElement} canvas  @param {() => void} redraw called when a lost context is back */
   constructor(canvas, redraw) {
     this.canvas = canvas;
-    this.gl = canvas.getContext("webgl2", { antialias: false, depth: false, premultipliedAlpha: true });
+    this.gl = canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false });
     if (!this.gl) throw new Error("there is no WebGL 2");
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
@@ -106,7 +106,7 @@ export class WebGLPoints {
     store.changed = [];
   }
 
-  /** @param {{palette, byAge, fade, size, back, selecting}} look */
+  /** @param {{palette, paper, byAge, fade, size, back, selecting}} look */
   draw(store, camera, look, now, ratio) {
     const { gl, uniforms } = this;
     if (gl.isContextLost()) return;
@@ -118,7 +118,7 @@ export class WebGLPoints {
     }
     const { width, height } = this.canvas;
     gl.viewport(0, 0, width, height);
-    gl.clearColor(0, 0, 0, 0);
+    gl.clearColor(...look.paper.map((c) => c / 255), 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
     const [sx, sy] = [(2 * camera.scale) / camera.width, (2 * camera.scale) / camera.height];
     gl.uniform4f(uniforms.camera, sx, sy, -camera.x * sx, -camera.y * sy);
