@@ -115,7 +115,7 @@ class Stream {
                                        [&](std::int32_t s) { return landmarks.row[s] == newcomer; });
         const bool stays = slot != landmarks.order.end();
         double distances[kBlock] = {};
-        if (stays) space->measure(&block_[first], count_ - first, &newcomer, 1, &distances[first]);
+        if (stays) space->measure(block_.data() + first, count_ - first, &newcomer, 1, distances + first);
         const auto is_lost = [&](double t, std::uint64_t id) { return t < kInfinity && !state.is_landmark(id); };
         for (int i = first; i < count_; ++i) {
             Nearest& near = nearest_[i];
