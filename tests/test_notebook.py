@@ -102,10 +102,12 @@ def jupyter(tmp_path):
         with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/api?token=secret") as reply:
             return reply.status == 200
 
-    wait_for(answers, 60)
-    yield f"http://127.0.0.1:{port}/lab/tree/map.ipynb?token=secret"
-    server.terminate()
-    server.wait()
+    try:
+        wait_for(answers, 120)
+        yield f"http://127.0.0.1:{port}/lab/tree/map.ipynb?token=secret"
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def test_the_widget_runs_in_a_real_notebook(jupyter):
@@ -115,6 +117,7 @@ def test_the_widget_runs_in_a_real_notebook(jupyter):
         page.goto(jupyter)
         first = page.locator(".jp-CodeCell").first
         first.wait_for(timeout=60_000)
+        page.get_by_text("| Idle").wait_for(timeout=60_000)  # else there is no kernel yet that could run a cell
         first.locator(".cm-content").click()
         page.keyboard.press("Shift+Enter")
         page.locator(".driftmap .map").wait_for(timeout=60_000)
