@@ -11,7 +11,6 @@ from driftmap.landmarks import RatioShift
 from driftmap.utils.validation import EMBEDDINGS
 from streams import KINDS, WIDTHS, make, suited
 
-RADIUS = 1e-20
 """The default initial radius, which is a distance of no pair here."""
 TRIANGLE = {"euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming", "function"}
 MEASURED = ("sqeuclidean", "function", "crooked", "words", "precomputed")

@@ -11,8 +11,10 @@ import naive
 from driftmap import DriftMap, OnlineLandmarks
 from driftmap.landmarks import RatioShift
 from streams import facts
-from torture.draws import FUNCTIONS, RADIUS, Failure, draw
+from torture.draws import FUNCTIONS, Failure, draw
 
+LEAST_SIZE = 1e-140
+"""The radius of a map that has not replaced a landmark yet."""
 ORACLE = 120
 """The most arrivals that the oracle follows."""
 
@@ -124,7 +126,8 @@ def check(stream, one):
 
 def check_oracle(stream, one):
     D, params = stream.reduced.tolist(), stream.params
-    radius, squared = naive.reduced_radius(RADIUS, stream.metric), stream.metric == "euclidean"
+    initial = getattr(one, "initial_radius", LEAST_SIZE)  # a map's radius begins with the least size of its data
+    radius, squared = naive.reduced_radius(initial, stream.metric), stream.metric == "euclidean"
     detector = copy.deepcopy(params.get("replace_on"))
 
     def gate(ratio):

@@ -15,6 +15,7 @@ from driftmap.cli.errors import UserError
 from driftmap.cli.files import new_file, writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
+from driftmap.io.brokers import Broker
 from driftmap.io.prepared import PreparedTable
 from driftmap.io.spool import Spool
 from driftmap.io.tables import Chunk, Position, RejectedLines, Table
@@ -95,9 +96,9 @@ class Job:
         keeps = self.path is not None and not (self.restarts and stage == "mapping")
         done = 0 if self.position is None else self.position.rows
         self.table, chunks = table, table.chunks(rows, self.position)
-        broker = getattr(table, "broker", None)
-        if broker is not None:
-            broker.waiting = self.idle
+        source = getattr(table, "followed", None)
+        if source is not None:
+            source.waiting = self.idle
         while True:
             with self.waiting():
                 chunk = next(chunks, None)
@@ -105,8 +106,8 @@ class Job:
                 break
             yield done, chunk
             done += len(chunk.features)
-            if broker is not None and self.path is None:
-                broker.done(table.position().offset)
+            if isinstance(source, Broker) and self.path is None:
+                source.done(table.position().offset)
             if keeps:
                 self.position, self._is_saved = table.position(), False
                 if time.monotonic() - self._last >= max(self.every, (SHARE - 1) * self._cost):
@@ -116,13 +117,14 @@ class Job:
         self.counts[stage] = done
 
     def idle(self) -> None:
-        """There is no row to be done: a good time to save those that are, which a broker may wait for.
+        """There is no row to be done. A broker may wait until those that are have been saved.
 
-        A client of a broker may ignore the exception by which a request to stop ends reading, but not the request.
+        A request to stop ends reading by an exception, which is lost where exceptions are ignored: so ask again.
         """
         if self.stop is not None:
             self.stop.check()
-        if not self._is_saved and time.monotonic() - self._last >= (SHARE - 1) * self._cost:
+        is_broker = isinstance(getattr(self.table, "followed", None), Broker)
+        if is_broker and not self._is_saved and time.monotonic() - self._last >= (SHARE - 1) * self._cost:
             self.save()
 
     def next_stage(self, stage: str) -> None:
@@ -160,9 +162,9 @@ class Job:
         own = {f"job.{name}": array for name, array in self.sums.items()}
         own |= {f"job.{STEP_PREFIX}{name}": array for name, array in steps.items()}
         checkpoint.write(self.path, header | {"job": state}, arrays | own, self._temporary)
-        broker = getattr(self.table, "broker", None)
-        if broker is not None and self.position is not None:
-            broker.done(self.position.offset)
+        source = getattr(self.table, "followed", None)
+        if isinstance(source, Broker) and self.position is not None:
+            source.done(self.position.offset)
         self.saved = self._is_saved = True
         self._last = time.monotonic()
         self._cost = self._last - start

@@ -7,8 +7,9 @@ import hashlib
 import os
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from driftmap.utils.errors import InputError
 
@@ -63,6 +64,7 @@ class FollowedStream:
 
     def __init__(self, name: str, file: BinaryIO, *, ends: bool) -> None:
         self.name, self._file, self._ends, self._lines, self._offset = name, file, ends, Lines(name), 0
+        self.waiting: Callable[[], Any] = lambda: None
 
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
         """The next lines, at most ``limit``, and the bytes up to there; no lines: the stream has ended."""
@@ -76,6 +78,7 @@ class FollowedStream:
                 break
             else:
                 time.sleep(POLL_SECONDS)
+                self.waiting()
         lines = self._lines.take(limit)
         self._offset += sum(map(len, lines))
         return lines, self._offset
@@ -86,6 +89,7 @@ class FollowedFile:
 
     def __init__(self, name: str, path: Path) -> None:
         self.name, self._path = name, path
+        self.waiting: Callable[[], Any] = lambda: None
         self._open()
 
     def _open(self) -> None:
@@ -104,6 +108,7 @@ class FollowedFile:
                 self._lines.add(piece)
             else:
                 time.sleep(POLL_SECONDS)
+                self.waiting()
                 self._check_replaced()
         lines = self._lines.take(limit)
         self._offset += sum(map(len, lines))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,7 @@ class GeneratedRows:
 
     def __init__(self, rate: float = RATE) -> None:
         self._rate = rate
+        self.waiting: Callable[[], Any] = lambda: None
         self._first: tuple[float, int] | None = None
 
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
@@ -42,6 +45,7 @@ class GeneratedRows:
         wait = start + (position + 1 - first) / self._rate - time.monotonic()
         if wait > 0:
             time.sleep(wait)
+            self.waiting()
         due = first + int((time.monotonic() - start) * self._rate)
         stop = min(position + limit, max(due, position + 1))
         return [_line(i - 1) for i in range(position, stop)], stop

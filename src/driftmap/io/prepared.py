@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.brokers import Broker
+from driftmap.io.sources import RowSource
 from driftmap.io.tables import Chunk, Labels, Position, Table
 from driftmap.streams.base import State, Step
 from driftmap.utils import Ids
@@ -51,9 +51,9 @@ class PreparedTable:
         return place._replace(rows=self._given, dropped=place.rows - self._given)
 
     @property
-    def broker(self) -> Broker | None:
+    def followed(self) -> RowSource | None:
         """As of the table that is read."""
-        return getattr(self._table, "broker", None)
+        return getattr(self._table, "followed", None)
 
     def tail(self) -> tuple[int, int, str] | None:
         """As of the table that is read."""

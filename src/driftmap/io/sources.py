@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -36,6 +36,8 @@ class RowSource(Protocol):
 
     name: str
     """What to call it in messages; without credentials."""
+    waiting: Callable[[], Any]
+    """Is called again and again while there is no row."""
 
     def read(self, position: Any, limit: int) -> tuple[list[bytes], Any]:
         """The next rows after a position, at most ``limit``, and the position after the last of them.

@@ -203,9 +203,9 @@ class TextTable:
         self._reading.close()
 
     @property
-    def broker(self) -> Broker | None:
-        """Where the rows come from, if it is a message broker."""
-        return self._source.rows if isinstance(self._source.rows, Broker) else None
+    def followed(self) -> RowSource | None:
+        """Where the rows come from, if they are followed."""
+        return self._source.rows
 
     def tail(self) -> tuple[int, int, str] | None:
         """Where the last bytes before the present position begin and end, and their digest, if a file is followed."""
@@ -298,7 +298,8 @@ class TextTable:
                 yield from self._parsed(block.part(half, len(block)))
             else:
                 problem, column = self._parser.problem(block.data)
-                name = self.name if self.broker is None else self.broker.where(block.offset, block.ahead or 0)
+                source = self._source.rows
+                name = source.where(block.offset, block.ahead or 0) if isinstance(source, Broker) else self.name
                 self._rejected.reject(InputError(problem, source=name, line=block.line(), column=column))
             return
         yield block, features, labels

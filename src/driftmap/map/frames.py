@@ -120,9 +120,9 @@ class Frame:
     def _check_near(self, queries: Any) -> None:
         """Refuse the first row of numbers that lies too far from the map to be placed."""
         limit = min(FARTHEST * self._diameter, validation.LARGEST_NUMBER)
-        if not isinstance(queries, np.ndarray) or limit == 0.0 or np.vdot(queries, queries) <= limit**2:
+        if not isinstance(queries, np.ndarray) or limit == 0.0 or float(np.vdot(queries, queries)) <= limit**2:
             return
-        far = np.abs(queries).max(axis=1) > limit
+        far = np.abs(queries).max(axis=1).astype(np.float64) > limit
         if far.any():
             problem = f"lies more than {FARTHEST:g} times the size of the map away from it; leave it out"
             raise InputError(problem, row=int(np.argmax(far)))
