@@ -86,7 +86,7 @@ def register(subparsers: kinds.Subparsers) -> None:
     }
     add_groups(parser, groups)
     every = kinds.Parser()
-    add_options(every)  # what embed is told by options that there are not here
+    add_options(every)  # options of embed that watch does not have keep their defaults
     settings = vars(every.parse_args(["-"])) | {"file": None, "follow": True, "alert": 0.999, "view": _view}
     parser.set_defaults(**settings)
 

@@ -245,7 +245,7 @@ def lay_out(lengths: Array, distances: Array, n_components: int, start: Array | 
     """Positions of landmarks, and how many coordinates are real.
 
     Classical MDS of each part of the graph. To the largest part the others are added, the one that is nearest next,
-    beside all that is laid out already and as far from it as its nearest landmark: along the first axis, or in the
+    next to all that is laid out already and as far from it as its nearest landmark: along the first axis, or in the
     direction in which it lay before.
     """
     parts = parts_of(lengths)

@@ -20,8 +20,8 @@ export class Camera {
   /** Show a whole rectangle, a part of the way at a time. */
   fit([left, bottom, right, top], part = 1) {
     if (!(right >= left && top >= bottom)) return;
-    const room = Math.min(this.width / (right - left || 1e-9), this.height / (top - bottom || 1e-9));
-    const scale = right === left && top === bottom ? this.height / 2 : 0.9 * room;
+    const fit = Math.min(this.width / (right - left || 1e-9), this.height / (top - bottom || 1e-9));
+    const scale = right === left && top === bottom ? this.height / 2 : 0.9 * fit;
     this.x += part * ((left + right) / 2 - this.x);
     this.y += part * ((bottom + top) / 2 - this.y);
     this.scale *= (scale / this.scale) ** part;
