@@ -45,12 +45,14 @@ def remove_unfinished() -> None:
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A temporary folder that is removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="driftmap-") as name:
-        _unfinished.add(Path(name))
-        try:
-            yield Path(name)
-        finally:
-            _unfinished.discard(Path(name))
+    place = Path(tempfile.gettempdir(), f"driftmap-{secrets.token_hex(TOKEN // 2)}")
+    _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
+    try:
+        place.mkdir(mode=0o700)
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        _unfinished.discard(place)
 
 
 @contextlib.contextmanager
@@ -63,22 +65,23 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     place = target.with_name(temporary or temporary_name(path))
-    with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
-        _unfinished.add(place)
-        lock(file)
-        try:
-            yield file
-            sync(file)
-            place.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                if os.path.samestat(os.lstat(place), os.fstat(file.fileno())):
-                    place.unlink()
-            with contextlib.suppress(OSError):  # what is still buffered may not fit on the disk
-                file.close()
-            raise
-        finally:
-            _unfinished.discard(place)
+    _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
+    try:
+        with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
+            lock(file)
+            try:
+                yield file
+                sync(file)
+                place.replace(target)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    if os.path.samestat(os.lstat(place), os.fstat(file.fileno())):
+                        place.unlink()
+                with contextlib.suppress(OSError):  # what is still buffered may not fit on the disk
+                    file.close()
+                raise
+    finally:
+        _unfinished.discard(place)
     sync_folder(target.parent)
 
 
