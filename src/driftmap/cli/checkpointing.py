@@ -97,8 +97,6 @@ class Job:
         done = 0 if self.position is None else self.position.rows
         self.table, chunks = table, table.chunks(rows, self.position)
         source = getattr(table, "followed", None)
-        if source is not None:
-            source.waiting = self.idle
         while True:
             with self.waiting():
                 chunk = next(chunks, None)

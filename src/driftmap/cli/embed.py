@@ -163,7 +163,8 @@ def _open_table(args: argparse.Namespace, job: Job, stack: contextlib.ExitStack)
     )
     # A run that may be interrupted has to find its place in the file itself.
     spool = args.folder if args.checkpoint is None else None
-    table = stack.enter_context(open_table(args.file, wanted, once=args.online, following=args.follow, spool=spool))
+    how = {"once": args.online, "following": args.follow, "spool": spool, "waiting": job.idle}
+    table = stack.enter_context(open_table(args.file, wanted, **how))
     steps: list[Step] = []
     if args.missing not in (None, "error"):
         steps.append(FillMissing(args.missing))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from driftmap.io.brokers import Broker
 from driftmap.io.sources import Source, open_source
@@ -24,14 +25,23 @@ LARGE = 2**20
 
 @contextlib.contextmanager
 def open_table(
-    file: str, wanted: Wanted, *, once: bool, following: bool = False, spool: Path | None = None
+    file: str,
+    wanted: Wanted,
+    *,
+    once: bool,
+    following: bool = False,
+    spool: Path | None = None,
+    waiting: Callable[[], Any] = lambda: None,
 ) -> Iterator[Table]:
     """The table in a file or, for ``-``, on standard input; ``once``: it will be read only once.
 
     ``following``: it is still growing; a pass never ends, unless standard input does. ``spool``: a folder where the
-    numbers of a large file may be stored, so that it is parsed only once, from now on.
+    numbers of a large file may be stored, so that it is parsed only once, from now on. ``waiting`` is called again and
+    again while a followed source has no row.
     """
     with open_source(file, once=once, following=following) as source:
+        if source.rows is not None:
+            source.rows.waiting = waiting
         if isinstance(source.rows, Broker):
             source.rows.report = wanted.rejected.report
         table = _table(source, wanted)

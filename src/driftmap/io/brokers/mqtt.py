@@ -46,6 +46,7 @@ class MqttTopic(Broker):
         self._state.clear()
         self._client = client_of(self._mqtt, self.address, session=True)
         self._client.on_connect, self._client.on_disconnect = self._on_connect, self._on_disconnect
+        self._client.on_subscribe = self._on_subscribe
         arrived = self._arrived
         self._client.on_message = lambda client, data, message: arrived.put(message)
         try:
@@ -60,8 +61,11 @@ class MqttTopic(Broker):
     def _on_connect(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any = None) -> None:
         if reason.is_failure:
             self._problem, self._refused = str(reason), True
+            self._state.set()
         else:
             client.subscribe(self.address.stream, qos=1)
+
+    def _on_subscribe(self, client: Any, data: Any, number: Any, reasons: Any, properties: Any = None) -> None:
         self._state.set()
 
     def _on_disconnect(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any = None) -> None:
