@@ -33,8 +33,11 @@ class CSV:
     """
 
     def __init__(self, source: str, head: bytes, wanted: Wanted, *, tabs: bool, single: bool) -> None:
-        from pyarrow import ArrowInvalid, csv, float64, string
+        from pyarrow import ArrowInvalid, csv, enable_signal_handlers, float64, string
 
+        # Arrow's own handlers, set while it parses, lose a signal that comes just before they are taken away. A block
+        # is parsed in milliseconds, so Python's are soon enough.
+        enable_signal_handlers(False)
         self._arrow, self._refused, self._number, self._text = csv, ArrowInvalid, float64(), string()
         self._source, self._wanted, self._single, self._missing = source, wanted, single, wanted.missing
         self._decimal, self._thousands = wanted.decimal, wanted.thousands
