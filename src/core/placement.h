@@ -3,10 +3,11 @@
 // A point starts where landmark MDS puts it and goes to a minimum of its stress. One that lies off the map, whose
 // distances are larger than those of that place, may have several minima: it starts from the place of least stress
 // among some that are spread over the map. The stress at a given place is linear in the distances, so that one product
-// serves all of them. Searches run in single precision, whose roots and quotients take a third of the time, in as many
-// lanes as the machine has; the last step is in double precision. Where that step is not short, or single precision
-// does not converge (a point that is far away), the search goes on in double precision. On the line the least of all
-// minima is found.
+// serves all of them. Minima lie in pairs on two sides of the fixed point that pulls hardest: where the other side is
+// expected to be deeper, it is searched, too, and the least is taken. Searches run in single precision, whose roots and
+// quotients take a third of the time, in as many lanes as the machine has; the last step is in double precision. Where
+// that step is not short, or single precision does not converge (a point that is far away), the search goes on in
+// double precision. On the line the least of all minima is found.
 #pragma once
 
 #include "line.h"
@@ -155,24 +156,31 @@ struct Placement {
 
     template <int N>
     void descend_from(const V* squared, int64_t n_rows, const std::vector<int64_t>& off_map, double* out) const {
-        const Doubles starts(out, out + n_rows * k);
+        const Doubles homes(out, out + n_rows * k);
         choose_places<N>(squared, off_map, out);
+        std::vector<int64_t> rows(n_rows), doubtful;
+        std::iota(rows.begin(), rows.end(), 0);
+        Doubles others(n_rows * k), stress(n_rows), other_stress(n_rows);
         const auto search = [&]<int K>() {
-            std::vector<int64_t> rows(n_rows);
-            std::iota(rows.begin(), rows.end(), 0);
-            rows = descend<float, N, K>(squared, starts, rows, out);
-            descend<double, N / 2, K>(squared, starts, rows, out);
+            rows = descend<float, N, K>(squared, homes, rows, out, stress, &doubtful, others.data());
+            descend<double, N / 2, K>(squared, homes, rows, out, stress);
+            rows = descend<float, N, K>(squared, homes, doubtful, others.data(), other_stress);
+            descend<double, N / 2, K>(squared, homes, rows, others.data(), other_stress);
         };
         if (k == 2) search.template operator()<2>();
         if (k == 3) search.template operator()<3>();
         if (k > 3) search.template operator()<0>();
+        for (const int64_t row : doubtful)
+            if (other_stress[row] < (1 - 1e-5) * stress[row]) std::copy_n(&others[row * k], k, out + row * k);
     }
 
     // Searches for the positions of rows in one precision, from where they are, and returns the rows that it does not
-    // place. When most lanes have finished they take new rows.
+    // place. When most lanes have finished they take new rows. Rows that may have a deeper minimum elsewhere are
+    // doubtful, if asked for, and `others` gets where.
     template <class T, int N, int K>
-    std::vector<int64_t> descend(const V* squared, const Doubles& starts, const std::vector<int64_t>& rows,
-                                 double* out) const {
+    std::vector<int64_t> descend(const V* squared, const Doubles& homes, const std::vector<int64_t>& rows, double* out,
+                                 Doubles& stress, std::vector<int64_t>* doubtful = nullptr,
+                                 double* others = nullptr) const {
         constexpr bool kSingle = sizeof(T) == 4;
         const double within = std::clamp(0.3 * tolerance, 1e-10, 3e-6), last = kSingle ? 3e-6 : 0.01 * within;
         const int tries = kSingle ? std::min(max_tries, 100) : max_tries;
@@ -188,7 +196,7 @@ struct Placement {
             for (int lane = 0; lane < N && next < rows.size(); ++lane) {
                 if (row[lane] >= 0) continue;
                 row[lane] = rows[next++];
-                search.start(lane, out + row[lane] * k, &starts[row[lane] * k]);
+                search.start(lane, out + row[lane] * k, &homes[row[lane] * k]);
                 for (int j = 0; j < n; ++j) targets[j].set(lane, squared_of(squared, row[lane], j));
             }
             for (int j = 0; j < n; ++j) distances[j] = sqrt(Lanes<T, N>(targets[j]));
@@ -197,8 +205,8 @@ struct Placement {
                 searching = search.advance(point, distances.data(), n, last, tries);
             } while (searching > few);
             auto y = zeros<Lanes<double, N>, K>(k);
-            Lanes<double, N> moved = 0;
-            if constexpr (kSingle) moved = search.polish(y, exact, targets.data(), n);
+            Lanes<double, N> moved = 0, strongest = 0;
+            if constexpr (kSingle) moved = search.polish(y, strongest, exact, targets.data(), n);
             for (int lane = 0; lane < N; ++lane) {
                 const auto status = search.status_of(lane);
                 if (row[lane] < 0 || status == search.SEARCHING) continue;
@@ -207,7 +215,16 @@ struct Placement {
                 const bool placed = near && status == search.CONVERGED && moved.get(lane) <= within * within;
                 for (int c = 0; c < k && near; ++c)
                     position[c] = kSingle && placed ? y[c].get(lane) : search.position(lane, c);
+                stress[row[lane]] = search.stress_of(lane);
                 if (!placed) left.push_back(row[lane]);
+                if (placed && doubtful != nullptr && n_places > 0) {
+                    const int j = int(strongest.get(lane));
+                    auto p = zeros<double, K>(k);
+                    for (int c = 0; c < k; ++c) p[c] = fixed[c * n + j];
+                    const double pull = fixed[k * n + j] * double(distances[j].get(lane));
+                    if (search.has_other_side(lane, position, p.data(), pull, others + row[lane] * k))
+                        doubtful->push_back(row[lane]);
+                }
                 row[lane] = -1;
             }
         }

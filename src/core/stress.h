@@ -65,12 +65,15 @@ Derivatives<V, K> derivatives(const Array<V, K>& y, const auto& fixed, const V* 
 }
 
 // Half the gradient alone, in double precision, given squared distances. Reciprocal square roots are those of single
-// precision, improved by a Newton iteration; 0 where single precision has none.
+// precision, improved by a Newton iteration; 0 where single precision has none. `strongest` becomes the number of the
+// fixed point that pulls hardest, the one with the largest w d / |y - p|.
 template <int K, int N>
 [[gnu::always_inline]] inline auto precise_gradient(const Array<Lanes<double, N>, K>& y, const auto& fixed,
-                                                    const Lanes<double, N>* squares, int n) {
+                                                    const Lanes<double, N>* squares, int n,
+                                                    Lanes<double, N>& strongest) {
     using V = Lanes<double, N>;
     const int k = y.size();
+    V most = 0;
     auto sums = zeros<V, K>(k), gap = sums;
     for (int j = 0; j < n; ++j) {
         for (int c = 0; c < k; ++c) gap[c] = y[c] - fixed(c, j);
@@ -78,7 +81,9 @@ template <int K, int N>
         const Lanes<float, N> single(product);
         const V guess(select(single > 0, 1 / sqrt(single), 0));
         const V ratio = squares[j] * guess * (1.5 - 0.5 * (product * guess) * guess);
-        const V left = fixed(k, j) * (1 - ratio);
+        const V weight = fixed(k, j), pull = weight * ratio, left = weight - pull;
+        strongest = select(pull > most, V(j), strongest);
+        most = larger(pull, most);
         for (int c = 0; c < k; ++c) sums[c] += left * gap[c];
     }
     return sums;
@@ -188,6 +193,7 @@ class Search {
         tried.set(lane, 0);
         status.set(lane, is_near(lane) ? SEARCHING : STOPPED);
     }
+    T stress_of(int lane) const { return stress.get(lane); }
     Status status_of(int lane) const { return Status(int(status.get(lane))); }
     // Single precision serves up to so many sizes of the map.
     bool is_near(int lane) const { return dot(best, best).get(lane) < (sizeof(T) == 4 ? 4e4 : INFINITY); }
@@ -260,16 +266,35 @@ class Search {
         return int(select(status <= 0, V(1), V(0)).fold(std::plus<>()));
     }
 
-    // The minima after a last Newton step, by the gradient in double precision; returns its squared length.
-    D polish(Array<D, K>& minima, const auto& fixed, const D* squares, int n) const {
+    // The minima after a last Newton step, by the gradient in double precision, and the fixed points that pull hardest
+    // there; returns the squared length of the step.
+    D polish(Array<D, K>& minima, D& strongest, const auto& fixed, const D* squares, int n) const {
         Array<D, K * K> matrix = zeros<D, K * K>(inverse.size());
         for (size_t i = 0; i < inverse.size(); ++i) matrix[i] = D(inverse[i]);
         for (size_t c = 0; c < y.size(); ++c) minima[c] = D(best[c]) - D(step[c]);
-        auto gradient = precise_gradient<K>(minima, fixed, squares, n);
+        auto gradient = precise_gradient<K>(minima, fixed, squares, n, strongest);
         for (size_t c = 0; c < y.size(); ++c) gradient[c] += steadiness * (minima[c] - home[c]);
         const auto last = times(matrix, gradient);
         for (size_t c = 0; c < y.size(); ++c) minima[c] -= last[c];
         return dot(last, last);
+    }
+
+    // Whether a deeper minimum is expected on the other side of a fixed point p, which pulls by w d; `other` is where.
+    // On the line through p and the minimum, the stress at distance t from p is about h t^2 - 2 (b t + w d |t|), with
+    // minima at r = (b + w d) / h, which is this one, and (b - w d) / h. Their depths are h times their squares. The
+    // curvature h is that along a valley: across the line the position is free.
+    bool has_other_side(int lane, const double* minimum, const double* p, double pull, double* other) const {
+        constexpr double kDeeper = 0.01;
+        const size_t k = y.size();
+        double square = 0, softness = 0;
+        for (size_t c = 0; c < k; ++c) {
+            square += (minimum[c] - p[c]) * (minimum[c] - p[c]);
+            for (size_t b = 0; b < k; ++b)
+                softness += (minimum[c] - p[c]) * inverse[c * k + b].get(lane) * (minimum[b] - p[b]);
+        }
+        const double r = std::sqrt(square), h = square / softness, beyond = 2 * pull / h - r;
+        for (size_t c = 0; c < k; ++c) other[c] = p[c] + (p[c] - minimum[c]) * (beyond / r);
+        return beyond > 0 && h * (beyond * beyond - square) > kDeeper * stress.get(lane);
     }
 
  private:

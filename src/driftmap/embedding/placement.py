@@ -45,7 +45,8 @@ class Placement:
     steadiness : float
         Weight of the squared distance to the start, which is added to the stress; not on the line.
     places : (p, k), or None
-        A point that lies off the map starts from the one of these where its stress is least; not on the line.
+        A point that lies off the map starts from the one of these where its stress is least, and minima on the other
+        side of fixed points are looked for; None: one search from one start. Not on the line.
     """
 
     def __init__(

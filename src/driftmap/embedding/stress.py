@@ -184,7 +184,7 @@ class LandmarkStress(Configured):
         self._placement = Placement(
             positions, weights, *start_from, self.tol * extent(positions, weights), self.max_iter, self.n_components,
             matrix, offsets, steadiness=self.steadiness,
-            places=spread_places(positions, weights) if self.n_dimensions_ == 2 else None,
+            places=spread_places(positions, weights) if self.n_dimensions_ > 1 else None,
         )  # fmt: skip
 
     def _cold_fit(self, targets: Array, mds: ClassicalMDS) -> tuple[Array, float, int]:
