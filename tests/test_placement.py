@@ -294,6 +294,22 @@ def test_points_off_the_map_start_from_the_place_of_least_stress():
     assert now.mean() < before.mean()
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_hardly_a_point_lies_in_another_minimum_than_the_best_of_many_starts(k):
+    both, D = off_map(k, n=2000)
+    one = both.replaced(places=None)
+
+    def loss(places):
+        return np.sum(both.weights * (D - cdist(places, both.positions)) ** 2, axis=1)
+
+    starts = np.random.default_rng(0).standard_normal((24, k)) * both.positions.std(axis=0)
+    away = [one.replaced(projection=np.zeros_like(one.projection), shift=start) for start in starts]
+    before, now = loss(one.place(D)), loss(both.place(D))
+    least = np.min([before, now, *(loss(placement.place(D)) for placement in away)], axis=0)
+    assert np.mean(before > 1.01 * least) > 0.01
+    assert np.mean(now > 1.01 * least) < 0.005
+
+
 def test_places_turn_with_the_map():
     placement, D = off_map(2)
     turn, by = np.array([[0.6, 0.8], [0.8, -0.6]]), np.array([3.0, -2.0])

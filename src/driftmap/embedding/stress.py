@@ -7,6 +7,8 @@ Classical MDS fits inner products; this fits the distances themselves, the measu
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
@@ -24,8 +26,8 @@ from driftmap.utils.concurrency import one_thread
 FLAT = 1e-6
 # A start is followed only as long as the stress it leads to is at most this much larger than that of a fresh start.
 STRAY = 1.13
-# On the line there are many minima: further starts are the views of the two-dimensional map from these directions.
-DIRECTIONS = [np.array([np.cos(angle), np.sin(angle)]) for angle in np.arange(1, 8) * np.pi / 8]
+# Sweeps from each start of a fit without one: the best of them goes on.
+TRIAL_SWEEPS = 50
 
 
 class LandmarkStress(Configured):
@@ -33,10 +35,11 @@ class LandmarkStress(Configured):
 
     The landmarks start from mass-weighted classical MDS and move one at a time by Newton steps, until a sweep moves
     them less than ``tol`` times the map's size (root mean squares); the stress never goes up. It comes to rest where
-    SMACOF does, sooner. A point starts from its place in landmark MDS and takes Newton steps until one is shorter than
-    that, each to where its loss is no larger but for rounding; outside the map, steps of its distance from the map's
-    centre and of its direction. In one dimension, where there are many minima, a point goes to the least of all, each
-    landmark to the least given the others, and the best of eight starts is taken.
+    SMACOF does, sooner. There are many such places: the best of several starts is taken, which are views of classical
+    MDS in one dimension more. A point starts from its place in landmark MDS and takes Newton steps until one is shorter
+    than that, each to where its loss is no larger but for rounding; outside the map, steps of its distance from the
+    map's centre and of its direction. In one dimension, where there are many minima, a point goes to the least of all,
+    and each landmark to the least given the others.
 
     Given ``anchors`` (a sample of the stored points, from :func:`~driftmap.embedding.choose_anchors`) the map is fitted
     to these and points are placed by their distances to them, which follow from their distances to the landmarks
@@ -170,9 +173,9 @@ class LandmarkStress(Configured):
         if warm is not None and reference is not None and warm[1] <= STRAY * reference:
             result, self.cold_stress_ = warm, reference
         else:
-            mds = classical_mds(targets, max(self.n_components, 2), masses)
+            mds = classical_mds(targets, self.n_components + 1, masses)
             self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
-            result = self._cold_fit(targets, mds)
+            result = self._cold_fit(targets, mds, alone=warm is None)
             self.cold_stress_ = result[1]
             if warm is not None:
                 warm = self._arrange(targets, warm[0], self.max_iter)
@@ -187,14 +190,29 @@ class LandmarkStress(Configured):
             places=spread_places(positions, weights) if self.n_dimensions_ > 1 else None,
         )  # fmt: skip
 
-    def _cold_fit(self, targets: Array, mds: ClassicalMDS) -> tuple[Array, float, int]:
-        """Positions, stress and sweeps from classical MDS; on the line, the best of several views of the plane."""
-        result = self._arrange(targets, mds.coordinates[:, : self.n_dimensions_], self.max_iter)
-        for direction in DIRECTIONS if self.n_components == 1 and mds.n_dimensions > 1 else ():
-            other = self._arrange(targets, (mds.coordinates @ direction)[:, None], self.max_iter)
-            if other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
+    def _cold_fit(self, targets: Array, mds: ClassicalMDS, *, alone: bool) -> tuple[Array, float, int]:
+        """Positions, stress and sweeps from classical MDS; from the best of several views of it, if it is ``alone``.
+
+        Where there is a warm fit, too, classical MDS alone is what it is compared with: a map that has settled is not
+        left for one that only the best of many starts finds.
+        """
+        result = None
+        for start in (
+            views(mds, self.n_dimensions_)
+            if alone or self.n_components == 1
+            else [mds.coordinates[:, : self.n_dimensions_]]
+        ):
+            other = self._arrange(targets, start, min(TRIAL_SWEEPS, self.max_iter))
+            if result is None or other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
                 result = other
-        return result
+        assert result is not None
+        positions, stress, sweeps = result
+        if TRIAL_SWEEPS <= sweeps < self.max_iter:
+            positions, stress, more = self._arrange(
+                targets, positions[:, : self.n_dimensions_], self.max_iter - TRIAL_SWEEPS
+            )
+            sweeps += more
+        return positions, stress, sweeps
 
     def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
         """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
@@ -252,6 +270,19 @@ class LandmarkStress(Configured):
             is_full(positions, self._weights)
             for positions in (start, (mean_squared - squared) @ trilateration(start, self._weights).T)
         )
+
+
+def views(mds: ClassicalMDS, k: int) -> Iterator[Array]:
+    """Starts of a fit in k dimensions: classical MDS, and the same in one dimension more, seen from other directions.
+
+    Each view turns one axis towards the further one; on the line, where there are most minima, by more angles.
+    """
+    yield mds.coordinates[:, :k]
+    angles = np.arange(1, 8) * np.pi / 8 if k == 1 else np.arange(1, 4) * np.pi / 4
+    for axis, angle in itertools.product(range(k if mds.n_dimensions > k else 0), angles):
+        view = mds.coordinates[:, :k].copy()
+        view[:, axis] = np.cos(angle) * view[:, axis] + np.sin(angle) * mds.coordinates[:, k]
+        yield view
 
 
 def extent(positions: Array, weights: Array) -> float:
