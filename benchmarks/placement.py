@@ -2,11 +2,12 @@
 
 Points of a stream are placed by 50 landmarks, with and without anchors. A point is misplaced if its stress is more than
 1 % above the least that 24 searches from random places find, and by more than rounding. "One start" is landmark MDS
-alone; "now" is what the library does. Sigma is the stress of the map of all pairs; time is processor time, one thread.
+alone; "now" is what the library does, which looks at other places and behind fixed points, too. Sigma is the stress of the map of all pairs; time is processor time, one thread.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterator
 
@@ -76,7 +77,7 @@ def run(quick: bool) -> list[Limit]:
     misplaced, sigmas, times = [], [], []
     for seed in range(1 if quick else 3):
         for name, X in streams(2000 if quick else 3000, seed):
-            for k, n_anchors in ((2, 128), (2, None)) if quick else ((2, 128), (2, None), (3, 128), (3, None)):
+            for k, n_anchors in itertools.product((2, 3), (128, None)):
                 if k == X.shape[1]:
                     continue  # all places are exact
                 with threadpool_limits(1), warnings.catch_warnings():
@@ -100,7 +101,8 @@ def run(quick: bool) -> list[Limit]:
     return [
         at_most("share of misplaced points", GOAL, misplaced),
         at_most("sigma, to that of one start", 1.0005, sigmas),
-        at_most("time of placing, to that of one start", SLOWER, times),
+        at_most("time of placing by anchors, to that of one start", SLOWER, times[::2]),
+        at_most("time of placing by landmarks alone, to that of one start", SLOWER, times[1::2]),
     ]
 
 
