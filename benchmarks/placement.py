@@ -2,7 +2,8 @@
 
 Points of a stream are placed by 50 landmarks, with and without anchors. A point is misplaced if its stress is more than
 1 % above the least that 24 searches from random places find, and by more than rounding. "One start" is landmark MDS
-alone; "now" is what the library does, which looks at other places and behind fixed points, too. Sigma is the stress of the map of all pairs; time is processor time, one thread.
+alone; "now" is what the library does: it looks at other places and behind fixed points, too. Sigma is the stress of the
+map of all pairs; time is processor time, one thread.
 """
 
 from __future__ import annotations
