@@ -1,7 +1,8 @@
-"""The command ``driftmap``. Each subcommand is one module with a function ``register(subparsers)``."""
+"""The command ``driftmap``. Each subcommand is one module: DESCRIPTION, ``add_options(parser)`` and ``run(args)``."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 from collections.abc import Sequence
@@ -16,14 +17,14 @@ from driftmap.io.checkpoint import CheckpointError
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 COMMANDS = {
-    "demo": "driftmap.cli.demo",
-    "embed": "driftmap.cli.embed",
-    "watch": "driftmap.cli.watch",
-    "info": "driftmap.cli.info",
-    "reproduce": "driftmap.cli.reproduce",
-    "sample": "driftmap.cli.sample",
+    "demo": "map the S-curve in three ways",
+    "embed": "map the rows of a file",
+    "watch": "show a stream in the browser",
+    "info": "show what a checkpoint holds",
+    "reproduce": "check the library against the paper's numbers",
+    "sample": "write a small file to try things on",
 }
-"""The modules of the subcommands, in the order of ``--help``."""
+"""The subcommands, each in the module of its name, and what ``--help`` says of them."""
 
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
@@ -57,12 +58,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser(words: Sequence[str]) -> Parser:
     # What other commands need takes long to import, and is of use only to those who ask for them or make a mistake.
-    named = [COMMANDS[word] for word in words[:1] if word in COMMANDS]
+    named = [word for word in words[:1] if word in COMMANDS]
     parser = Parser(prog="driftmap", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"driftmap {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
-    for module in named or COMMANDS.values():
-        import_module(module).register(subparsers)
+    for name in named or COMMANDS:
+        module = import_module(f"driftmap.cli.{name}")
+        command = subparsers.add_parser(
+            name,
+            help=COMMANDS[name],
+            description=module.DESCRIPTION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        module.add_options(command)
+        command.set_defaults(run=module.run)
     return parser
 
 

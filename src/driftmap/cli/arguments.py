@@ -7,14 +7,12 @@ import csv
 import datetime
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
 from driftmap.cli.errors import UserError
 from driftmap.utils.columns import suggestion
-
-Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,54 +36,17 @@ class Parser(argparse.ArgumentParser):
         return options
 
 
-def add_command(
-    subparsers: Subparsers, name: str, summary: str, description: str, run: Callable[[argparse.Namespace], int]
-) -> Parser:
-    """Register a subcommand that ``run`` carries out; the description is printed as it stands."""
-    parser = subparsers.add_parser(
-        name,
-        help=summary,
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(run=run)
-    return parser
-
-
-def integer_from(lowest: int, highest: int | None = None) -> Callable[[str], int]:
+def integer(text: str, lowest: int, highest: int | None = None) -> int:
     """The type of an option that is an integer of at least ``lowest`` and at most ``highest``."""
-
-    def integer(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
-        if value < lowest:
-            raise argparse.ArgumentTypeError(f"must be at least {lowest}, got {value}")
-        if highest is not None and value > highest:
-            raise argparse.ArgumentTypeError(f"must be at most {highest}, got {value}")
-        return value
-
-    return integer
-
-
-def count_or_all(text: str) -> int | str | None:
-    """The type of an option that is an integer, "all" for no limit, or "auto"."""
-    if text in ("all", "auto"):
-        return None if text == "all" else text
     try:
-        return integer_from(1)(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to store every row') from None
-
-
-def count_or_auto(text: str) -> int | str:
-    """The type of an option that is an integer or "auto"."""
-    try:
-        return text if text == "auto" else integer_from(1)(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}; give a number or auto") from None
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
+    if value < lowest:
+        raise argparse.ArgumentTypeError(f"must be at least {lowest}, got {value}")
+    if highest is not None and value > highest:
+        raise argparse.ArgumentTypeError(f"must be at most {highest}, got {value}")
+    return value
 
 
 def rate(text: str) -> float:
@@ -128,13 +89,9 @@ def names(text: str) -> list[str]:
     return listed
 
 
-def file_with_suffix(*suffixes: str) -> Callable[[str], Path]:
+def file(text: str, *, suffixes: Sequence[str]) -> Path:
     """The type of an option that is a file whose suffix says its format."""
-
-    def file(text: str) -> Path:
-        path = Path(text)
-        if path.suffix.lower() not in suffixes:
-            raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
-        return path
-
-    return file
+    path = Path(text)
+    if path.suffix.lower() not in suffixes:
+        raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+    return path

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,15 +59,18 @@ class Result(NamedTuple):
     """None: landmarks do not follow the stream."""
 
 
-def register(subparsers: kinds.Subparsers) -> None:
-    """Add the subcommand."""
-    parser = kinds.add_command(subparsers, "demo", "map the S-curve in three ways", DESCRIPTION, run)
+def add_options(parser: kinds.Parser) -> None:
+    """Add the options of the command."""
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("driftmap-demo"), metavar="DIR", help="default: %(default)s"
     )
-    parser.add_argument("--landmarks", type=kinds.integer_from(3), default=100, metavar="M", help="default: 100")
-    parser.add_argument("--points", type=kinds.integer_from(1), default=1000, metavar="N", help="default: 1000")
-    seed = kinds.integer_from(0, 2**32 - 1)
+    parser.add_argument(
+        "--landmarks", type=partial(kinds.integer, lowest=3), default=100, metavar="M", help="default: 100"
+    )
+    parser.add_argument(
+        "--points", type=partial(kinds.integer, lowest=1), default=1000, metavar="N", help="default: 1000"
+    )
+    seed = partial(kinds.integer, lowest=0, highest=2**32 - 1)
     parser.add_argument(
         "--seed", type=seed, default=1, metavar="S", help="of the points and the random landmarks (default: 1)"
     )

@@ -10,7 +10,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli import arguments as kinds
 from driftmap.cli import cluster
 from driftmap.cli.axes import explained_axes
 from driftmap.cli.checkpointing import Job, spool_path
@@ -44,15 +43,12 @@ from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils.columns import describe
 from driftmap.utils.concurrency import one_thread
 
+__all__ = ["DESCRIPTION", "add_options", "run"]
+
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
 WARM_UP = 100  # rows by which a running normalisation begins
 EVERY = 30.0  # seconds between checkpoints
-
-
-def register(subparsers: kinds.Subparsers) -> None:
-    """Add the subcommand."""
-    add_options(kinds.add_command(subparsers, "embed", "map the rows of a file", DESCRIPTION, run))
 
 
 def run(args: argparse.Namespace) -> int:

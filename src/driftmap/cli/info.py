@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli import arguments as kinds
+from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import escaped
 from driftmap.io import checkpoint
 from driftmap.io.checkpoint import Checkpoint, CheckpointError
@@ -30,9 +30,8 @@ SHOWN_CHARACTERS = 60
 """Characters of a value that are shown."""
 
 
-def register(subparsers: kinds.Subparsers) -> None:
-    """Add the subcommand."""
-    parser = kinds.add_command(subparsers, "info", "show what a checkpoint holds", DESCRIPTION, run)
+def add_options(parser: Parser) -> None:
+    """Add the options of the command."""
     parser.add_argument("file", type=Path, metavar="FILE", help="a checkpoint")
     parser.add_argument("--json", action="store_true", help="the whole header as JSON")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,24 @@ examples:
 """
 
 
+def landmark_count(text: str) -> int | str:
+    """The type of ``--landmarks``: an integer or "auto"."""
+    try:
+        return text if text == "auto" else kinds.integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; give a number or auto") from None
+
+
+def memory_size(text: str) -> int | str | None:
+    """The type of ``--memory``: an integer, "all" for no limit, or "auto"."""
+    if text in ("all", "auto"):
+        return None if text == "all" else text
+    try:
+        return kinds.integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to store every row') from None
+
+
 READING: Options = {
     "--columns": {"type": kinds.names, "metavar": "A,B,C", "help": "the features; default: all columns of numbers"},
     "--exclude": {"type": kinds.names, "metavar": "A,B", "help": "columns that are no features"},
@@ -91,11 +111,15 @@ READING: Options = {
     "--decimal": {"choices": (".", ","), "default": ".", "help": "decimal point of CSV (default: .)"},
     "--thousands": {"choices": (",", ".", " ", "'", "_"), "default": "", "help": "thousands separator of CSV"},
     "--delay": {
-        "type": kinds.integer_from(2),
+        "type": partial(kinds.integer, lowest=2),
         "metavar": "N",
         "help": "of a time series: map each row together with the rows before it, the last N in all",
     },
-    "--every": {"type": kinds.integer_from(1), "metavar": "K", "help": "of these rows, take every K-th (default: 1)"},
+    "--every": {
+        "type": partial(kinds.integer, lowest=1),
+        "metavar": "K",
+        "help": "of these rows, take every K-th (default: 1)",
+    },
     "--skip-bad": {
         "action": "store_true",
         "help": "leave out lines that are no rows of numbers, report each on stderr and count them; every row is one "
@@ -125,7 +149,7 @@ READING: Options = {
 
 MAPPING: Options = {
     "--landmarks": {
-        "type": kinds.count_or_auto,
+        "type": landmark_count,
         "default": 100,
         "metavar": "M",
         "help": (
@@ -133,7 +157,7 @@ MAPPING: Options = {
             "within 2 %% of that of four times as many, else 320"
         ),
     },
-    "--components": {"type": kinds.integer_from(1), "default": 2, "metavar": "K", "help": "default: 2"},
+    "--components": {"type": partial(kinds.integer, lowest=1), "default": 2, "metavar": "K", "help": "default: 2"},
     "--rule": {"choices": RULES, "default": "tight", "help": "which landmark leaves (default: tight)"},
     "--slack": {
         "type": kinds.rate,
@@ -156,22 +180,26 @@ MAPPING: Options = {
         ),
     },
     "--warm-up": {
-        "type": kinds.integer_from(1),
+        "type": partial(kinds.integer, lowest=1),
         "metavar": "N",
         "help": "with a running --normalize: hold back the first N rows until their scale is known (default: 100)",
     },
     "--memory": {
-        "type": kinds.count_or_all,
+        "type": memory_size,
         "default": "auto",
         "metavar": "N",
         "help": "the most rows to store: others are merged into those near them; all: store every row (default: 10000)",
     },
     "--window": {
-        "type": kinds.integer_from(1),
+        "type": partial(kinds.integer, lowest=1),
         "metavar": "N",
         "help": "remember only the last N rows; landmarks follow them",
     },
-    "--half-life": {"type": kinds.integer_from(1), "metavar": "N", "help": "halve the mass of a row after N rows"},
+    "--half-life": {
+        "type": partial(kinds.integer, lowest=1),
+        "metavar": "N",
+        "help": "halve the mass of a row after N rows",
+    },
     "--online": {"action": "store_true", "help": "map each row as it arrives"},
     "--follow": {
         "action": "store_true",
@@ -189,7 +217,7 @@ WRITING: Options = {
     "--novelty": {"action": "store_true", "help": "three more columns, reach, quantile and residual: see above"},
     "--alert": {"type": kinds.rate, "metavar": "T", "help": "tell of rows beyond this reach (1 or more) or quantile"},
     "--alerts": {
-        "type": kinds.file_with_suffix(".jsonl", ".ndjson"),
+        "type": partial(kinds.file, suffixes=(".jsonl", ".ndjson")),
         "metavar": "OUT",
         "help": "alerts as JSON lines: .jsonl or .ndjson (default: on stderr)",
     },
@@ -198,23 +226,23 @@ WRITING: Options = {
         "help": "for each axis of the map, the columns that correlate most with it, on stderr (all: --json)",
     },
     "--plot": {
-        "type": kinds.file_with_suffix(*FIGURE_FORMATS, PAGE),
+        "type": partial(kinds.file, suffixes=(*FIGURE_FORMATS, PAGE)),
         "metavar": "FIGURE",
         "help": "the map as .png, .svg, .pdf or .html",
     },
     "--shade": {"choices": NOVELTY, "help": "colour the plot by this instead of by label or arrival"},
     "--animate": {
-        "type": kinds.file_with_suffix(*ANIMATION_FORMATS),
+        "type": partial(kinds.file, suffixes=ANIMATION_FORMATS),
         "metavar": "FILM",
         "help": "the map growing, as .gif or .mp4 (which needs ffmpeg)",
     },
     "--animate-frames": {
-        "type": kinds.integer_from(2, 1000),
+        "type": partial(kinds.integer, lowest=2, highest=1000),
         "metavar": "N",
         "help": "about how many pictures --animate shows (default: 100)",
     },
     "--landmarks-out": {
-        "type": kinds.file_with_suffix(*TABLE_SUFFIXES),
+        "type": partial(kinds.file, suffixes=TABLE_SUFFIXES),
         "metavar": "OUT",
         "help": "the landmarks: arrival, mass, coordinates, row",
     },
@@ -254,6 +282,7 @@ CLUSTER: Options = {
 }
 
 GROUPS = {
+    "": {"file": {"metavar": "FILE", "help": 'what to map; "-" is standard input'}},
     "what to read": READING,
     "how to map": MAPPING,
     "what to write (a file appears only when it is complete, but with --follow)": WRITING,
@@ -262,16 +291,10 @@ GROUPS = {
 }
 
 
-def add_options(parser: kinds.Parser) -> None:
-    """Add all options of the command."""
-    parser.add_argument("file", metavar="FILE", help='what to map; "-" is standard input')
-    add_groups(parser, GROUPS)
-    parser.set_defaults(defaults=parser.get_default, view=None)
-
-
-def add_groups(parser: kinds.Parser, groups: dict[str, Options]) -> None:
+def add_options(parser: kinds.Parser, groups: dict[str, Options] = GROUPS) -> None:
     """Add options, in groups with these titles."""
     for title, options in groups.items():
-        group = parser.add_argument_group(title)
+        group = parser.add_argument_group(title) if title else parser
         for flags, settings in options.items():
             group.add_argument(*flags.split(), **settings)
+    parser.set_defaults(defaults=parser.get_default, view=None)

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 from pathlib import Path
 
-from driftmap.cli.arguments import Subparsers, add_command
+from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError
 
 NAMES = ("s-curve", "spy", "hospital")
@@ -18,9 +18,8 @@ s-curve needs no data. The prices (spy) and the contacts (hospital) are read fro
 environment variable DRIFTMAP_DATA names, else downloaded (extras "stocks" and "data")."""
 
 
-def register(subparsers: Subparsers) -> None:
-    """Add the command to the command line."""
-    parser = add_command(subparsers, "reproduce", "check the library against the paper's numbers", DESCRIPTION, run)
+def add_options(parser: Parser) -> None:
+    """Add the options of the command."""
     parser.add_argument("what", nargs="?", choices=(*NAMES, "all"), default="all", help="data set (default: all)")
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=Path("reproduce-output"), help="default: reproduce-output"

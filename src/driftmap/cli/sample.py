@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from driftmap.cli import arguments as kinds
+from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError
 from driftmap.cli.files import new_file, writing
 from driftmap.utils.columns import suggestion
@@ -21,9 +21,8 @@ examples:
 """
 
 
-def register(subparsers: kinds.Subparsers) -> None:
-    """Add the subcommand."""
-    parser = kinds.add_command(subparsers, "sample", "write a small file to try things on", DESCRIPTION, run)
+def add_options(parser: Parser) -> None:
+    """Add the options of the command."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="which one; without, list them")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: its usual name, in this folder")
 

@@ -9,14 +9,15 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from driftmap.cli import arguments as kinds
-from driftmap.cli import embed
+from driftmap.cli import embed, options
 from driftmap.cli.checkpointing import Job
 from driftmap.cli.errors import UserError, note, warn
-from driftmap.cli.options import INTERRUPTING, MAPPING, READING, WRITING, Options, add_groups, add_options
+from driftmap.cli.options import INTERRUPTING, MAPPING, READING, WRITING, Options
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.io.generated import GENERATED
 from driftmap.io.tables import Table
@@ -59,7 +60,7 @@ SHOWING: Options = {
     "--replay": {"type": Path, "metavar": "FILE", "help": "show what was recorded"},
     "--speed": {"type": kinds.rate, "metavar": "X", "help": "of --replay: X times as fast (default: 1)"},
     "--points": {
-        "type": kinds.integer_from(10, 1_000_000),
+        "type": partial(kinds.integer, lowest=10, highest=1_000_000),
         "default": CAPACITY,
         "metavar": "N",
         "help": "show the last N rows (default: 10000)",
@@ -68,25 +69,28 @@ SHOWING: Options = {
         "metavar": "ADDRESS",
         "help": "let others watch, with a token; 0.0.0.0 is every address",
     },
-    "--port": {"type": kinds.integer_from(0, 65535), "metavar": "N", "help": "default: 8765, or any that is free"},
+    "--port": {
+        "type": partial(kinds.integer, lowest=0, highest=65535),
+        "metavar": "N",
+        "help": "default: 8765, or any that is free",
+    },
     "--no-open": {"action": "store_true", "help": "do not open a browser"},
 }
 
 
-def register(subparsers: kinds.Subparsers) -> None:
-    """Add the subcommand."""
-    parser = kinds.add_command(subparsers, "watch", "show a stream in the browser", DESCRIPTION, run)
-    parser.add_argument("file", nargs="?", metavar="SOURCE", help='what to watch; "-" is standard input')
-    groups = {
+def add_options(parser: kinds.Parser) -> None:
+    """Add the options: those of embed that go with a stream, and how to show it."""
+    groups: dict[str, Options] = {
+        "": {"file": {"nargs": "?", "metavar": "SOURCE", "help": 'what to watch; "-" is standard input'}},
         "what to show": SHOWING,
         "what to read": {flag: READING[flag] for flag in READING if flag not in ("--contacts", "--decay")},
         "how to map": {flag: MAPPING[flag] for flag in MAPPING if flag not in ("--online", "--follow")},
         "what to write": {flag: WRITING[flag] for flag in ("-o --output", "--alert", "--alerts", "--sink")},
         "runs that may be interrupted": INTERRUPTING,
     }
-    add_groups(parser, groups)
+    options.add_options(parser, groups)
     every = kinds.Parser()
-    add_options(every)  # options of embed that watch does not have keep their defaults
+    options.add_options(every)  # options of embed that watch does not have keep their defaults
     settings = vars(every.parse_args(["-"])) | {"file": None, "follow": True, "alert": 0.999, "view": _view}
     parser.set_defaults(**settings)
 
