@@ -21,12 +21,13 @@ import pytest
 from driftmap import DriftMap, __version__
 from driftmap.cli import main
 from driftmap.cli.progress import Progress
+from driftmap.cli.stages import pieces
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkStress
 from driftmap.io import tables
 from driftmap.landmarks import RandomLandmarks
 from driftmap.map import StreamMap
-from driftmap.map.observer import Update, pieces
+from driftmap.map.observer import Update
 from driftmap.networks import laplacian_spectra
 from driftmap.plot import animation
 from driftmap.quality import landmark_stress, stress

@@ -6,13 +6,14 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from driftmap.cli.errors import UserError
-from driftmap.cli.files import new_file, writing
+from driftmap.cli.files import writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
 from driftmap.io.brokers import Broker
@@ -32,52 +33,57 @@ SHARE = 10
 """Writing checkpoints takes at most one part in so many of the time, even if that makes them rarer than asked."""
 
 
+@dataclass(eq=False)
 class Job:
     """Leads the passes over a table from where they are, and saves the state between two pieces of work.
 
     Without a path nothing is saved, and the passes run as they would alone.
     """
 
-    def __init__(self, mapper: StreamMap, rejected: RejectedLines, path: Path | None = None) -> None:
-        self.mapper, self.rejected, self.path = mapper, rejected, path
-        self.stop: Stop | None = None
-        self.every = 0.0
-        """Seconds between two checkpoints, at least."""
-        self.observers: list[Observer] = []
-        self.about: dict[str, Any] = {}
-        """What does not change: the input and the arguments."""
-        self.stage = STAGES[0]
-        self.position: Position | None = None
-        """The place in the input up to which the present stage has come."""
-        self.counts: dict[str, int] = {}
-        """Rows of the stages that are done."""
-        self.sums: dict[str, Array] = {}
-        """What measuring has found."""
-        self.steps: dict[str, Array] = {}
-        """What the steps of the table knew when the state was saved."""
-        self.files: dict[str, BinaryIO] = {}
-        """Open files that can be continued, by their options: coordinates, alerts, scores."""
-        self.lengths: dict[str, int] = {}
-        """Their bytes when the state was saved last."""
-        self.detector: NoveltyDetector | None = None
-        """Decides on alerts, if there are to be any."""
-        self.spool: Spool | None = None
-        """The scores of all rows before they were learnt, where mapping needs them."""
-        self.restarts = False
-        """Whether mapping has to start again when it is interrupted, because its outputs cannot be continued."""
-        self.table: Table | None = None
-        self.saved = self.resumed = False
-        """Whether there is a checkpoint of this run, and whether it was there at the start."""
-        self._temporary = "" if path is None else atomic.temporary_name(path)
-        self._is_saved = True
-        """Whether the checkpoint holds all rows that are done."""
-        self._last, self._cost = time.monotonic(), 0.0
-        """When the state was saved last, and the seconds that took."""
-        self._packed: tuple[dict[str, Any], dict[str, Any]] | None = None
-
-    def waiting(self) -> AbstractContextManager[None]:
-        """Around reading, where a request to stop is answered at once."""
-        return contextlib.nullcontext() if self.stop is None else self.stop.waiting()
+    mapper: StreamMap
+    rejected: RejectedLines
+    path: Path | None = None
+    detector: NoveltyDetector | None = None
+    """Decides on alerts, if there are to be any."""
+    stop: Stop | None = None
+    waiting: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+    """Around reading, where a request to stop is answered at once."""
+    every: float = 0.0
+    """Seconds between two checkpoints, at least."""
+    observers: list[Observer] = field(default_factory=list)
+    about: dict[str, Any] = field(default_factory=dict)
+    """What does not change: the input and the arguments."""
+    stage: str = STAGES[0]
+    position: Position | None = None
+    """The place in the input up to which the present stage has come."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Rows of the stages that are done."""
+    sums: dict[str, Array] = field(default_factory=dict)
+    """What measuring has found."""
+    steps: dict[str, Array] = field(default_factory=dict)
+    """What the steps of the table knew when the state was saved."""
+    files: dict[str, BinaryIO] = field(default_factory=dict)
+    """Open files that can be continued, by their options: coordinates, alerts, scores."""
+    lengths: dict[str, int] = field(default_factory=dict)
+    """Their bytes when the state was saved last."""
+    spool: Spool | None = None
+    """The scores of all rows before they were learnt, where mapping needs them."""
+    restarts: bool = False
+    """Whether mapping has to start again when it is interrupted, because its outputs cannot be continued."""
+    table: Table | None = None
+    saved: bool = False
+    """Whether there is a checkpoint of this run."""
+    resumed: bool = False
+    """Whether it was there at the start."""
+    _temporary: str = ""
+    """The name under which checkpoints are written, once there is one."""
+    _is_saved: bool = True
+    """Whether the checkpoint holds all rows that are done."""
+    _last: float = field(default_factory=time.monotonic)
+    """When the state was saved last."""
+    _cost: float = 0.0
+    """The seconds that took."""
+    _packed: tuple[dict[str, Any], dict[str, Any]] | None = None
 
     def notify(self, update: Update) -> None:
         """Show the observers what has been done."""
@@ -113,6 +119,8 @@ class Job:
         if done == 0:
             raise UserError(f"{table.name} has no rows")
         self.counts[stage] = done
+        if self.path is not None and stage != "mapping":  # whose outputs are still to be completed
+            self.next_stage(STAGES[STAGES.index(stage) + 1])
 
     def idle(self) -> None:
         """There is no row to be done. A broker may wait until those that are have been saved.
@@ -126,17 +134,17 @@ class Job:
             self.save()
 
     def next_stage(self, stage: str) -> None:
-        """A pass is complete: from now on it need not be done again."""
+        """A stage is complete: from now on it need not be done again."""
         if STAGES.index(self.stage) < STAGES.index(stage):
             self.stage, self.position = stage, None
-            if self.path is not None:
-                self.save()
+            self.save()
 
     def save(self) -> None:
         """Write the checkpoint, after making sure that the rows it counts on are on the disk."""
         if self.path is None:
             return
         start = time.monotonic()
+        self._temporary = self._temporary or atomic.temporary_name(self.path)
         for name, file in self.files.items():
             if not file.closed:
                 with writing():
@@ -196,13 +204,9 @@ class Job:
     def open_output(self, name: str, path: Path) -> Iterator[BinaryIO]:
         """A file that takes the place of ``path`` at the end, if all goes well.
 
-        With a checkpoint, it stays for the run that goes on from there, which takes it back to the length that it had
+        Otherwise it stays for the run that goes on from the checkpoint, which takes it back to the length that it had
         when the state was saved; or to none, if its format cannot be continued.
         """
-        if self.path is None:
-            with new_file(path) as file:
-                yield file
-            return
         continued = name == "alerts" or not self.restarts
         target, unfinished = path.resolve(), atomic.partial(path)
         with reopened(unfinished, path, self.lengths.get(name, 0) if continued else 0) as file:

@@ -26,7 +26,11 @@ def check(args: argparse.Namespace) -> None:
     _check_writing(args)
     if args.follow:
         _check_follow(args)
-    _check_interrupting(args)
+    if args.checkpoint is not None:
+        _check_interrupting(args)
+    elif args.resume or args.checkpoint_every is not None:
+        option = "--resume" if args.resume else "--checkpoint-every"
+        raise UserError(f"{option} needs to know the checkpoint: add --checkpoint FILE")
     if (args.plot is not None and args.plot.suffix.lower() != PAGE) or args.animate is not None:
         require_matplotlib()
     if args.animate is not None and args.animate.suffix.lower() == ".mp4":
@@ -140,11 +144,6 @@ def _check_follow(args: argparse.Namespace) -> None:
 
 
 def _check_interrupting(args: argparse.Namespace) -> None:
-    if args.checkpoint is None:
-        option = "--resume" if args.resume else "--checkpoint-every"
-        if args.resume or args.checkpoint_every is not None:
-            raise UserError(f"{option} needs to know the checkpoint: add --checkpoint FILE")
-        return
     if args.animate is not None:
         raise UserError("--animate cannot be interrupted: leave it out, or leave out --checkpoint")
     if args.output is None and not args.json and not args.follow:

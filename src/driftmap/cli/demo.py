@@ -14,11 +14,11 @@ import numpy as np
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError
-from driftmap.cli.files import new_file, table_writer
+from driftmap.cli.files import new_file
 from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
 from driftmap.embedding import LandmarkStress, move, procrustes
-from driftmap.io.writers import Column
+from driftmap.io.writers import Column, CSVWriter
 from driftmap.plot import comparison_figure, require_matplotlib, save_figure
 from driftmap.quality import landmark_stress, stress
 from driftmap.utils import Array, Ids
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
             f"{name}_{axis}" for name in ("initial", "online", "random") for axis in (*axis_names(2), "is_landmark")
         ]
         rows = stack.enter_context(new_file(table))
-        writer = stack.enter_context(table_writer(rows, table, ["arrival", *names]))
+        writer = CSVWriter(rows, ["arrival", *names])
         missing = None
         try:
             require_matplotlib()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -16,7 +17,7 @@ from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.checks import check, files
 from driftmap.cli.contacts import ContactTable, open_contacts
 from driftmap.cli.errors import note, warn
-from driftmap.cli.files import StandardOutput, table_writer
+from driftmap.cli.files import StandardOutput, new_file
 from driftmap.cli.options import DESCRIPTION, PAGE, add_options
 from driftmap.cli.outputs import (
     Alerts,
@@ -36,6 +37,7 @@ from driftmap.io.brokers import open_sink
 from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
+from driftmap.io.writers import open_writer
 from driftmap.map import StreamMap
 from driftmap.map.landmark_count import NUMBERS, largest_map
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
@@ -70,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
         half_life=args.half_life,
     )
     (largest_map(mapper) if args.landmarks == "auto" else mapper).validate()  # before anything is read
-    job = Job(mapper, RejectedLines(skip=args.skip_bad, report=note), args.checkpoint)
-    job.detector = None if args.alert is None else NoveltyDetector(args.alert)
+    detector = None if args.alert is None else NoveltyDetector(args.alert)
+    job = Job(mapper, RejectedLines(skip=args.skip_bad, report=note), args.checkpoint, detector)
     # The first rows of any stream span too few dimensions; the command says so only if all rows do.
     warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
@@ -80,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
             _work(args, job)
             return 0
         with Stop() as job.stop:
+            job.waiting = job.stop.waiting
             job.every = EVERY if args.checkpoint_every is None else args.checkpoint_every
             try:
                 if args.checkpoint is None or start_job(args, job):
@@ -103,7 +106,8 @@ def _work(args: argparse.Namespace, job: Job) -> None:
         _open_outputs(args, table, stack, job)
         if args.normalize == "none" and not args.contacts and not job.resumed:  # from the first row on
             job.observers.append(Spreads(table.columns, args.metric))
-        job.observers.append(stack.enter_context(contextlib.closing(Progress())))
+        if sys.stderr is not None and sys.stderr.isatty():
+            job.observers.append(stack.enter_context(contextlib.closing(Progress())))
         try:
             if args.online:
                 together = args.view is not None and args.output is None and args.sink is None
@@ -128,8 +132,8 @@ def _work(args: argparse.Namespace, job: Job) -> None:
     if args.follow:
         note(_followed(job))
     else:
-        job.next_stage("finished")
         if job.path is not None:
+            job.next_stage("finished")
             spool_path(job.path).unlink(missing_ok=True)
         if job.detector is not None:
             note(_alerted(job.detector))
@@ -185,8 +189,14 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     job.restarts = more or (args.output is not None and args.output.suffix.lower() == ".parquet")
     if not args.online and (args.novelty or args.shade is not None):
         stack.enter_context(job.open_spool(args.folder))
-    open_file = job.open_growing if args.follow else job.open_output
-    opened = {name: stack.enter_context(open_file(name, path)) for name, path in paths.items()}
+    opened = {}
+    for name, path in paths.items():
+        if args.follow:
+            opened[name] = stack.enter_context(job.open_growing(name, path))
+        elif job.path is None:
+            opened[name] = stack.enter_context(new_file(path))
+        else:
+            opened[name] = stack.enter_context(job.open_output(name, path))
     if args.follow and not job.saved:  # before the first byte: a run that is killed knows all its files
         job.save()
     # An NPY file holds numbers only: times, but no labels.
@@ -198,8 +208,9 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     if args.alerts is not None or (args.alert is not None and args.view is None):
         job.observers.append(Alerts(opened.get("alerts")))
     if args.output is not None:
-        writer = stack.enter_context(table_writer(opened["output"], args.output, names))
-        job.observers.append(Coordinates(writer, flush=opened["output"].flush if args.follow else None, **chosen))
+        writer = open_writer(opened["output"], args.output.suffix, names)
+        after_rows = opened["output"].flush if args.follow else None
+        job.observers.append(Coordinates(writer, **chosen, after_rows=after_rows))
     elif not args.json and args.view is None:
         kind, at_once = args.format or "csv", _is_live(args)
         output = StandardOutput(names, alone=not more, at_once=at_once, kind=kind, continued=job.position is not None)
@@ -212,7 +223,7 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
         names = landmark_columns(table, args.components, with_label=with_label)
-        writer = stack.enter_context(table_writer(opened["landmarks_out"], args.landmarks_out, names))
+        writer = open_writer(opened["landmarks_out"], args.landmarks_out.suffix, names)
         job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None:
         file, how = opened["plot"], {"online": args.online, "shade": args.shade}

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from driftmap.cli.errors import UserError
 from driftmap.io.atomic import replacing
-from driftmap.io.writers import Column, CSVWriter, JSONWriter, Writer, open_writer
+from driftmap.io.writers import Column, CSVWriter, JSONWriter, Writer
 
 
 @contextlib.contextmanager
@@ -32,14 +32,6 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         failed = f"{path} cannot be written" if not opened else "the output cannot be written"
         raise UserError(f"{failed}: {error.strerror or error}") from error
-
-
-@contextlib.contextmanager
-def table_writer(file: BinaryIO, path: Path, names: Sequence[str]) -> Iterator[Writer]:
-    """A writer to an open file, in the format of the path; rows that the file has already are continued."""
-    writer = open_writer(file, path.suffix, names)
-    yield writer
-    writer.close()
 
 
 @contextlib.contextmanager
@@ -88,11 +80,12 @@ class StandardOutput:
             self._abandon(error)
 
     def close(self) -> None:
-        """Send what is still buffered."""
+        """Send what is still buffered; may be called again."""
         try:
             self._stream.flush()
             if isinstance(self._stream, io.BufferedWriter) and self._stream is not sys.stdout.buffer:
                 self._stream.detach()
+                self._stream = sys.stdout.buffer
         except OSError as error:
             self._abandon(error)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -41,26 +42,32 @@ def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool, 
     return label + ["frame"] * online + axis_names(k) + list(RowNovelty._fields) * with_novelty
 
 
+@dataclass(eq=False)
 class Coordinates(Observer):
     """The coordinates of every row, after its label and its frame where there are any, before its novelty."""
 
-    def __init__(
-        self, writer: Writer, *, with_label: bool, with_novelty: bool, flush: Callable[[], None] | None = None
-    ) -> None:
-        self._writer, self._with_label, self._with_novelty, self._flush = writer, with_label, with_novelty, flush
+    writer: Writer
+    with_label: bool
+    with_novelty: bool
+    after_rows: Callable[[], None] | None = None
+    """Is called when rows have been written."""
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Write the rows that are mapped."""
         if update.coordinates is None:
             return
-        columns: list[Column] = [update.rows.labels] if self._with_label and update.rows.labels is not None else []
+        columns: list[Column] = [update.rows.labels] if self.with_label and update.rows.labels is not None else []
         if update.frames is not None:
             columns.append(update.frames)
-        novelty = update.novelty if self._with_novelty and update.novelty is not None else ()
+        novelty = update.novelty if self.with_novelty and update.novelty is not None else ()
         with writing():
-            self._writer.write([*columns, *update.coordinates.T, *novelty])
-            if self._flush is not None:
-                self._flush()
+            self.writer.write([*columns, *update.coordinates.T, *novelty])
+            if self.after_rows is not None:
+                self.after_rows()
+
+    def finish(self, mapper: StreamMap) -> None:
+        """Complete the table."""
+        self.writer.close()
 
 
 class Alerts(Observer):
@@ -146,38 +153,43 @@ class Landmarks(Observer):
         if self._with_label and labels[0] is not None:
             columns.append(labels if isinstance(labels[0], str) else np.array(labels))
         self._writer.write([*columns, *np.array([features for features, _ in rows]).T])
+        self._writer.close()
 
 
+@dataclass(eq=False)
 class Spreads(Observer):
     """Says which columns are constant, and whether one of them outweighs the others."""
 
-    def __init__(self, columns: Sequence[str], metric: str) -> None:
-        self._columns, self._metric = columns, metric
-        self._low: Array = np.full(len(columns), np.inf)
-        self._high: Array = -self._low
+    columns: Sequence[str]
+    metric: str
+    n_rows: int = 0
+    low: Array | float = np.inf
+    high: Array | float = -np.inf
+    """The least and the largest number of each column so far."""
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Take in the rows that are learnt."""
         if update.is_learnt:
-            self._low = np.fmin(self._low, np.fmin.reduce(update.rows.features))
-            self._high = np.fmax(self._high, np.fmax.reduce(update.rows.features))
+            self.n_rows += len(update.rows.features)
+            self.low = np.fmin(self.low, np.fmin.reduce(update.rows.features))
+            self.high = np.fmax(self.high, np.fmax.reduce(update.rows.features))
 
     def finish(self, mapper: StreamMap) -> None:
         """One line for each hint."""
-        if mapper.n_samples_seen_ < 2:
+        if self.n_rows < 2:
             return
-        spread = self._high - self._low
-        constant = [name for name, width in zip(self._columns, spread, strict=True) if width == 0]
+        spread = np.subtract(self.high, self.low)
+        constant = [name for name, width in zip(self.columns, spread, strict=True) if width == 0]
         if constant:
-            counts = self._metric in CONSTANT_COUNTS
-            effect = f"yet they count in {self._metric} distances: --exclude leaves them out" if counts else "no effect"
+            counts = self.metric in CONSTANT_COUNTS
+            effect = f"yet they count in {self.metric} distances: --exclude leaves them out" if counts else "no effect"
             note(f"constant columns: {some([*map(repr, constant)])} ({effect})")
         widths = np.where(spread > 0, spread, np.nan)
-        if len(constant) < len(spread) and self._metric not in SCALE_FREE:
+        if len(constant) < len(spread) and self.metric not in SCALE_FREE:
             widest, narrowest = int(np.nanargmax(widths)), int(np.nanargmin(widths))
             if spread[widest] >= UNEQUAL * spread[narrowest]:
                 note(
-                    f"column {self._columns[widest]!r} spreads over {spread[widest]:.3g}, "
-                    f"{self._columns[narrowest]!r} over {spread[narrowest]:.3g}: the widest columns decide the map; "
+                    f"column {self.columns[widest]!r} spreads over {spread[widest]:.3g}, "
+                    f"{self.columns[narrowest]!r} over {spread[narrowest]:.3g}: the widest columns decide the map; "
                     "--normalize zscore gives all the same weight"
                 )

@@ -31,10 +31,9 @@ class Progress(Observer):
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Count the rows of a stage."""
-        if self.redraws:
-            rows = update.first + len(update.rows.features)
-            note = f"radius {mapper.radius_:.4g}" if update.is_learnt else ""
-            self.update(update.stage, update.rows.fraction, note, rows=rows, before=update.first)
+        rows = update.first + len(update.rows.features)
+        note = f"radius {mapper.radius_:.4g}" if update.is_learnt else ""
+        self.update(update.stage, update.rows.fraction, note, rows=rows, before=update.first)
 
     def update(
         self, task: str, fraction: float | None = None, note: str = "", *, rows: int | None = None, before: int = 0

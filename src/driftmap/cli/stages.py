@@ -13,7 +13,7 @@ from driftmap.cli.files import writing
 from driftmap.io.tables import Chunk, Labels, Table, chunk_rows
 from driftmap.map import RowNovelty
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
-from driftmap.map.observer import Update, pieces
+from driftmap.map.observer import Observer, Update
 from driftmap.streams import Moments, Scaling
 from driftmap.streams.novelty import Alert, Difference
 from driftmap.utils import Array
@@ -31,7 +31,6 @@ def find_scaling(table: Table, kind: str, job: Job) -> Scaling:
         moments.update(chunk.features)
         job.sums = moments.state()
         job.notify(Update("measuring", first, chunk))
-    job.next_stage("learning")
     return moments.scaling(kind)
 
 
@@ -56,23 +55,29 @@ def learn(table: Table, scaling: Scaling | None, job: Job) -> None:
         rows = chunk if scaling is None else chunk._replace(features=scaling(chunk.features))
         seen = first
         for piece in pieces(rows, first, job.observers):
+            alerts: Sequence[Alert] = ()
             with _located(table, seen):
-                alerts = _learn_piece(job, piece)
+                if job.detector is None and job.spool is None:
+                    job.mapper.partial_fit(piece.features)
+                else:
+                    scores = job.mapper.learn(piece.features, detector=job.detector)
+                    alerts = scores.alerts
+            if job.spool is not None:
+                with writing():
+                    job.spool.append(np.column_stack([scores.reach, scores.quantile]))
             shown = [_shown(alert, seen, table, piece.labels, scaling) for alert in alerts]
             job.notify(Update("learning", seen, piece, True, alerts=shown))
             seen += len(piece.features)
-    job.next_stage("mapping")
 
 
-def _learn_piece(job: Job, piece: Chunk) -> Sequence[Alert]:
-    if job.detector is None and job.spool is None:
-        job.mapper.partial_fit(piece.features)
-        return ()
-    scores = job.mapper.learn(piece.features, detector=job.detector)
-    if job.spool is not None:
-        with writing():
-            job.spool.append(np.column_stack([scores.reach, scores.quantile]))
-    return scores.alerts
+def pieces(rows: Chunk, first: int, observers: Sequence[Observer]) -> Iterator[Chunk]:
+    """The rows in pieces that end where observers want to see the map; ``first`` rows have arrived before."""
+    start, n = 0, len(rows.features)
+    while start < n:
+        periods = [observer.every for observer in observers if observer.every is not None]
+        stop = min([n, *(start + every - (first + start) % every for every in periods)])
+        yield rows if stop - start == n else rows.part(start, stop)
+        start = stop
 
 
 def _shown(alert: Alert, first: int, table: Table, labels: Labels, scaling: Scaling | None) -> Alert:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from driftmap.io.tables import Chunk
@@ -49,13 +49,3 @@ class Observer:
 
     def finish(self, mapper: StreamMap) -> None:
         """All rows have been mapped."""
-
-
-def pieces(rows: Chunk, first: int, observers: Sequence[Observer]) -> Iterator[Chunk]:
-    """The rows in pieces that end where observers want to see the map; ``first`` rows have arrived before."""
-    start, n = 0, len(rows.features)
-    while start < n:
-        periods = [observer.every for observer in observers if observer.every is not None]
-        stop = min([n, *(start + every - (first + start) % every for every in periods)])
-        yield rows if stop - start == n else rows.part(start, stop)
-        start = stop
