@@ -1,16 +1,16 @@
-"""CSV and TSV, by pyarrow."""
+"""CSV and TSV, by pyarrow: the parser, and what the first lines say of separator, header and forms of numbers."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.dialect import are_counted, counts_columns, delimiter_of, options_for
 from driftmap.io.tables import FILL, LEAVE_OUT, Wanted, kind_of, numbered
 from driftmap.io.text import BOM, MISSING, Block, no_number
 from driftmap.utils import Array
@@ -21,6 +21,8 @@ NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.t
 """What Arrow takes for a missing number; with blanks around it, it is found later."""
 LONGEST_QUOTED = 2**17
 """Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
+FEWEST_COUNTED = 5
+"""Columns that a first line of integers counts, at least, if the next line may hold integers, too."""
 
 
 class CSV:
@@ -124,8 +126,15 @@ class CSV:
 
     def kinds(self, rows: list[bytes]) -> list[str]:
         """What each column holds in these rows; rows of another width are left to the parser."""
+        width, columns = len(self.names), None
+        with contextlib.suppress(ValueError):  # where all rows are alike, as they mostly are
+            table = self._read(b"".join(rows), dict.fromkeys(map(str, range(width)), self._text), width)
+            if table.num_rows == len(rows) and not any(map(self._open.fullmatch, rows)):
+                columns = [column.to_pylist() for column in table.columns]
+        if columns is None:
+            columns = self._columns(rows)
         found = []
-        for cells in self._columns(rows):
+        for cells in columns:
             present = [cell for cell in cells if cell.strip().lower() not in MISSING]
             kind = kind_of(not cells or any(map(self._is_number, present)), present)
             options = options_for(present) if kind == "text" else ""
@@ -134,15 +143,11 @@ class CSV:
 
     def _columns(self, rows: list[bytes]) -> list[list[str]]:
         """The cells of the rows that have one for each name, column by column."""
-        width = len(self.names)
-        with contextlib.suppress(ValueError):  # where all rows are alike, as they mostly are
-            table = self._read(b"".join(rows), dict.fromkeys(map(str, range(width)), self._text), width)
-            if table.num_rows == len(rows) and not any(map(self._open.fullmatch, rows)):
-                return [column.to_pylist() for column in table.columns]
         found: list[list[str]] = []
         for row in rows:
             with contextlib.suppress(ValueError):
                 found.append(self._cells(row))
+        width = len(self.names)
         return [*map(list, zip(*(cells for cells in found if len(cells) == width), strict=True))] or [[]] * width
 
     def _is_number(self, cell: str) -> bool:
@@ -271,3 +276,50 @@ def arrow_memory(data: bytes) -> Any:
     buffer = allocate_buffer(len(data))
     FixedSizeBufferWriter(buffer).write(data)
     return BufferReader(buffer)
+
+
+def delimiter_of(head: bytes) -> str:
+    """What separates the cells of the first lines.
+
+    Decimal commas make semicolons usual in some countries; a comma in the first line settles it. Names may have spaces,
+    so these separate only where they separate numbers.
+
+    >>> delimiter_of(b"a;b\\n1,5;2,5\\n"), delimiter_of(b"1e0 2e0\\n3e0 4e0\\n"), delimiter_of(b"a name\\n5\\n")
+    (';', ' ', ',')
+    """
+    first, second = (head.split(b"\n", 2) + [b""])[:2]
+    mark = next((mark for mark in ",;\t|" if mark.encode() in first), "")
+    if mark:
+        return mark
+    cells = (second.strip() or first).strip().split(b" ")
+    with contextlib.suppress(ValueError):
+        if len([*map(float, cells)]) == len(first.strip().split(b" ")) > 1:
+            return " "
+    return ","
+
+
+def counts_columns(cells: list[str]) -> bool:
+    """Whether each cell is the integer after the one before."""
+    if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() and len(cell) < 10 for cell in cells):
+        return False
+    return all(int(b) == int(a) + 1 for a, b in pairwise(cells))
+
+
+def are_counted(names: list[str], row: list[str]) -> bool:
+    """Whether a line that counts columns is followed by something else: fractions or, if it is long, no such line."""
+    return not any(map(str.isdigit, map(str.strip, row))) or (len(names) >= FEWEST_COUNTED and not counts_columns(row))
+
+
+def options_for(cells: list[str]) -> str:
+    """The options that read texts as numbers with another decimal point or thousands separator; empty if none do.
+
+    >>> options_for(["1.234,5", "7,25"]), options_for(["1,234", "12,345.5"]), options_for(["1,5", "x"])
+    ('--decimal , --thousands .', '--thousands ,', '')
+    """
+    for decimal, thousands in ((",", "."), (".", ",")):
+        number = rf"[+-]?(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)(?:{re.escape(decimal)}\d+)?"
+        if all(re.fullmatch(number, cell.strip(), re.ASCII) for cell in cells):
+            options = ["--decimal ,"] * (decimal == ",")
+            options += [f"--thousands {thousands}"] * any(thousands in cell for cell in cells)
+            return " ".join(options)
+    return ""

@@ -142,8 +142,7 @@ class JSONLines:
         lines = block.data.split(b"\n")
         if len(lines) == len(block) + 1:
             return lines[:-1]
-        starts = [0, *block.ends.tolist()]
-        return [block.data[a:b] for a, b in zip(starts, block.ends.tolist(), strict=False)]
+        return block.rows(0, len(block))
 
     def _as_label(self, cell: Any, line: bytes) -> str:
         if isinstance(cell, str):

@@ -45,18 +45,18 @@ def open_table(
         if isinstance(source.rows, Broker):
             source.rows.report = wanted.rejected.report
         table = _table(source, wanted)
-        if spool is not None and not once and source.kind != ".npy" and (source.size or 0) >= LARGE:
+        if spool is not None and not once and source.suffix != ".npy" and (source.size or 0) >= LARGE:
             from driftmap.io.read_ahead import ReadAhead
 
             # To read binary columns again takes less time than to write down what was read.
-            table = reader = ReadAhead(table, None if source.kind in BINARY else spool)
+            table = reader = ReadAhead(table, None if source.suffix in BINARY else spool)
             reader.begin(chunk_rows(table))
         with contextlib.closing(table):
             yield table
 
 
 def _table(source: Source, wanted: Wanted) -> Table:
-    kind = source.kind
+    kind = source.suffix
     if kind == ".npy":
         from driftmap.io.npy import NumpyTable
 
@@ -65,7 +65,7 @@ def _table(source: Source, wanted: Wanted) -> Table:
         from driftmap.io.arrow import ArrowTable, ParquetTable
 
         return (ParquetTable if kind in PARQUET else ArrowTable)(source, wanted)
-    if kind not in (*SEPARATED, *JSON) and source.is_regular and source.path == Path(source.name):
+    if kind not in (None, *SEPARATED, *JSON):
         raise InputError(
             "has no known suffix: .csv, .tsv or .jsonl (each also with .gz or .zst), .parquet, .arrow, .feather or "
             ".npy; other text can come through standard input, as -",

@@ -14,12 +14,13 @@ import contextlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from driftmap.io.atomic import scratch_folder
-from driftmap.io.brokers import is_address, open_broker, without_credentials
+from driftmap.io.brokers import open_broker, without_credentials
 from driftmap.io.follow import FollowedFile, FollowedStream
 from driftmap.io.generated import GENERATED, GeneratedRows
 from driftmap.utils.errors import InputError
@@ -50,30 +51,23 @@ class RowSource(Protocol):
         """
 
 
+@dataclass(eq=False)
 class Source:
-    """An input and what to call it in messages; ``stream`` is set where it can be read only once.
+    """An input."""
 
-    ``rows``: where the rows come from if the input is followed.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        path: Path | None = None,
-        stream: BinaryIO | None = None,
-        *,
-        rows: RowSource | None = None,
-    ) -> None:
-        self.name, self.path, self.stream, self.rows = name, path, stream, rows
-        self.consumed = 0
-        """Bytes of the file that are read."""
-        self.is_regular = path is not None and stream is None
-        """Whether the input is a file, neither standard input nor a named pipe."""
-        self.size = path.stat().st_size if path is not None and stream is None else None
-        """Number of bytes, where it is known."""
-        suffixes = [suffix.lower() for suffix in path.suffixes] if path == Path(name) and stream is None else []
-        self.kind = next((suffix for suffix in reversed(suffixes) if suffix not in SUFFIXES), "")
-        """The suffix of the name without that of a compression, in lower case; empty for a stream."""
+    name: str
+    """What to call it in messages."""
+    path: Path | None = None
+    stream: BinaryIO | None = None
+    """Set where the input can be read only once."""
+    rows: RowSource | None = None
+    """Where the rows come from if the input is followed."""
+    size: int | None = None
+    """Number of bytes, where it is known."""
+    suffix: str | None = None
+    """The suffix of a file without that of a compression, in lower case; None: a stream, which has no name."""
+    consumed: int = 0
+    """Bytes of the file that are read."""
 
     def pieces(self, offset: int) -> Iterator[bytes]:
         """The decompressed bytes from a place on (a stream: from where it is), as they come."""
@@ -125,7 +119,7 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
     if file == GENERATED and following:
         yield Source(file, rows=GeneratedRows())
         return
-    if is_address(file):
+    if "://" in file:  # the address of a broker
         if not following:
             problem = "never ends, so it cannot be mapped as a whole: add --follow"
             raise InputError(problem, source=without_credentials(file))
@@ -135,13 +129,15 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
     if file != "-" and not path.is_fifo():
         if path.is_dir():
             raise InputError("is a folder, not a file", source=file)
+        suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in SUFFIXES]
+        suffix = suffixes[-1] if suffixes else ""
         if following:
             with contextlib.closing(FollowedFile(file, path)) as followed:
-                yield Source(file, path, rows=followed)
+                yield Source(file, path, rows=followed, size=path.stat().st_size, suffix=suffix)
             return
         with path.open("rb"):  # a missing or unreadable file is reported before anything else is done
             pass
-        yield Source(file, path)
+        yield Source(file, path, size=path.stat().st_size, suffix=suffix)
         return
     with contextlib.ExitStack() as stack:
         name = STANDARD_INPUT if file == "-" else file
@@ -150,11 +146,10 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
         stream = sys.stdin.buffer if file == "-" else stack.enter_context(path.open("rb"))
         if once:
             pipe = path if following and file != "-" else None
-            yield Source(
-                name, pipe, stream, rows=FollowedStream(name, stream, ends=pipe is None) if following else None
-            )
+            rows = FollowedStream(name, stream, ends=pipe is None) if following else None
+            yield Source(name, pipe, stream, rows)
             return
         copy = stack.enter_context(scratch_folder()) / "input"
         with copy.open("wb") as target:
             shutil.copyfileobj(stream, target)
-        yield Source(name, copy)
+        yield Source(name, copy, size=copy.stat().st_size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from driftmap.utils import Array
@@ -51,16 +52,18 @@ class Position(NamedTuple):
     """Lines between the position of the source and this place."""
 
 
+@dataclass(eq=False)
 class RejectedLines:
     """Lines of text that are no rows of numbers. The first is an error; with ``skip`` each is reported and counted.
 
     ``report`` takes one message; ``settled`` lines up to the line ``last`` are not counted again by another pass.
     """
 
-    def __init__(self, *, skip: bool = False, report: Callable[[str], Any] = lambda message: None) -> None:
-        self.skip, self.report = skip, report
-        self.settled, self.last = 0, 0
-        self._recent: set[int] = set()
+    skip: bool = False
+    report: Callable[[str], Any] = lambda message: None
+    settled: int = 0
+    last: int = 0
+    _recent: set[int] = field(default_factory=set)
 
     @property
     def count(self) -> int:
@@ -79,7 +82,7 @@ class RejectedLines:
     def settle(self, line: int) -> None:
         """All lines up to this one have been read."""
         if line > self.last:
-            self.settled, self.last = self.count, line
+            self.settled, self.last = self.settled + len(self._recent), line
             self._recent.clear()
 
     def restart(self) -> None:

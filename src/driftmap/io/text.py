@@ -37,8 +37,8 @@ class Block:
     """Whole rows of text."""
 
     data: bytes
-    ends: NDArray[np.int64]
-    """Where each row ends in the data."""
+    bounds: NDArray[np.int64]
+    """0, and where each row ends in the data."""
     lines: int
     """Lines before the block."""
     offset: Any
@@ -49,20 +49,20 @@ class Block:
     """The position after the last of these rows, where it is known."""
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self.bounds) - 1
 
     def part(self, first: int, last: int) -> Block:
         """The rows from ``first`` up to, but not including, ``last``."""
-        start, stop = self._start(first), self._start(last)
+        bounds = self.bounds[first : last + 1]
         _, lines, offset, _, ahead = self.after(first)
-        part = Block(self.data[start:stop], self.ends[first:last] - start, lines, offset)
+        part = Block(self.data[bounds[0] : bounds[-1]], bounds - bounds[0], lines, offset)
         if self.ahead is None:
             return part
         return replace(part, ahead=ahead, end=self.end if last == len(self) else None)
 
     def after(self, rows: int) -> Position:
         """The place after so many rows of the block."""
-        start = self._start(rows)
+        start = int(self.bounds[rows])
         lines = self.data.count(b"\n", 0, start)
         if self.ahead is None:
             return Position(rows, self.lines + lines, self.offset + start)
@@ -72,15 +72,11 @@ class Block:
 
     def rows(self, first: int, last: int) -> list[bytes]:
         """The bytes of the rows from ``first`` up to, but not including, ``last``."""
-        ends = self.ends[first:last].tolist()
-        return [self.data[a:b] for a, b in zip([self._start(first), *ends], ends, strict=False)]
-
-    def _start(self, row: int) -> int:
-        return int(self.ends[row - 1]) if row else 0
+        return [self.data[a:b] for a, b in itertools.pairwise(self.bounds[first : last + 1].tolist())]
 
     def line(self) -> int:
         """The number of the line on which the first row begins; empty lines may be before it."""
-        row = self.data[: self.ends[0]]
+        row = self.data[: self.bounds[1]]
         text = row.lstrip()
         return self.lines + 1 + (row[: len(row) - len(text)].count(b"\n") if text else 0)
 
@@ -116,6 +112,8 @@ class TextTable:
         self.name, self.label = source.name, wanted.label
         self._source, self._rejected, self._choose_parser = source, wanted.rejected, choose_parser
         self._missing = wanted.missing
+        self.followed = source.rows
+        """Where the rows come from, if they are followed."""
         self._parser: Parser | None = None
         self._header = b""
         """The line with the names, which is left out where a followed file starts again."""
@@ -129,7 +127,7 @@ class TextTable:
             stack.pop_all()
         self._first: Position = first[0].after(skipped)._replace(rows=0)
         self._place: Position = self._first
-        self._header = first[0].data[: first[0].ends[skipped - 1]] if skipped else b""
+        self._header = first[0].data[: first[0].bounds[skipped]]
         rest = [first[0].part(skipped, len(first[0]))] if len(first[0]) > skipped else []
         self._pending: list[Block] | None = [*rest, *first[1:]]
         self._reading: Generator[Block] = blocks
@@ -163,7 +161,7 @@ class TextTable:
         Of a stream only the first row is waited for.
         """
         assert self._parser is not None
-        live = self._source.stream is not None or self._source.rows is not None
+        live = self._source.stream is not None or self.followed is not None
         wanted = 1 if live else max(1, min(LOOK_ROWS, LOOK_CELLS // max(1, len(self._parser.names))))
         rows = [*read[0].rows(skipped, skipped + wanted)]
         while len(rows) < wanted and (block := next(blocks, None)) is not None:
@@ -202,20 +200,15 @@ class TextTable:
         """Close the file."""
         self._reading.close()
 
-    @property
-    def followed(self) -> RowSource | None:
-        """Where the rows come from, if they are followed."""
-        return self._source.rows
-
     def tail(self) -> tuple[int, int, str] | None:
         """Where the last bytes before the present position begin and end, and their digest, if a file is followed."""
-        source = self._source.rows
+        source = self.followed
         return source.tail(self._place.offset, self._place.ahead) if isinstance(source, FollowedFile) else None
 
     def _blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
-        if self._source.rows is not None:
-            yield from self._followed(self._source.rows, start)
+        if self.followed is not None:
+            yield from self._followed(self.followed, start)
             return
         lines, offset, rest = start.lines, start.offset, b""
         for piece in self._source.pieces(offset):
@@ -235,13 +228,13 @@ class TextTable:
                     f"is longer than {LONGEST_ROW:,} bytes", source=self.name, line=lines + data.count(b"\n") + 1
                 )
             if stop:
-                block = Block(data[:stop], ends, lines, offset)
+                block = Block(data[:stop], np.append(0, ends), lines, offset)
                 _, lines, offset, *_ = block.after(len(ends))
                 yield block
         if rest.strip():
             assert self._parser is not None
             data = rest if rest.endswith(b"\n") else rest + b"\n"
-            yield Block(data, self._parser.ends(data, final=True), lines, offset)
+            yield Block(data, np.append(0, self._parser.ends(data, final=True)), lines, offset)
 
     def _followed(self, source: RowSource, start: Position) -> Generator[Block]:
         """The rows of a followed source from a place on, in blocks."""
@@ -261,7 +254,8 @@ class TextTable:
                 return
             data = b"".join(rows[ahead:]).removeprefix(BOM if lines == 0 else b"")
             self._parser = self._parser or self._choose_parser(data)
-            block = Block(data, self._parser.ends(data, final=True), lines, position, ahead, end)
+            bounds = np.append(0, self._parser.ends(data, final=True))
+            block = Block(data, bounds, lines, position, ahead, end)
             lines, position, ahead = lines + max(0, len(rows) - ahead), end, max(0, ahead - len(rows))
             block = block.part(1, len(block)) if header and data.startswith(header) else block
             header = b""
@@ -298,7 +292,7 @@ class TextTable:
                 yield from self._parsed(block.part(half, len(block)))
             else:
                 problem, column = self._parser.problem(block.data)
-                source = self._source.rows
+                source = self.followed
                 name = source.where(block.offset, block.ahead or 0) if isinstance(source, Broker) else self.name
                 self._rejected.reject(InputError(problem, source=name, line=block.line(), column=column))
             return
