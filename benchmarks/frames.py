@@ -71,7 +71,7 @@ def run(quick: bool) -> list[Limit]:
 
 def fresh_sigma(mapper: DriftMap, sample: np.ndarray) -> float:
     """Sigma of a first frame of the present landmarks."""
-    frames = mapper._engine._new_frames()
+    _, frames = mapper._engine._begin()
     engine = mapper._engine.landmarks
     frame = frames.present(engine)
     return stress_estimate(sample, frame.place_queries(engine.space, sample)).value

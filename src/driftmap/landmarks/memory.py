@@ -57,7 +57,10 @@ def memory_of(params: Params, space: Space) -> Memory:
         raise InputError(problem, parameter="replace_on")
     if detects and isinstance(space, PrecomputedSpace):
         raise InputError('does not go with metric="precomputed"', parameter="replace_on")
-    window, half_life = _duration(params.window, "window"), _duration(params.half_life, "half_life")
+    window, half_life = (
+        np.inf if value is None else validation.positive_number(seconds(value), name)
+        for name, value in (("window", params.window), ("half_life", params.half_life))
+    )
     given = "window" if window < np.inf else "half_life" if half_life < np.inf else None
     if given is None:
         return Memory(limit, window, half_life)
@@ -121,11 +124,6 @@ def _limit(params: Params, space: Space) -> int | None:
             parameter="memory",
         )
     return min(limit, LARGEST_MEMORY)
-
-
-def _duration(value: Any, name: str) -> float:
-    """A number of arrivals or a time; infinity if there is none."""
-    return np.inf if value is None else validation.positive_number(seconds(value), name)
 
 
 def times_of(times: Any, n: int, seen: int, last: float, before: str | None) -> tuple[Array, str]:

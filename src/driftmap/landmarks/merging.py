@@ -75,7 +75,7 @@ def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None
 
 def relearnt(engine: LandmarkEngine, part: CoreSet) -> LandmarkEngine:
     """An engine that has seen nothing, once the stored points of another one have arrived at it."""
-    with engine.lock, engine._learning(part.points) as (stream, batch):
+    with engine.lock, engine._learning(part.points) as (stream, batch, _):
         if engine._memory.limit is None:  # each of them stands for itself
             engine._take_in(stream, batch, None)
         else:

@@ -35,6 +35,7 @@ KNOWN = (RatioShift,)
 MOST_LANDMARKS = 2**31 - 2
 SMALLEST = np.finfo(np.float64).tiny
 """The least square of a radius that has all its digits."""
+RECURSIVE = "a metric or detector cannot use the estimator that is learning with it"
 MANY = 1_000_000
 """A checkpoint of so many landmarks has as many points, or it is damaged: they would need memory first."""
 
@@ -90,8 +91,7 @@ class LandmarkEngine:
 
         An interrupt (Ctrl-C) leaves the points before it learnt, if the metric is native and there is no detector.
         """
-        with self.lock, self._learning(X) as (stream, batch):
-            moments = self._moments(stream, len(batch), times)
+        with self.lock, self._learning(X, times) as (stream, batch, moments):
             if moments is None and self.detector is None and isinstance(self.space, NativeSpace):
                 stream.learn(batch)  # as nearly always
             else:
@@ -103,8 +103,8 @@ class LandmarkEngine:
 
         ``points``: also which points its nearest landmarks were.
         """
-        with self.lock, self._learning(X) as (stream, batch):
-            moments, n = self._moments(stream, len(batch), times), len(batch)
+        with self.lock, self._learning(X, times) as (stream, batch, moments):
+            n = len(batch)
             points = points and self.space.n_features is not None
             # The radius between two events is known from them, unless points are forgotten or wait for a signal.
             size = MOST_EVENTS if moments is None and self.detector is None else 1
@@ -116,9 +116,13 @@ class LandmarkEngine:
             return joined(parts)
 
     @contextlib.contextmanager
-    def _learning(self, X: Any) -> Iterator[tuple[Stream, Any]]:
-        """The stream that learns (if it is the first time, a new one) and the points in the form that it measures."""
-        self._check_not_learning()
+    def _learning(self, X: Any, times: Any = None) -> Iterator[tuple[Stream, Any, Array | None]]:
+        """The stream that learns (if it is the first time, a new one) and the points in the form that it measures.
+
+        Also when these arrive, if they are ever forgotten.
+        """
+        if self._is_learning:
+            raise RuntimeError(RECURSIVE)
         self._is_learning = True
         try:
             stream = self.stream
@@ -129,7 +133,13 @@ class LandmarkEngine:
                 stream = Stream(**self._parameters())
                 self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
                 self._time_kind, self._now = None, -np.inf
-            yield stream, batch
+            moments = None
+            if self._expires:
+                moments, self._time_kind = times_of(times, len(batch), stream.seen, self._now, self._time_kind)
+            elif times is not None:
+                problem = "are used to forget points: give a window or a half_life, or leave them out"
+                raise InputError(problem, parameter="times")
+            yield stream, batch, moments
             self.stream = stream
         finally:
             self._is_learning = False
@@ -184,16 +194,6 @@ class LandmarkEngine:
     def _landmarks_of(self, stream: Stream) -> tuple[Ids, Array]:
         rows = stream.landmark_rows()
         return stream.arrivals()[rows], self._points(rows, stream)
-
-    def _moments(self, stream: Stream, n: int, times: Any) -> Array | None:
-        """When the points arrive, if they are ever forgotten."""
-        if self._expires:
-            moments, self._time_kind = times_of(times, n, stream.seen, self._now, self._time_kind)
-            return moments
-        if times is not None:
-            problem = "are used to forget points: give a window or a half_life, or leave them out"
-            raise InputError(problem, parameter="times")
-        return None
 
     def _take_in(self, stream: Stream, batch: Any, moments: Array | None, *, priors: bool = False) -> Any:
         space, seen, detector = self.space, stream.seen, copy.deepcopy(self.detector)
@@ -381,14 +381,11 @@ class LandmarkEngine:
         return rows
 
     def _stream(self) -> Stream:
-        self._check_not_learning()
+        if self._is_learning:  # the lock is taken, so it is this thread that learns
+            raise RuntimeError(RECURSIVE)
         if self.stream is None:
             raise validation.not_fitted(self.kind)
         return self.stream
-
-    def _check_not_learning(self) -> None:
-        if self._is_learning:  # the lock is taken, so it is this thread that learns
-            raise RuntimeError("a metric or detector cannot use the estimator that is learning with it")
 
     def _check_triangle(self, name: str) -> None:
         if not self.space.triangle:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from driftmap.embedding import Embedding, make_embedding
+from driftmap.embedding import Embedding
 from driftmap.embedding.factory import KINDS
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks import Detector
@@ -89,7 +89,7 @@ class StreamMap(HasLandmarks):
 
     def validate(self) -> None:
         """Raise an error that names the first parameter that cannot be used."""
-        self._new_landmarks().validate()
+        self._begin()[0].validate()
 
     # --- learning ---
 
@@ -137,10 +137,9 @@ class StreamMap(HasLandmarks):
     def _learning(self) -> Iterator[LandmarkEngine]:
         """The landmarks that learn; if it is the first time, new ones, and a new map once they have learnt."""
         if self.landmarks is None:
-            landmarks = self._new_landmarks()
+            landmarks, frames = self._begin()
             yield landmarks
-            self.frames, self.recent = self._new_frames(), RecentReaches()
-            self.landmarks = landmarks
+            self.landmarks, self.frames = landmarks, frames
             return
         try:
             yield self.landmarks
@@ -159,14 +158,15 @@ class StreamMap(HasLandmarks):
     def merge(self, later: Sequence[CoreSet]) -> Self:
         """The map of several streams that follow each other, as a new one; its parts stay as they are."""
         merged = type(self)(**self.params())
-        merged.frames = merged._new_frames()
+        _, merged.frames = merged._begin()
         merged.landmarks = merge(self._landmark_engine(), later, self._origin())
         merged.landmarks.lock = merged.lock
         merged.feature_names, merged.dict_names = self.feature_names, self.dict_names
         merged.recent = RecentReaches.joined([self.recent.values, *(part.recent for part in later)])
         return merged
 
-    def _new_landmarks(self) -> LandmarkEngine:
+    def _begin(self) -> tuple[LandmarkEngine, Frames]:
+        """Landmarks that have seen nothing and frames of them, by the parameters; their own are checked here."""
         fewest = validation.integer_at_least(self.n_components, "n_components", 1) + 1
         if self.n_anchors is not None:
             validation.integer_at_least(self.n_anchors, "n_anchors", 1)
@@ -181,17 +181,13 @@ class StreamMap(HasLandmarks):
         elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
             problem = f"has n_components={own}, but the map has {self.n_components}"
             raise InputError(problem, parameter="embedding")
-        template = make_embedding(self.embedding, self.n_components)
-        if hasattr(template, "check"):
-            template.check(self.n_landmarks)
-        params = self.params()
-        shared = {field.name: params[field.name] for field in fields(LandmarkEngine) if field.name in params}
-        landmarks = LandmarkEngine(**shared, initial_radius=LEAST_SIZE)
+        frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align)
+        if hasattr(frames.embedding, "check"):
+            frames.embedding.check(self.n_landmarks)
+        shared = [field.name for field in fields(LandmarkEngine) if field.name != "initial_radius"]
+        landmarks = LandmarkEngine(**{name: getattr(self, name) for name in shared}, initial_radius=LEAST_SIZE)
         landmarks.lock, landmarks.fewest_landmarks = self.lock, (fewest, f" for {self.n_components} dimensions")
-        return landmarks
-
-    def _new_frames(self) -> Frames:
-        return Frames(self.embedding, self.n_components, self.n_anchors, self.align)
+        return landmarks, frames
 
     # --- mapping ---
 
@@ -309,9 +305,8 @@ class StreamMap(HasLandmarks):
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
         """Make the map again."""
         mapper = cls(**unpack_params(header["params"], arrays, KNOWN + KINDS, given))
-        landmarks = mapper._new_landmarks()
+        landmarks, mapper.frames = mapper._begin()
         landmarks.unpack_state(header["landmarks"], arrays)
-        mapper.frames = mapper._new_frames()
         mapper.frames.unpack(header["frames"], arrays, landmarks.space, landmarks.n_samples_seen_)
         mapper.feature_names, mapper.dict_names = (
             tuple(map(_text, header[name])) for name in ("feature_names", "dict_names")

@@ -78,10 +78,9 @@ def count_landmarks(largest: StreamMap) -> LandmarkCount:
     sample = _sample(engine.stored_indices_, engine.stored_masses(), min(COMPARED, engine.n_samples_seen_))
     distances, stored, stresses = engine.stored_distances(sample, sample), coreset(engine), {}
     for m in (m for m in NUMBERS if m > largest.n_components):
-        landmarks = relearnt(_with_landmarks(largest, m)._new_landmarks(), stored)
-        frames = largest._new_frames()
+        landmarks, frames = _with_landmarks(largest, m)._begin()
         frames.warned = True  # the map that is made in the end will warn
-        positions = frames.present(landmarks).place_stored(landmarks, sample)
+        positions = frames.present(relearnt(landmarks, stored)).place_stored(landmarks, sample)
         stresses[m] = stress(distances, positions, metric="precomputed")
     limits = {m // 4: max((1 + TOLERANCE) * value, EXACT) for m, value in stresses.items()}
     enough = (m for m in stresses if m in limits and stresses[m] <= limits[m])

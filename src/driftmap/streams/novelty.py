@@ -9,6 +9,7 @@ of 0.999 or more.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -75,6 +76,7 @@ def reaches(distances: Array, radii: Array, no_radius: float) -> Array:
     return np.where(meaningless, np.inf, distances / radii)
 
 
+@dataclass(eq=False)
 class RecentReaches:
     """The reaches of recent arrivals, and the quantile of each further one among them.
 
@@ -86,12 +88,15 @@ class RecentReaches:
     array([0.        , 0.5       , 0.33333333, 0.75      , 0.5       ])
     """
 
-    def __init__(self, size: int = RECENT) -> None:
-        self.size = size
-        self._ring, self._n = np.empty(size), 0
+    size: int = RECENT
+    _n: int = 0
+    _ring: Array = field(default_factory=lambda: np.empty(0))
+    """Has its size from the first reach on: most maps are never asked."""
 
     def add(self, reaches: Sequence[float] | Array) -> Array:
         """Remember further reaches; returns the quantile of each among those before it."""
+        if self._n == 0:
+            self._ring = np.empty(self.size)
         quantiles, ring = np.empty(len(reaches)), self._ring
         for i, reach in enumerate(np.asarray(reaches).tolist()):
             n = min(self._n, self.size)
@@ -111,8 +116,8 @@ class RecentReaches:
         """The window that holds these reaches, or an error that says why there is none."""
         if values.ndim != 1 or len(values) > size or not ((values >= 0) & (values < np.inf)).all():
             raise ValueError("its recent reaches are none")
-        recent = cls(size)
-        recent._ring[: len(values)], recent._n = values, len(values)
+        recent = cls(size, len(values), np.empty(size))
+        recent._ring[: len(values)] = values
         return recent
 
     @classmethod

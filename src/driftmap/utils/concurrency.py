@@ -13,6 +13,8 @@ from numbers import Integral
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from threadpoolctl import ThreadpoolController
+
 from driftmap.utils.errors import InputError
 
 Item = TypeVar("Item")
@@ -22,6 +24,7 @@ Lock = Any  # threading.RLock is a function, not a type
 FORK_TIMEOUT = 1.0
 """Seconds for which a fork holds some locks while it waits for another, whose owner may need one of these."""
 
+_controller = functools.cache(ThreadpoolController)  # to find the loaded libraries takes milliseconds
 _registry = threading.RLock()
 _locks: WeakSet[Lock] = WeakSet()
 _held: list[Lock] = []
@@ -69,14 +72,6 @@ def one_thread() -> AbstractContextManager[Any]:
     """Within this context BLAS computes products in one thread."""
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited
-
-
-@functools.cache
-def _controller() -> Any:
-    """Finding the loaded libraries takes milliseconds."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def new_lock() -> Lock:
