@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from driftmap.cli import main
-from driftmap.io import read_ahead, readers, sources, tables, writers
+from driftmap.io import read_ahead, readers, tables, text, writers
 from driftmap.io.csv import arrow_memory
 from driftmap.io.readers import open_table
 from driftmap.io.tables import Position, RejectedLines, Wanted
@@ -39,7 +39,7 @@ def read(name, monkeypatch, *, rows=10, size=150, start=None, **wanted):
     said = []
     rejected = RejectedLines(skip=wanted.pop("skip", False), report=said.append)
     with monkeypatch.context() as patch:
-        patch.setattr(sources, "READ_BYTES", size)
+        patch.setattr(text, "READ_BYTES", size)
         chunks, places, error = [], [], None
         try:
             with open_table(name, Wanted(rejected=rejected, **wanted), once=False) as table:

@@ -14,8 +14,7 @@ from driftmap.cli.errors import UserError
 from driftmap.cli.options import PAGE
 from driftmap.io.atomic import identity, partial
 from driftmap.io.brokers import parse
-from driftmap.io.readers import BINARY
-from driftmap.io.sources import SUFFIXES
+from driftmap.io.readers import BINARY, COMPRESSIONS
 from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
 from driftmap.plot import require_matplotlib
 
@@ -135,7 +134,7 @@ def _check_follow(args: argparse.Namespace) -> None:
             raise UserError(f"--{name.replace('_', '-')} needs all rows, but --follow never has them; leave out one")
     if "://" in args.file:  # the address of a broker
         parse(args.file)
-    elif args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, *SUFFIXES):
+    elif args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, *COMPRESSIONS):
         raise UserError(f"{args.file} cannot be followed: --follow is for lines of text (CSV, TSV, JSON lines)")
     if args.output is not None and args.output.suffix.lower() not in TEXT_SUFFIXES:
         raise UserError(f"-o {args.output} cannot be written row by row: --follow writes .csv, .jsonl or .ndjson")

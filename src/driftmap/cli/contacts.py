@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.progress import Progress
 from driftmap.io.npy import ArrayTable
-from driftmap.io.sources import open_source
+from driftmap.io.readers import open_source
 from driftmap.io.tables import numbered
 from driftmap.utils import Array
 from driftmap.utils.columns import some, suggestion

@@ -1,14 +1,19 @@
-"""Choice of the reader: of a file by its suffix, of a stream by its first character."""
+"""Opening a table: its source, and the reader of a file by its suffix, of a stream by its first character."""
 
 from __future__ import annotations
 
 import contextlib
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from driftmap.io.brokers import Broker
-from driftmap.io.sources import Source, open_source
+from driftmap.io.atomic import scratch_folder
+from driftmap.io.brokers import Broker, open_broker, without_credentials
+from driftmap.io.follow import FollowedFile, FollowedStream
+from driftmap.io.generated import GENERATED, GeneratedRows
+from driftmap.io.sources import Source
 from driftmap.io.tables import Table, Wanted, chunk_rows
 from driftmap.io.text import Parser, TextTable
 from driftmap.utils.errors import InputError
@@ -19,8 +24,53 @@ JSON = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".arrows", ".feather", ".ipc")
 BINARY = (".npy", *PARQUET, *ARROW)
+COMPRESSIONS = (".gz", ".zst")
+STANDARD_INPUT = "standard input"
 LARGE = 2**20
 """Bytes of a file that is worth a thread of its own to read it."""
+
+
+@contextlib.contextmanager
+def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[Source]:
+    """The file, or for ``-`` and named pipes the stream: directly if read ``once``, else a copy of it."""
+    path = Path(file)
+    if file == GENERATED and following:
+        yield Source(file, rows=GeneratedRows())
+        return
+    if "://" in file:  # the address of a broker
+        if not following:
+            problem = "never ends, so it cannot be mapped as a whole: add --follow"
+            raise InputError(problem, source=without_credentials(file))
+        with contextlib.closing(open_broker(file)) as broker:
+            yield Source(broker.name, rows=broker)
+        return
+    if file != "-" and not path.is_fifo():
+        if path.is_dir():
+            raise InputError("is a folder, not a file", source=file)
+        suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
+        suffix = suffixes[-1] if suffixes else ""
+        if following:
+            with contextlib.closing(FollowedFile(file, path)) as followed:
+                yield Source(file, path, rows=followed, size=path.stat().st_size, suffix=suffix)
+            return
+        with path.open("rb"):  # a missing or unreadable file is reported before anything else is done
+            pass
+        yield Source(file, path, size=path.stat().st_size, suffix=suffix)
+        return
+    with contextlib.ExitStack() as stack:
+        name = STANDARD_INPUT if file == "-" else file
+        if file == "-" and sys.stdin is None:
+            raise InputError("is closed", source=name)
+        stream = sys.stdin.buffer if file == "-" else stack.enter_context(path.open("rb"))
+        if once:
+            pipe = path if following and file != "-" else None
+            rows = FollowedStream(name, stream, ends=pipe is None) if following else None
+            yield Source(name, pipe, stream, rows)
+            return
+        copy = stack.enter_context(scratch_folder()) / "input"
+        with copy.open("wb") as target:
+            shutil.copyfileobj(stream, target)
+        yield Source(name, copy, size=copy.stat().st_size)
 
 
 @contextlib.contextmanager

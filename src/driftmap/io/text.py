@@ -10,6 +10,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,10 @@ from driftmap.utils.errors import InputError
 from driftmap.utils.validation import usable
 
 BOM = b"\xef\xbb\xbf"
+READ_BYTES = 2**22
+"""Bytes read at a time."""
+COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How a compressed file begins."""
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 """What stands for a missing number, in lower case."""
 LOOK_ROWS, LOOK_CELLS = 100, 2**14
@@ -103,6 +108,38 @@ class Parser(Protocol):
 
     def problem(self, row: bytes) -> tuple[str, str | None]:
         """What is wrong with a row that was refused, and the name of its column if it is one cell."""
+
+
+def read_pieces(source: Source, offset: int) -> Iterator[bytes]:
+    """The decompressed bytes from a place on (a stream: from where it is), as they come."""
+    with contextlib.ExitStack() as stack:
+        file = source.stream
+        if file is None:
+            assert source.path is not None
+            file = stack.enter_context(source.path.open("rb"))
+        read: Any = file.read1  # type: ignore[attr-defined]
+        try:
+            head = file.peek(4)[:4]  # type: ignore[attr-defined]
+            codec = next((codec for magic, codec in COMPRESSED.items() if head.startswith(magic)), None)
+            if codec is not None:
+                import pyarrow
+
+                read = partial(_decompress, pyarrow.CompressedInputStream(file, codec), bytearray(READ_BYTES))
+                skipped = 0
+                while source.stream is None and skipped < offset:
+                    skipped += len(read(min(READ_BYTES, offset - skipped))) or offset
+            elif source.stream is None:
+                file.seek(offset)
+            while piece := read(READ_BYTES):
+                source.consumed = file.tell() if source.stream is None else 0
+                yield piece
+        except OSError as error:
+            raise InputError(f"is damaged: {error}", source=source.name) from error
+
+
+def _decompress(stream: Any, buffer: bytearray, most: int) -> bytes:
+    """The next bytes of a compressed stream, by a buffer of ours: pyarrow leaks its own where a file is damaged."""
+    return bytes(buffer[: stream.readinto(memoryview(buffer)[:most])])
 
 
 class TextTable:
@@ -211,7 +248,7 @@ class TextTable:
             yield from self._followed(self.followed, start)
             return
         lines, offset, rest = start.lines, start.offset, b""
-        for piece in self._source.pieces(offset):
+        for piece in read_pieces(self._source, offset):
             data = rest + piece
             if offset == 0 and data.startswith(BOM):
                 data, offset = data[len(BOM) :], len(BOM)

@@ -51,12 +51,12 @@ class Memory(NamedTuple):
 
 def memory_of(params: Params, space: Space) -> Memory:
     """What the parameters ask for, or an error that says what does not fit."""
-    limit, detects = _limit(params, space), _detects(params.replace_on)
-    if detects and params.rule == "paper":
-        problem = 'does not go with rule="paper", which is literal: choose rule="tight"'
-        raise InputError(problem, parameter="replace_on")
-    if detects and isinstance(space, PrecomputedSpace):
-        raise InputError('does not go with metric="precomputed"', parameter="replace_on")
+    limit, detects = (
+        _limit(params, space),
+        not (isinstance(params.replace_on, str) and params.replace_on == "uncovered"),
+    )
+    if detects:
+        _check_detector(params, space)
     window, half_life = (
         np.inf if value is None else validation.positive_number(seconds(value), name)
         for name, value in (("window", params.window), ("half_life", params.half_life))
@@ -81,17 +81,20 @@ def memory_of(params: Params, space: Space) -> Memory:
     return Memory(limit, window, half_life)
 
 
-def _detects(replace_on: Any) -> bool:
-    if isinstance(replace_on, str | type):
-        if replace_on == "uncovered":
-            return False
-    elif hasattr(replace_on, "update") and hasattr(replace_on, "drift_detected"):
-        return True
-    raise InputError(
-        'must be "uncovered" or a detector, an object with update(x) and drift_detected such as '
-        f"driftmap.landmarks.RatioShift() or one of river's; got {replace_on!r}",
-        parameter="replace_on",
-    )
+def _check_detector(params: Params, space: Space) -> None:
+    """Raise an error if what is to decide on replacements is no detector, or does not go with rule or metric."""
+    given = params.replace_on
+    if isinstance(given, str | type) or not (hasattr(given, "update") and hasattr(given, "drift_detected")):
+        raise InputError(
+            'must be "uncovered" or a detector, an object with update(x) and drift_detected such as '
+            f"driftmap.landmarks.RatioShift() or one of river's; got {given!r}",
+            parameter="replace_on",
+        )
+    if params.rule == "paper":
+        problem = 'does not go with rule="paper", which is literal: choose rule="tight"'
+        raise InputError(problem, parameter="replace_on")
+    if isinstance(space, PrecomputedSpace):
+        raise InputError('does not go with metric="precomputed"', parameter="replace_on")
 
 
 def _limit(params: Params, space: Space) -> int | None:
