@@ -106,7 +106,7 @@ def _check_files_differ(args: argparse.Namespace) -> None:
     used = {_standard(sys.stdin) if args.file == "-" else identity(Path(args.file)): "the input"}
     if args.metadata is not None:
         used.setdefault(identity(args.metadata), "--metadata")
-    written = [(f"--{name.replace('_', '-')}", path) for name, path in files(args).items()]
+    written = [(f"--{name.replace('_', '-')}", path) for name, path in args.files.items()]
     if args.checkpoint is not None:
         unfinished = [(f"the unfinished file of {option}", partial(path)) for option, path in written]
         written += [("--checkpoint", args.checkpoint), *unfinished]
@@ -161,9 +161,3 @@ def _check_interrupting(args: argparse.Namespace) -> None:
                 "a Parquet file cannot be continued after an interruption: with --online and --checkpoint, write .csv, "
                 ".jsonl, .ndjson or .npy"
             )
-
-
-def files(args: argparse.Namespace) -> dict[str, Path]:
-    """The files that are to be written, by the names they have in the summary."""
-    names = ("alerts", "output", "plot", "landmarks_out", "animate")
-    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}

@@ -14,7 +14,7 @@ from typing import Any
 from driftmap.cli import cluster
 from driftmap.cli.axes import explained_axes
 from driftmap.cli.checkpointing import Job, spool_path
-from driftmap.cli.checks import check, files
+from driftmap.cli.checks import check
 from driftmap.cli.contacts import ContactTable, open_contacts
 from driftmap.cli.errors import note, warn
 from driftmap.cli.files import StandardOutput, new_file
@@ -47,6 +47,8 @@ from driftmap.utils.concurrency import one_thread
 
 __all__ = ["DESCRIPTION", "add_options", "run"]
 
+OUTPUTS = ("alerts", "output", "plot", "landmarks_out", "animate")
+"""The options that name files to be written, in the order of the summary."""
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
 WARM_UP = 100  # rows by which a running normalisation begins
@@ -57,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command."""
     if args.dask is not None:
         return cluster.run(args)
+    args.files = {name: getattr(args, name) for name in OUTPUTS if getattr(args, name) is not None}
     check(args)
     args.online, args.novelty = args.online or args.follow, args.novelty or args.follow
     args.folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
@@ -184,13 +187,12 @@ def _open_table(args: argparse.Namespace, job: Job, stack: contextlib.ExitStack)
 
 def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.ExitStack, job: Job) -> None:
     """Open everything that is to be written, so that a bad path fails before the work is done."""
-    paths = files(args)
-    more = bool(paths.keys() - {"output", "alerts"})
+    more = bool(args.files.keys() - {"output", "alerts"})
     job.restarts = more or (args.output is not None and args.output.suffix.lower() == ".parquet")
     if not args.online and (args.novelty or args.shade is not None):
         stack.enter_context(job.open_spool(args.folder))
     opened = {}
-    for name, path in paths.items():
+    for name, path in args.files.items():
         if args.follow:
             opened[name] = stack.enter_context(job.open_growing(name, path))
         elif job.path is None:
@@ -295,5 +297,5 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
         "replacements": mapper.n_replacements_,
         "landmark_stress": landmark_stress(mapper),
         **({} if job.detector is None else {"n_alerts": job.detector.n_alerts, "n_novel": job.detector.n_novel}),
-        **{name: str(path) for name, path in files(args).items()},
+        **{name: str(path) for name, path in args.files.items()},
     }
