@@ -216,7 +216,8 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     elif not args.json and args.view is None:
         kind, at_once = args.format or "csv", _is_live(args)
         output = StandardOutput(names, alone=not more, at_once=at_once, kind=kind, continued=job.position is not None)
-        job.observers.append(Coordinates(stack.enter_context(contextlib.closing(output)), **chosen))
+        stack.callback(output.send)
+        job.observers.append(Coordinates(output, **chosen))
     if args.sink is not None:
         sink = stack.enter_context(contextlib.closing(open_sink(args.sink)))
         sink.report = note

@@ -80,12 +80,14 @@ class StandardOutput:
             self._abandon(error)
 
     def close(self) -> None:
-        """Send what is still buffered; may be called again."""
+        """Nothing is missing."""
+
+    def send(self) -> None:
+        """Send what is still buffered, at the end of the run, however it ends."""
         try:
             self._stream.flush()
             if isinstance(self._stream, io.BufferedWriter) and self._stream is not sys.stdout.buffer:
                 self._stream.detach()
-                self._stream = sys.stdout.buffer
         except OSError as error:
             self._abandon(error)
 
