@@ -86,18 +86,6 @@ class RowPlacer(Protocol):
         """The same on a map that is turned and shifted."""
 
 
-def check_masses(masses: Array | None, n: int) -> Array:
-    """Masses as n positive numbers; ones where none are given."""
-    if masses is None:
-        return np.ones(n)
-    masses = np.asarray(masses, dtype=np.float64)
-    if masses.shape != (n,):
-        raise ValueError(f"there must be one mass for each of the {n} points, got an array of shape {masses.shape}")
-    if not np.all((masses > 0) & (masses < np.inf)):
-        raise ValueError("masses must be positive and finite")
-    return masses
-
-
 def check_between(distances: Any) -> Array:
     """Distances between landmarks as a square matrix."""
     array = np.ascontiguousarray(distances, dtype=np.float64)

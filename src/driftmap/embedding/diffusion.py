@@ -14,7 +14,6 @@ from driftmap.embedding.base import (
     Configured,
     StoredPoints,
     check_between,
-    check_masses,
     check_stored,
     check_to_landmarks,
 )
@@ -102,7 +101,7 @@ class LandmarkDiffusionMap(Configured):
     def fit(self, distances: Array, masses: Array | None = None, *, stored: StoredPoints | None = None) -> Self:
         """Place landmarks given their (m, m) distances and how many points each one stands for."""
         distances = check_between(distances)
-        masses = check_masses(masses, len(distances))
+        masses = validation.positive_masses(masses, len(distances))
         self.check(len(distances))
         self.bandwidth_ = self.bandwidth or BANDWIDTH * spacing(distances)
         with one_thread():

@@ -19,7 +19,6 @@ from driftmap.embedding.base import (
     StoredPoints,
     check_arrivals,
     check_between,
-    check_masses,
     check_stored,
     check_to_landmarks,
 )
@@ -130,7 +129,7 @@ class LandmarkIsomap(Configured):
         if stored is None:
             everything = np.arange(m)
             neighbours = nearest_neighbours(distances, self.n_neighbors)
-            stored = StoredPoints(everything, everything, check_masses(masses, m), None, *neighbours)
+            stored = StoredPoints(everything, everything, validation.positive_masses(masses, m), None, *neighbours)
         if start is not None and start.shape != (m, self.n_components):
             raise ValueError(f"start must have shape {(m, self.n_components)}, got {start.shape}")
         self.paths_ = shortest_paths(stored, distances, before)

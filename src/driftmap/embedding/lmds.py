@@ -15,8 +15,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from driftmap import _core
-from driftmap.embedding.base import Configured, check_masses
-from driftmap.utils import Array
+from driftmap.embedding.base import Configured
+from driftmap.utils import Array, validation
 
 # An eigenvalue below this fraction of the largest is rounding noise, not a dimension of the data.
 EIGENVALUE_NOISE = 1e-12
@@ -115,7 +115,7 @@ class LandmarkMDS(Configured):
     def fit(self, distances: Array, masses: Array | None = None) -> Self:
         """Classical MDS of the landmarks given their (m, m) distances; masses play no part unless ``weighted``."""
         distances = np.asarray(distances, dtype=np.float64)
-        weights = check_masses(masses, len(distances)) if self.weighted and masses is not None else None
+        weights = validation.positive_masses(masses, len(distances)) if self.weighted and masses is not None else None
         mds = classical_mds(distances, self.n_components, weights)
         self.coordinates_, self.n_dimensions_ = mds.coordinates, mds.n_dimensions
         self.projection_, self.mean_squared_, self.eigenvalues_ = (

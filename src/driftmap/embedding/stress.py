@@ -15,7 +15,7 @@ import numpy as np
 
 from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
-from driftmap.embedding.base import Configured, check_masses
+from driftmap.embedding.base import Configured
 from driftmap.embedding.lmds import ClassicalMDS, classical_mds
 from driftmap.embedding.placement import Placement, arrange, spread_places
 from driftmap.metrics import euclidean
@@ -137,7 +137,7 @@ class LandmarkStress(Configured):
         validation.integer_at_least(self.max_iter, "max_iter", 1)
         validation.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
         landmarks = np.ascontiguousarray(distances, dtype=np.float64)
-        masses = check_masses(masses, len(landmarks))
+        masses = validation.positive_masses(masses, len(landmarks))
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
         with one_thread():
             if anchors is None:
@@ -146,7 +146,10 @@ class LandmarkStress(Configured):
             else:
                 anchors = np.asarray(anchors, dtype=np.float64)
                 self._inference = infer_distances(landmarks, masses, anchors)
-                between, shares = self._inference.between_anchors(anchors), check_masses(anchor_masses, len(anchors))
+                between, shares = (
+                    self._inference.between_anchors(anchors),
+                    validation.positive_masses(anchor_masses, len(anchors)),
+                )
                 self._fit(between, shares, start, reference)
                 self._anchor_squared = anchors**2 @ (masses / masses.sum())
         self._landmarks, self._landmark_weights = landmarks, masses / masses.sum()

@@ -19,7 +19,6 @@ from driftmap.embedding.base import (
     StoredPoints,
     check_arrivals,
     check_between,
-    check_masses,
     check_stored,
     check_to_landmarks,
 )
@@ -143,7 +142,7 @@ class LandmarkTSNE(Configured):
         """
         distances = check_between(distances)
         m = len(distances)
-        masses = check_masses(masses, m)
+        masses = validation.positive_masses(masses, m)
         self.check(max(m, FEWEST_POINTS if self.perplexity is None else int(self.perplexity) + 2))
         if start is not None and np.shape(start) != (m, self.n_components):
             raise ValueError(f"start must have shape {(m, self.n_components)}, got {np.shape(start)}")
@@ -222,7 +221,7 @@ class LandmarkTSNE(Configured):
             n_exchanged=validation.integer_at_least(layout.n_exchanged, "n_exchanged", 0),
         )
         with one_thread():
-            self._inference = infer(distances, check_masses(masses, m), points)
+            self._inference = infer(distances, validation.positive_masses(masses, m), points)
             self._prepare(distances)
         return self
 

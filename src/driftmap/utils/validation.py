@@ -129,6 +129,18 @@ def usable(numbers: Array, *, missing: bool = False) -> bool:
     return missing and not bool((np.abs(numbers) > LARGEST_NUMBER).any())
 
 
+def positive_masses(masses: Array | None, n: int) -> Array:
+    """Masses as n positive numbers; ones where none are given."""
+    if masses is None:
+        return np.ones(n)
+    masses = np.asarray(masses, dtype=np.float64)
+    if masses.shape != (n,):
+        raise ValueError(f"there must be one mass for each of the {n} points, got an array of shape {masses.shape}")
+    if not np.all((masses > 0) & (masses < np.inf)):
+        raise ValueError("masses must be positive and finite")
+    return masses
+
+
 def first_unusable(array: Array, fill: str = FILL, *, missing: bool = False) -> tuple[int, int, str]:
     """Row and column of the first number that cannot be used, and what is wrong with it."""
     size = np.abs(array)
