@@ -275,13 +275,11 @@ def main():
     seconds, n_rows = (10, 10**6) if args.quick else (30, 10**7)
     parts = args.parts or PARTS
     if {*parts} & {"latency", "pictures"}:
-        manager, browser = real.start()
-        if "latency" in parts:
-            show_latency(browser, 1000, seconds)
-        if "pictures" in parts:
-            show_pictures(browser, 100_000, seconds / 3)
-        browser.close()
-        manager.stop()
+        with real.running() as browser:
+            if "latency" in parts:
+                show_latency(browser, 1000, seconds)
+            if "pictures" in parts:
+                show_pictures(browser, 100_000, seconds / 3)
     if "rate" in parts:
         show_rate(1000, seconds)
         show_rate(10_000, seconds)

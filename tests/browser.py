@@ -1,5 +1,6 @@
 """A real browser for tests of what it shows: Chromium by Playwright, drawing in software."""
 
+import contextlib
 import io
 import shutil
 
@@ -20,13 +21,25 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 VIEWPORT = {"width": 1000, "height": 640}
 
 
-def start():
-    """Playwright and a browser, or a skipped test with the reason."""
+@contextlib.contextmanager
+def running():
+    """A browser as long as the block lasts, or a skipped test with the reason."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed")
-    manager = playwright.sync_playwright().start()
-    return manager, manager.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with playwright.sync_playwright() as manager:
+        browser = manager.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser for the tests of a module."""
+    with running() as browser:
+        yield browser
 
 
 def expect(locator):
@@ -46,6 +59,14 @@ def new_page(browser, *, scripts=(), **options):
     for script in scripts:
         page.add_init_script(script)
     return page
+
+
+def places(page, points, box):
+    """Where points are on the screen, in the map's element, when the map shows a box."""
+    size = page.locator(".map").bounding_box()
+    low, high = box.min(axis=0), box.max(axis=0)
+    scale = 0.9 * min(size["width"] / (high - low)[0], size["height"] / (high - low)[1])
+    return (points - (low + high) / 2) * scale * [1, -1] + [size["width"] / 2, size["height"] / 2]
 
 
 def pixels(page, selector=".map"):

@@ -16,22 +16,20 @@ def main():
     """Watch the demo for half a minute, and photograph it in light and dark."""
     command = [sys.executable, "-m", "driftmap", "watch", "--demo", "--no-open", "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    manager, browser = real.start()
     try:
         address = re.search(r"http://\S+", process.stderr.readline())[0]
-        for theme, name in (("light", "live.png"), ("dark", "live_dark.png")):
-            page = browser.new_page(viewport=SIZE, color_scheme=theme)
-            page.goto(address)
-            status = page.locator(".status")
-            while int(re.sub(r" rows.*|\D", "", status.inner_text()) or 0) < ROWS:
-                page.wait_for_timeout(200)
-            page.locator(".map").press("n")
-            page.wait_for_timeout(600)
-            page.screenshot(path=IMAGES / name)
-            page.close()
+        with real.running() as browser:
+            for theme, name in (("light", "live.png"), ("dark", "live_dark.png")):
+                page = browser.new_page(viewport=SIZE, color_scheme=theme)
+                page.goto(address)
+                status = page.locator(".status")
+                while int(re.sub(r" rows.*|\D", "", status.inner_text()) or 0) < ROWS:
+                    page.wait_for_timeout(200)
+                page.locator(".map").press("n")
+                page.wait_for_timeout(600)
+                page.screenshot(path=IMAGES / name)
+                page.close()
     finally:
-        browser.close()
-        manager.stop()
         process.terminate()
         process.wait()
 

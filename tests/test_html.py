@@ -14,14 +14,10 @@ from driftmap.plot import html
 
 POINTS = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 3.0], [0.0, 3.0], [2.0, 1.0]])
 ORANGE, BLUE = (230, 159, 0), (0, 114, 178)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    manager, browser = real.start()
-    yield browser
-    browser.close()
-    manager.stop()
+NO_WEBGL = """const get = HTMLCanvasElement.prototype.getContext;
+  HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+    return kind === "webgl2" ? null : get.call(this, kind, ...more); };"""
+chromium = real.chromium
 
 
 @pytest.fixture
@@ -45,13 +41,7 @@ def shown(chromium, tmp_path):
 
 
 def places(page, points=POINTS):
-    """Where points of the map are on the screen, in the map's element."""
-    box = page.locator(".map").bounding_box()
-    low, high = points.min(axis=0), points.max(axis=0)
-    scale = 0.9 * min(box["width"] / (high - low)[0], box["height"] / (high - low)[1])
-    middle = (low + high) / 2
-    offset = (points - middle) * scale * [1, -1]
-    return offset + [box["width"] / 2, box["height"] / 2]
+    return real.places(page, points, POINTS)
 
 
 def test_points_are_where_they_should_be_in_the_colours_of_their_groups(shown):
@@ -80,10 +70,7 @@ def test_numbers_and_dates_are_coloured_on_a_scale(shown, kind):
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_without_webgl_the_points_are_drawn_as_well_and_a_lost_context_comes_back(shown, lost):
-    no_webgl = """const get = HTMLCanvasElement.prototype.getContext;
-      HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
-        return kind === "webgl2" ? null : get.call(this, kind, ...more); };"""
-    page = shown(html(POINTS, columns={"kind": list("aabba")}, color="kind"), scripts=[] if lost else [no_webgl])
+    page = shown(html(POINTS, columns={"kind": list("aabba")}, color="kind"), scripts=[] if lost else [NO_WEBGL])
     if lost:
         page.evaluate("""() => { const gl = document.querySelector('canvas.points').getContext('webgl2');
           window.loss = gl.getExtension('WEBGL_lose_context'); window.loss.loseContext(); }""")
@@ -93,6 +80,29 @@ def test_without_webgl_the_points_are_drawn_as_well_and_a_lost_context_comes_bac
     image = real.pixels(page)
     for place, kind in zip(places(page), "aabba", strict=True):
         assert np.abs(real.spot(image, place)[1] - (BLUE if kind == "a" else ORANGE)).max() < 12
+
+
+@pytest.mark.parametrize("scripts", [[], [NO_WEBGL]])
+def test_landmarks_are_diamonds_of_paper_with_a_line_around_them(shown, scripts):
+    landmarks = np.array([[1.0, 2.0], [3.0, 2.0]])
+    page = shown(html(POINTS, landmarks, landmark_arrivals=[0, 1], landmark_mass=[1, 4]), scripts=scripts)
+    image = real.pixels(page)
+    for place, radius in zip(places(page, landmarks), 4 * np.sqrt([1 / 2.5, 4 / 2.5]), strict=True):
+        assert real.spot(image, place, reach=0)[0] < 60
+        for side in ([radius, 0], [0, -radius]):
+            assert real.spot(image, place + side, reach=1)[0] > 250
+        assert real.spot(image, place + radius + 2, reach=1)[0] == 0
+    page.locator(".map").press("m")
+    page.wait_for_timeout(100)
+    assert real.spot(real.pixels(page), places(page, landmarks)[0], reach=6)[0] == 0
+
+
+def test_the_scale_bar_is_as_long_as_it_says(shown):
+    page = shown(html(POINTS))
+    bar, unit = page.locator(".scale"), places(page)[1, 0] - places(page)[0, 0]
+    assert bar.bounding_box()["width"] == pytest.approx(float(bar.inner_text()) * unit / 4, abs=1)
+    page.locator(".map").press("-")
+    real.expect(bar).to_have_css("width", f"{round(float(bar.inner_text()) * 0.8 * unit / 4)}px")
 
 
 def test_hover_shows_the_row_its_text_as_text_and_its_nearest_landmark(shown):
@@ -126,8 +136,12 @@ def test_the_lasso_selects_rows_and_exports_them(shown):
     page.mouse.down()
     for corner in corners[1:]:
         page.mouse.move(*corner, steps=3)
+    inside = (corners[0] + corners[2]) / 2 - [box["x"], box["y"]]
+    page.wait_for_timeout(100)
+    assert 40 < real.spot(real.pixels(page), inside)[0] < 120
     page.mouse.up()
     page.keyboard.up("Shift")
+    real.expect(page.locator(".lasso")).to_be_hidden()
     assert "2 rows" in page.locator(".panel", has_text="Selection").inner_text()
     with page.expect_download() as download:
         page.get_by_text("Export CSV").click()

@@ -31,6 +31,8 @@ from driftmap.live.server import Server, serving
 
 CORNERS = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 3.0], [0.0, 3.0]])
 SCRIPT = "<script>window.hacked = 1</script>"
+ALARM = (200, 50, 31)
+chromium = real.chromium
 
 
 def new_scene(title="A stream", capacity=50, names=("kind", "v")):
@@ -263,14 +265,6 @@ def test_a_port_in_use_is_named():
 # --- the page ---
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    manager, browser = real.start()
-    yield browser
-    browser.close()
-    manager.stop()
-
-
 @pytest.fixture
 def watch(chromium):
     pages = []
@@ -291,12 +285,8 @@ def watch(chromium):
         page.context.close()
 
 
-def places(page, points=CORNERS, box=CORNERS):
-    """Where points are on the screen when the map shows a box."""
-    size = page.locator(".map").bounding_box()
-    low, high = box.min(axis=0), box.max(axis=0)
-    scale = 0.9 * min(size["width"] / (high - low)[0], size["height"] / (high - low)[1])
-    return (points - (low + high) / 2) * scale * [1, -1] + [size["width"] / 2, size["height"] / 2]
+def places(page, points=CORNERS):
+    return real.places(page, points, CORNERS)
 
 
 def eventually(condition, seconds=10):
@@ -380,6 +370,23 @@ def test_points_appear_glide_and_are_the_same_in_two_browsers(watch):
         assert real.spot(image, places(page, goal)[0])[0] > 60
         assert real.spot(image, places(page, inside)[0])[0] == 0
         page.clock.resume()
+
+
+def test_the_trail_and_rings_around_alerts_lie_over_the_points(watch):
+    scene = new_scene()
+    add(scene, CORNERS)
+    alert = {"row": 1, "time": None, "reach": None, "quantile": 1.0, "nearest": 0, "features": []}
+    scene.add_alerts([alert])
+    with serving(scene, port=0) as server:
+        page = watch(server)
+        real.expect(page.locator(".time output")).to_have_text("row 3")
+        image, (middle, at) = real.pixels(page), places(page, np.array([[2.0, 1.5], [4.0, 0.0]]))
+        assert real.spot(image, middle, reach=1)[0] > 100  # every group has its trail: a diagonal
+        assert np.abs(real.spot(image, at - [9, 0], reach=1)[1] - ALARM).max() < 40
+        assert real.spot(image, at - [14, 0], reach=1)[0] == 0
+        page.get_by_text("Trail").click()
+        page.wait_for_timeout(100)
+        assert real.spot(real.pixels(page), middle, reach=1)[0] == 0
 
 
 def test_a_paused_page_stays_and_then_catches_up(watch):

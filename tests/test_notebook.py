@@ -19,6 +19,7 @@ from driftmap.live.protocol import decode
 from driftmap.utils.errors import InputError
 
 pytest.importorskip("anywidget", reason="the extra notebook is not installed")
+chromium = real.chromium
 ROWS = np.random.default_rng(0).standard_normal((400, 4))
 FIRST = """\
 import numpy as np
@@ -110,27 +111,22 @@ def jupyter(tmp_path):
         server.wait()
 
 
-def test_the_widget_runs_in_a_real_notebook(jupyter):
-    manager, browser = real.start()
-    try:
-        page = real.new_page(browser)
-        page.goto(jupyter)
-        first = page.locator(".jp-CodeCell").first
-        first.wait_for(timeout=60_000)
-        page.get_by_text("| Idle").wait_for(timeout=60_000)  # else there is no kernel yet that could run a cell
-        first.locator(".cm-content").click()
-        page.keyboard.press("Shift+Enter")
-        page.locator(".driftmap .map").wait_for(timeout=60_000)
-        page.locator(".jp-CodeCell").nth(1).locator(".cm-content").click()
-        page.keyboard.press("Shift+Enter")
-        page.get_by_text("four batches").wait_for(timeout=30_000)
-        real.expect(page.locator(".driftmap .time output")).to_have_text("row 399")
-        assert page.locator(".driftmap select option").all_inner_texts()[:3] == ["arrival", "<script>", "novelty"]
-        page.wait_for_timeout(1000)
-        image = real.pixels(page, ".driftmap .map")
-        background = image[8, -9]
-        assert (np.abs(image - background).sum(axis=2) > 100).mean() > 0.003
-        assert [error for error in page.errors if "driftmap" in error.lower()] == []
-    finally:
-        browser.close()
-        manager.stop()
+def test_the_widget_runs_in_a_real_notebook(jupyter, chromium):
+    page = real.new_page(chromium)
+    page.goto(jupyter)
+    first = page.locator(".jp-CodeCell").first
+    first.wait_for(timeout=60_000)
+    page.get_by_text("| Idle").wait_for(timeout=60_000)  # else there is no kernel yet that could run a cell
+    first.locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    page.locator(".driftmap .map").wait_for(timeout=60_000)
+    page.locator(".jp-CodeCell").nth(1).locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    page.get_by_text("four batches").wait_for(timeout=30_000)
+    real.expect(page.locator(".driftmap .time output")).to_have_text("row 399")
+    assert page.locator(".driftmap select option").all_inner_texts()[:3] == ["arrival", "<script>", "novelty"]
+    page.wait_for_timeout(1000)
+    image = real.pixels(page, ".driftmap .map")
+    background = image[8, -9]
+    assert (np.abs(image - background).sum(axis=2) > 100).mean() > 0.003
+    assert [error for error in page.errors if "driftmap" in error.lower()] == []

@@ -20,7 +20,7 @@ from driftmap.live.protocol import TYPES, Quantized, encode, missing_code, quant
 from driftmap.utils import Array
 
 WEB = Path(__file__).parent / "web"
-IMPORT = re.compile(r'^import [^;]*? from "\./([a-z]+\.js)";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import [^;]*? from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(async )?(function|class|const)\b)", re.MULTILINE)
 BUDGET = 1_750_000
 """Bytes of numbers in a file before they are compressed and written as text, where coarser numbers can achieve that."""

@@ -1,14 +1,16 @@
-/** Points by a plain canvas, where there is no WebGL 2: the same picture, with squares for dots, more slowly. */
+/** The picture by a plain canvas, where there is no WebGL 2: the same, with squares for dots, more slowly. */
 
 import { cssColour } from "./colours.js";
+import { DIAMOND, LINE } from "./marks.js";
 
-export class CanvasPoints {
+export class CanvasPicture {
   constructor(canvas) {
     this.canvas = canvas;
-    this.context = canvas.getContext("2d");
+    // without WebGL there is hardly a graphics card: let the processor draw, not its imitation of one
+    this.context = canvas.getContext("2d", { willReadFrequently: true });
   }
 
-  draw(store, camera, look, now, ratio) {
+  draw(store, camera, look, marks, now, ratio) {
     const { context, canvas } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
@@ -25,5 +27,28 @@ export class CanvasPoints {
       context.fillRect(x - look.size / 2, y - look.size / 2, look.size, look.size);
     }
     store.changed = [];
+    for (const mark of marks) this.drawMark(mark, look);
+    context.globalAlpha = 1;
+  }
+
+  drawMark({ shape, from: [x, y], to, radius, width, colour, alpha }, look) {
+    const { context } = this;
+    context.globalAlpha = alpha;
+    context.strokeStyle = cssColour(look[colour]);
+    context.fillStyle = cssColour(look.paper);
+    context.lineWidth = width;
+    context.beginPath();
+    if (shape === LINE) {
+      context.moveTo(x, y);
+      context.lineTo(...to);
+    } else if (shape === DIAMOND) {
+      context.moveTo(x, y - radius);
+      context.lineTo(x + radius, y);
+      context.lineTo(x, y + radius);
+      context.lineTo(x - radius, y);
+      context.closePath();
+      context.fill();
+    } else context.arc(x, y, radius, 0, 2 * Math.PI);
+    context.stroke();
   }
 }

@@ -1,13 +1,14 @@
 /** The map: takes messages, holds what is shown, and draws when something has changed. */
 
 import { Camera } from "./camera.js";
-import { CanvasPoints } from "./canvas.js";
+import { CanvasPicture } from "./canvas.js";
 import { Coloring, paletteOf, parseColour } from "./colours.js";
 import { element } from "./dom.js";
 import { LandmarkHistory, LandmarkSet } from "./landmarks.js";
-import { Overlay } from "./overlay.js";
+import { marksOf } from "./marks.js";
+import { Lasso, ScaleBar } from "./overlay.js";
 import { PointStore } from "./store.js";
-import { WebGLPoints } from "./webgl.js";
+import { WebGLPicture } from "./webgl.js";
 
 const ALERTS_KEPT = 100;
 const REACH_PIXELS = 14;
@@ -36,14 +37,15 @@ export class MapView extends EventTarget {
     this.dark = false;
     this.chosen = null;
     this.points = element("canvas", { className: "points" });
-    this.over = element("canvas", { className: "over" });
-    this.element = element("div", { className: "map", tabIndex: 0, role: "application" }, this.points, this.over);
-    this.overlay = new Overlay(this.over);
+    this.scaleBar = new ScaleBar();
+    this.lassoShape = new Lasso();
+    const over = [this.scaleBar.element, this.lassoShape.element];
+    this.element = element("div", { className: "map", tabIndex: 0, role: "application" }, this.points, ...over);
     try {
-      this.renderer = new WebGLPoints(this.points, () => this.redraw());
+      this.renderer = new WebGLPicture(this.points, () => this.redraw());
     } catch {
       this.points.replaceWith((this.points = element("canvas", { className: "points" })));
-      this.renderer = new CanvasPoints(this.points);
+      this.renderer = new CanvasPicture(this.points);
     }
     new ResizeObserver(() => this.resize()).observe(this.element);
     this.describe();
@@ -222,10 +224,8 @@ export class MapView extends EventTarget {
     const first = this.camera.width === 1;
     [this.camera.width, this.camera.height] = [Math.max(1, width), Math.max(1, height)];
     this.ratio = Math.min(2, window.devicePixelRatio || 1);
-    for (const canvas of [this.points, this.over]) {
-      canvas.width = Math.max(1, Math.round(width * this.ratio));
-      canvas.height = Math.max(1, Math.round(height * this.ratio));
-    }
+    this.points.width = Math.max(1, Math.round(width * this.ratio));
+    this.points.height = Math.max(1, Math.round(height * this.ratio));
     if (this.store && (first || this.camera.auto)) this.camera.fit(this.bounds);
     this.draw(performance.now()); // now: a canvas whose size changes is empty
   }
@@ -243,17 +243,19 @@ export class MapView extends EventTarget {
     if (!this.store || !this.ratio) return;
     const { store, camera } = this;
     if (camera.auto) this.follow(now);
+    const style = getComputedStyle(this.element);
+    const [ink, paper, alarm] = ["--ink", "--paper", "--alarm"].map((name) => parseColour(style.getPropertyValue(name).trim().slice(1)));
     const look = {
-      palette: this.palette,
-      paper: parseColour(getComputedStyle(this.element).getPropertyValue("--paper").trim().slice(1)),
+      ...{ palette: this.palette, ink, paper, alarm },
       byAge: !this.coloring.column,
       fade: this.fade,
       size: Math.min(8, Math.max(3, 300 / Math.sqrt(store.count))),
       back: this.back,
       selecting: this.selected > 0,
     };
-    this.renderer.draw(store, camera, look, now, this.ratio);
-    this.overlay.draw(this, now, this.ratio);
+    this.renderer.draw(store, camera, look, marksOf(this, now), now, this.ratio);
+    this.scaleBar.show(camera);
+    this.lassoShape.show(this.lasso);
     if (store.blend(now) < 1 || this.landmarks.latest.blend(now) < 1) this.redraw();
   }
 

@@ -1,45 +1,9 @@
-/** Points by WebGL 2. Two position buffers are mixed in the shader, so a glide needs no upload per picture. */
+/** The picture by WebGL 2. */
 
-const VERTEX = `#version 300 es
-in vec2 from;
-in vec2 to;
-in vec2 look;
-uniform vec4 camera;
-uniform float blend, size, fade;
-uniform int newest, capacity, shown, back;
-uniform bool byAge, selecting;
-uniform sampler2D palette;
-out vec4 colour;
-out float edge;
-void main() {
-  int age = (newest - gl_VertexID + capacity) % capacity - back;
-  if (age < 0) {
-    gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
-    gl_PointSize = 1.0;
-    return;
-  }
-  float old = float(age) / float(max(shown - 1, 1));
-  int shade = byAge ? int(254.0 * (1.0 - old)) : int(look.x * 255.0 + 0.5);
-  bool selected = look.y > 0.0;
-  float alpha = selecting ? (selected ? 1.0 : 0.12) : 1.0 - fade * old;
-  colour = vec4(texelFetch(palette, ivec2(shade, 0), 0).rgb, alpha);
-  gl_Position = vec4(mix(from, to, blend) * camera.xy + camera.zw, 0.0, 1.0);
-  gl_PointSize = size * (fade > 0.0 && age < 40 ? 1.0 + 0.8 * (1.0 - float(age) / 40.0) : 1.0);
-  edge = min(0.25, 1.0 / gl_PointSize);
-}`;
+import { WebGLMarks } from "./webgl_marks.js";
+import { WebGLPoints } from "./webgl_points.js";
 
-const FRAGMENT = `#version 300 es
-precision mediump float;
-in vec4 colour;
-in float edge;
-out vec4 pixel;
-void main() {
-  float alpha = colour.a * (1.0 - smoothstep(0.5 - edge, 0.5, length(gl_PointCoord - 0.5)));
-  if (alpha <= 0.0) discard;
-  pixel = vec4(colour.rgb * alpha, alpha);
-}`;
-
-export class WebGLPoints {
+export class WebGLPicture {
   /** @param {HTMLCanvasElement} canvas  @param {() => void} redraw called when a lost context is back */
   constructor(canvas, redraw) {
     this.canvas = canvas;
@@ -55,89 +19,22 @@ export class WebGLPoints {
 
   /** Everything that a context owns; made again when it was lost. */
   build() {
-    const gl = this.gl;
-    const program = gl.createProgram();
-    for (const [type, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
-      const shader = gl.createShader(type);
-      gl.shaderSource(shader, text);
-      gl.compileShader(shader);
-      gl.attachShader(program, shader);
-    }
-    ["from", "to", "look"].forEach((name, i) => gl.bindAttribLocation(program, i, name));
-    gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
-      throw new Error(`the shaders do not work: ${gl.getProgramInfoLog(program)}`);
-    }
-    gl.useProgram(program);
-    this.uniforms = {};
-    for (const name of "camera blend size fade newest capacity shown back byAge selecting palette".split(" ")) {
-      this.uniforms[name] = gl.getUniformLocation(program, name);
-    }
-    this.buffers = [0, 1, 2].map(() => gl.createBuffer());
-    gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    const { gl } = this;
+    this.points = new WebGLPoints(gl);
+    this.marks = new WebGLMarks(gl);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    this.store = this.palette = null;
   }
 
-  /** Give the changed slots to the graphics memory, or all of a new store. */
-  upload(store) {
-    const gl = this.gl;
-    const arrays = [store.from, store.to, store.look];
-    if (this.store !== store) {
-      this.store = store;
-      arrays.forEach((array, i) => {
-        gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[i]);
-        gl.bufferData(gl.ARRAY_BUFFER, array, gl.DYNAMIC_DRAW);
-        gl.enableVertexAttribArray(i);
-        if (i < 2) gl.vertexAttribPointer(i, 2, gl.FLOAT, false, 0, 0);
-        else gl.vertexAttribPointer(i, 2, gl.UNSIGNED_BYTE, true, 0, 0);
-      });
-    } else {
-      for (const [start, stop] of store.changed) {
-        arrays.forEach((array, i) => {
-          gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[i]);
-          gl.bufferSubData(gl.ARRAY_BUFFER, 2 * start * array.BYTES_PER_ELEMENT, array, 2 * start, 2 * (stop - start));
-        });
-      }
-    }
-    store.changed = [];
-  }
-
-  /** @param {{palette, paper, byAge, fade, size, back, selecting}} look */
-  draw(store, camera, look, now, ratio) {
-    const { gl, uniforms } = this;
+  /** @param {{palette, ink, paper, alarm, byAge, fade, size, back, selecting}} look  @param marks see marks.js */
+  draw(store, camera, look, marks, now, ratio) {
+    const { gl } = this;
     if (gl.isContextLost()) return;
-    this.upload(store);
-    if (this.palette !== look.palette) {
-      this.palette = look.palette;
-      const pixels = new Uint8Array(look.palette.flatMap((colour) => [...colour, 255]));
-      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
-    }
     const { width, height } = this.canvas;
     gl.viewport(0, 0, width, height);
     gl.clearColor(...look.paper.map((c) => c / 255), 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    const [sx, sy] = [(2 * camera.scale) / camera.width, (2 * camera.scale) / camera.height];
-    gl.uniform4f(uniforms.camera, sx, sy, -camera.x * sx, -camera.y * sy);
-    gl.uniform1f(uniforms.blend, store.blend(now));
-    gl.uniform1f(uniforms.size, look.size * ratio);
-    gl.uniform1f(uniforms.fade, look.fade);
-    gl.uniform1i(uniforms.newest, store.slot(store.next - 1));
-    gl.uniform1i(uniforms.capacity, store.capacity);
-    gl.uniform1i(uniforms.shown, store.count - look.back);
-    gl.uniform1i(uniforms.back, look.back);
-    gl.uniform1i(uniforms.byAge, look.byAge);
-    gl.uniform1i(uniforms.selecting, look.selecting);
-    // from the oldest on, so that new points lie above old ones
-    const [a, b] = [store.slot(store.oldest), store.slot(store.next - 1) + 1];
-    if (!store.count) return;
-    if (a < b) gl.drawArrays(gl.POINTS, a, b - a);
-    else {
-      gl.drawArrays(gl.POINTS, a, store.capacity - a);
-      gl.drawArrays(gl.POINTS, 0, b);
-    }
+    this.points.draw(store, camera, look, now, ratio);
+    this.marks.draw(marks, look, width, height, ratio);
   }
 }
