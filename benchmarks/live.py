@@ -95,11 +95,13 @@ def watched_file():
             file.flush()
             command = [sys.executable, "-m", "driftmap", "watch", str(path), "--no-open", "--port", "0"]
             process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-            address = re.search(r"http://\S+", process.stderr.readline())[0]
-            time.sleep(4)
-            yield file, process, address
-            process.terminate()
-            process.communicate()
+            try:
+                address = re.search(r"http://\S+", process.stderr.readline())[0]
+                time.sleep(4)
+                yield file, process, address
+            finally:
+                process.terminate()
+                process.communicate()
 
 
 class Writer(threading.Thread):

@@ -338,6 +338,24 @@ def test_javascript_reads_what_python_writes(watch):
     np.testing.assert_array_equal(values, arrays["v1"])
 
 
+def test_landmarks_that_get_new_masses_only_go_on_gliding_as_they_did(watch):
+    with serving(new_scene(), port=0) as server:
+        places_ = watch(server).evaluate(
+            """async () => {
+              const { LandmarkHistory, LandmarkSet } = await import("/web/landmarks.js");
+              const history = new LandmarkHistory();
+              const add = (x, mass, now) => history.add(new LandmarkSet([7], [x], [0], [mass], 9), now);
+              add(0, 1, 0);
+              add(0, 2, 1000);
+              const still = history.latest.blend(1000);
+              add(8, 2, 2000);
+              for (let now = 2100; now < 2500; now += 100) add(8, 3, now);
+              return [still, ...[2000, 2250, 2500].map((now) => history.latest.position(0, now)[0])];
+            }"""
+        )
+    assert places_ == [1, 0, 4, 8]
+
+
 def test_points_appear_glide_and_are_the_same_in_two_browsers(watch):
     scene = new_scene(names=(SCRIPT, "v"), title=SCRIPT)
     add(scene, CORNERS)

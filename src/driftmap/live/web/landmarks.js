@@ -23,16 +23,17 @@ export class LandmarkSet {
     return [this.fromX[i] + blend * (this.x[i] - this.fromX[i]), this.fromY[i] + blend * (this.y[i] - this.fromY[i])];
   }
 
-  /** Those that were there before glide from where they are seen now. */
+  /** Those that were there before glide from where they are seen now; if none has a new place, they go on as they do. */
   glideFrom(earlier, now) {
-    const places = new Map(Array.from(earlier.ids, (id, i) => [id, earlier.position(i, now)]));
+    const known = new Map(Array.from(earlier.ids, (id, i) => [id, i]));
+    const pairs = Array.from(this.ids, (id, i) => [i, known.get(id)]).filter(([, j]) => j !== undefined);
+    const moved = pairs.some(([i, j]) => this.x[i] !== earlier.x[j] || this.y[i] !== earlier.y[j]);
     this.fromX = Float32Array.from(this.x);
     this.fromY = Float32Array.from(this.y);
-    this.ids.forEach((id, i) => {
-      const place = places.get(id);
-      if (place) [this.fromX[i], this.fromY[i]] = place;
-    });
-    this.start = now;
+    for (const [i, j] of pairs) {
+      [this.fromX[i], this.fromY[i]] = moved ? earlier.position(j, now) : [earlier.fromX[j], earlier.fromY[j]];
+    }
+    this.start = moved ? now : earlier.start;
   }
 
   /** The same without landmarks that had not arrived. */
