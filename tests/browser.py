@@ -3,6 +3,7 @@
 import contextlib
 import io
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ FLAGS = [
 ]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VIEWPORT = {"width": 1000, "height": 640}
+PATIENCE = 30
+"""Seconds to wait for what should happen soon: other work may take the processors."""
 
 
 @contextlib.contextmanager
@@ -46,7 +49,21 @@ def expect(locator):
     """Playwright's assertions, which wait until they hold."""
     from playwright.sync_api import expect as expected
 
+    expected.set_options(timeout=1000 * PATIENCE)
     return expected(locator)
+
+
+def eventually(condition, seconds=PATIENCE):
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def next_picture(page):
+    """Wait until what has changed is drawn."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def new_page(browser, *, scripts=(), **options):

@@ -52,7 +52,7 @@ def test_points_are_where_they_should_be_in_the_colours_of_their_groups(shown):
     between = (places(page)[0] + places(page)[1]) / 2
     assert real.spot(image, between)[0] == 0
     page.locator("select").select_option("")
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     assert np.abs(real.spot(real.pixels(page), places(page)[0])[1] - BLUE).max() > 40
 
 
@@ -72,11 +72,16 @@ def test_numbers_and_dates_are_coloured_on_a_scale(shown, kind):
 def test_without_webgl_the_points_are_drawn_as_well_and_a_lost_context_comes_back(shown, lost):
     page = shown(html(POINTS, columns={"kind": list("aabba")}, color="kind"), scripts=[] if lost else [NO_WEBGL])
     if lost:
-        page.evaluate("""() => { const gl = document.querySelector('canvas.points').getContext('webgl2');
-          window.loss = gl.getExtension('WEBGL_lose_context'); window.loss.loseContext(); }""")
-        page.wait_for_timeout(100)
-        page.evaluate("window.loss.restoreContext()")
-        page.wait_for_timeout(300)
+        page.evaluate("""async () => {
+          const canvas = document.querySelector("canvas.points");
+          const event = (type) => new Promise((done) => canvas.addEventListener(type, () => setTimeout(done)));
+          const loss = canvas.getContext("webgl2").getExtension("WEBGL_lose_context");
+          const [isLost, isBack] = [event("webglcontextlost"), event("webglcontextrestored")];
+          loss.loseContext();
+          await isLost;
+          loss.restoreContext();
+          await isBack; }""")
+        real.next_picture(page)
     image = real.pixels(page)
     for place, kind in zip(places(page), "aabba", strict=True):
         assert np.abs(real.spot(image, place)[1] - (BLUE if kind == "a" else ORANGE)).max() < 12
@@ -93,7 +98,7 @@ def test_landmarks_are_diamonds_of_paper_with_a_line_around_them(shown, scripts)
             assert real.spot(image, place + side, reach=1)[0] > 250
         assert real.spot(image, place + radius + 2, reach=1)[0] == 0
     page.locator(".map").press("m")
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     assert real.spot(real.pixels(page), places(page, landmarks)[0], reach=6)[0] == 0
 
 
@@ -115,7 +120,7 @@ def test_hover_shows_the_row_its_text_as_text_and_its_nearest_landmark(shown):
     box = page.locator(".map").bounding_box()
     x, y = places(page)[0]
     page.mouse.move(box["x"] + x + 3, box["y"] + y - 3)
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     said = page.locator("dl").inner_text()
     for text in ("arrival\n0", "<script>window.hacked = 1</script>\n<img src=x onerror='window.hacked=1'>", "v\n0"):
         assert text in said
@@ -137,7 +142,7 @@ def test_the_lasso_selects_rows_and_exports_them(shown):
     for corner in corners[1:]:
         page.mouse.move(*corner, steps=3)
     inside = (corners[0] + corners[2]) / 2 - [box["x"], box["y"]]
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     assert 40 < real.spot(real.pixels(page), inside)[0] < 120
     page.mouse.up()
     page.keyboard.up("Shift")
@@ -159,12 +164,12 @@ def test_the_slider_takes_back_arrivals_and_play_brings_them_again(shown):
     last = places(page)[4]
     assert real.spot(real.pixels(page), last)[0] > 100
     page.locator("input[type=range]").fill("4")
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     assert real.spot(real.pixels(page), last)[0] == 0
     assert real.spot(real.pixels(page), places(page)[3])[0] > 100
     assert page.locator(".time output").inner_text() == "row 3"
     page.locator(".map").press("]")
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     assert real.spot(real.pixels(page), last)[0] > 100
 
 
@@ -173,17 +178,17 @@ def test_zoom_pan_and_fit(shown):
     place, box = places(page)[1], page.locator(".map").bounding_box()
     page.mouse.move(box["x"] + place[0], box["y"] + place[1])
     page.mouse.wheel(0, -300)
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     image = real.pixels(page)
     assert real.spot(image, place)[0] > 100  # the place under the pointer stays
     assert real.spot(image, places(page)[4])[0] == 0
     page.mouse.down()
     page.mouse.move(box["x"] + place[0] - 80, box["y"] + place[1] - 60)
     page.mouse.up()
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     assert real.spot(real.pixels(page), place - [80, 60])[0] > 100
     page.locator(".map").press("0")
-    page.wait_for_timeout(100)
+    real.next_picture(page)
     assert real.spot(real.pixels(page), places(page)[4])[0] > 100
 
 

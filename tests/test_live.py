@@ -32,6 +32,11 @@ from driftmap.live.server import Server, serving
 CORNERS = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 3.0], [0.0, 3.0]])
 SCRIPT = "<script>window.hacked = 1</script>"
 ALARM = (200, 50, 31)
+COUNT_MESSAGES = """window.received = 0;
+  const dispatch = EventTarget.prototype.dispatchEvent;
+  EventTarget.prototype.dispatchEvent = function (event) {
+    if (event.type === "received") window.received++;
+    return dispatch.call(this, event); };"""
 chromium = real.chromium
 
 
@@ -289,13 +294,6 @@ def places(page, points=CORNERS):
     return real.places(page, points, CORNERS)
 
 
-def eventually(condition, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
-
-
 def test_javascript_reads_what_python_writes(watch):
     rng, scene = np.random.default_rng(0), new_scene(capacity=40)
     add(scene, rng.standard_normal((25, 2)))
@@ -325,7 +323,7 @@ def test_javascript_reads_what_python_writes(watch):
             if step % 3 == 0:
                 scene.move(scene.oldest, rng.standard_normal((scene.next - scene.oldest, 2)))
             page.wait_for_timeout(30)
-        eventually(lambda: page.evaluate("window.store?.next") == scene.next)
+        real.eventually(lambda: page.evaluate("window.store?.next") == scene.next)
         page.wait_for_timeout(50)
         places_, values = page.evaluate(
             """() => { const { store } = window; const slots = [];
@@ -360,7 +358,7 @@ def test_points_appear_glide_and_are_the_same_in_two_browsers(watch):
     scene = new_scene(names=(SCRIPT, "v"), title=SCRIPT)
     add(scene, CORNERS)
     with serving(scene, port=0) as server:
-        pages = [watch(server), watch(server)]
+        pages = [watch(server, scripts=[COUNT_MESSAGES]) for _ in range(2)]
         for page in pages:
             page.bring_to_front()
             page.get_by_text("Trail").click()
@@ -372,12 +370,12 @@ def test_points_appear_glide_and_are_the_same_in_two_browsers(watch):
         page.clock.pause_at(time.time() + 3600)
         inside = np.array([[2.0, 1.0]])
         add(scene, inside)
-        time.sleep(0.2)
+        real.eventually(lambda: page.evaluate("window.received") == 2)
         page.clock.run_for(100)
         assert real.spot(real.pixels(page), places(page, inside)[0])[0] > 60
         goal = np.array([[2.0, 2.0]])
         scene.move(0, np.concatenate([CORNERS, goal]))
-        time.sleep(0.2)
+        real.eventually(lambda: page.evaluate("window.received") == 3)
         page.clock.run_for(250)
         image, halfway = real.pixels(page), (inside + goal) / 2
         gliding = [real.spot(image, places(page, halfway + [[0, y]])[0])[0] for y in (-0.15, 0, 0.15)]
@@ -403,7 +401,7 @@ def test_the_trail_and_rings_around_alerts_lie_over_the_points(watch):
         assert np.abs(real.spot(image, at - [9, 0], reach=1)[1] - ALARM).max() < 40
         assert real.spot(image, at - [14, 0], reach=1)[0] == 0
         page.get_by_text("Trail").click()
-        page.wait_for_timeout(100)
+        real.next_picture(page)
         assert real.spot(real.pixels(page), middle, reach=1)[0] == 0
 
 
@@ -452,25 +450,36 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def start_watching(*arguments, given=None):
-    """The command in a process of its own, with this on standard input, and where it serves."""
-    command = [sys.executable, "-m", "driftmap", "watch", *arguments, "--no-open", "--port", "0"]
-    stdin = None if given is None else subprocess.PIPE
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=stdin, text=True)
-    if given is not None:
-        process.stdin.write(given)
-        process.stdin.close()
-        process.stdin = None
-    line = process.stderr.readline()
-    assert "live at http://127.0.0.1:" in line, line + process.stderr.read()
-    process.port = int(re.search(r":(\d+)/", line)[1])
-    process.host, process.address = "127.0.0.1", f"http://127.0.0.1:{process.port}/"
-    return process
+@pytest.fixture
+def start_watching(folder):
+    """Starts the command in a process of its own, with this on standard input, and says where it serves."""
+    processes = []
+
+    def start(*arguments, given=None):
+        command = [sys.executable, "-m", "driftmap", "watch", *arguments, "--no-open", "--port", "0"]
+        stdin = None if given is None else subprocess.PIPE
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=stdin, text=True)
+        processes.append(process)
+        if given is not None:
+            process.stdin.write(given)
+            process.stdin.close()
+            process.stdin = None
+        line = process.stderr.readline()
+        assert "live at http://127.0.0.1:" in line, line + process.stderr.read()
+        process.port = int(re.search(r":(\d+)/", line)[1])
+        process.host, process.address = "127.0.0.1", f"http://127.0.0.1:{process.port}/"
+        return process
+
+    yield start
+    for process in processes:
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
 
 
 def stop(process):
     process.send_signal(signal.SIGINT)
-    return process.communicate(timeout=20)[1]
+    return process.communicate(timeout=real.PATIENCE)[1]
 
 
 def write_rows(path, n, seed=0):
@@ -480,7 +489,7 @@ def write_rows(path, n, seed=0):
             file.write(f"{'ab'[i % 2]},{a},{b},{c}\n")
 
 
-def test_a_growing_file_is_watched_recorded_saved_and_replayed(folder, watch):
+def test_a_growing_file_is_watched_recorded_saved_and_replayed(folder, watch, start_watching):
     path = folder / "s.csv"
     path.write_text(f"kind,{SCRIPT},y,z\n")
     write_rows(path, 300)
@@ -509,7 +518,7 @@ def test_a_growing_file_is_watched_recorded_saved_and_replayed(folder, watch):
     assert "stopped after 510 rows" in said or "stopped after 500 rows" in said
 
 
-def test_a_pipe_that_ends_stays_in_view(folder, watch):
+def test_a_pipe_that_ends_stays_in_view(watch, start_watching):
     process = start_watching("-", given="a,b,c\n" + "".join(f"{i % 7},{i % 5},{i % 3}\n" for i in range(50)))
     page = watch(process)
     real.expect(page.locator(".time output")).to_have_text("row 49")
@@ -551,7 +560,7 @@ def test_without_the_extra_it_is_named(folder, capfd, monkeypatch):
 def test_a_ticker_takes_no_more_than_a_third_of_the_time():
     calls = []
     ticker = Ticker(lambda: (calls.append(time.monotonic()), time.sleep(0.02)), 0.001)
-    eventually(lambda: len(calls) > 4)
+    real.eventually(lambda: len(calls) > 4)
     ticker.stop()
     n = len(calls)
     time.sleep(0.1)
@@ -559,9 +568,9 @@ def test_a_ticker_takes_no_more_than_a_third_of_the_time():
     assert np.diff(calls[:4]).min() > 0.055
 
 
-def test_a_killed_recorder_leaves_a_recording(folder):
+def test_a_killed_recorder_leaves_a_recording(folder, start_watching):
     process = start_watching("--demo", "--record", "r.driftmap")
-    eventually(lambda: os.path.getsize("r.driftmap") > 20_000)
+    real.eventually(lambda: os.path.getsize("r.driftmap") > 20_000)
     process.kill()
     process.communicate()
     replay = Replay(folder / "r.driftmap")

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from importlib.util import find_spec
 
@@ -33,20 +32,13 @@ for i in range(4):
 print("four", "batches")"""
 
 
-def wait_for(condition, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
-
-
 def test_a_view_learns_as_the_map_alone_does_and_shows_the_last_rows():
     mapper, alone = DriftMap(n_landmarks=10), DriftMap(n_landmarks=10)
     with contextlib.closing(mapper.watch(points=150)) as view:
         for rows in np.split(ROWS, 4):
             arrivals, expected = view.update(rows, labels=["a"] * 100), alone.update(rows)
         widget = view._screen.widget
-        wait_for(lambda: widget.scene and decode(widget.scene)[0]["first"] == 250)
+        real.eventually(lambda: widget.scene and decode(widget.scene)[0]["first"] == 250)
         header, arrays = decode(widget.scene)
         assert {"text/plain", "application/vnd.jupyter.widget-view+json"} <= set(view._repr_mimebundle_()[0])
     np.testing.assert_array_equal(arrivals.coordinates, expected.coordinates)
@@ -104,7 +96,7 @@ def jupyter(tmp_path):
             return reply.status == 200
 
     try:
-        wait_for(answers, 120)
+        real.eventually(answers, 120)
         yield f"http://127.0.0.1:{port}/lab/tree/map.ipynb?token=secret"
     finally:
         server.terminate()
