@@ -1,4 +1,4 @@
-"""The live view: from arrival to pixels, rates, pictures per second, memory: ``python -m benchmarks.live [--quick]``.
+"""The live view: from arrival to pixels, rates, pictures per second, memory: ``python -m benchmarks.live``.
 
 A row has arrived when it is in the file. It is drawn when the browser (Chromium, drawing in software) has finished a
 picture with it: reading a pixel back waits for that. Times are those of this machine's clock, which both share.
@@ -210,13 +210,17 @@ def frames_per_second(browser, n, seconds):
 
 
 def memory(n_rows, batch=1000):
-    """Peak memory in MB after each tenth of so many rows that are learnt, mapped and shown."""
-    rng = np.random.default_rng(0)
+    """Peak memory in MB after each tenth of so many rows that are learnt, mapped and shown; rows/s; frames.
+
+    They lie around a place that walks at random, away from all earlier ones: the map never comes to rest.
+    """
+    rng, at = np.random.default_rng(0), np.zeros(FEATURES)
     mapper, detector = StreamMap(), NoveltyDetector()
     watcher, seen = Watcher("memory", [f"c{i}" for i in range(FEATURES)]), None
     peaks, start = [], time.process_time()
     for first in range(0, n_rows, batch):
-        rows = rows_of_a_drift(batch, rng, np.full(FEATURES, 5 * np.sin(first / 300_000)))
+        at += 0.1 * rng.standard_normal(FEATURES)
+        rows = rows_of_a_drift(batch, rng, at)
         arrivals = mapper.update(rows, detector=detector)
         novelty = RowNovelty(arrivals.reach, arrivals.quantile, arrivals.reach)
         shown = arrivals.coordinates, None, novelty, arrivals.alerts, arrivals.nearest
@@ -227,7 +231,7 @@ def memory(n_rows, batch=1000):
             seen = seen if changed is None else changed[1]
         if (first + batch) % (n_rows // 10) == 0:
             peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    return peaks, n_rows / (time.process_time() - start)
+    return peaks, n_rows / (time.process_time() - start), mapper.frame_
 
 
 def show_latency(browser, rate, seconds):
@@ -263,8 +267,8 @@ def show_pictures(browser, n, seconds):
 
 def show_memory(n_rows):
     """Print the memory of a long stream."""
-    peaks, rate = memory(n_rows)
-    print(f"{n_rows:,} rows learnt, mapped and shown: {rate:,.0f} rows per second of processor time")
+    peaks, rate, frames = memory(n_rows)
+    print(f"{n_rows:,} rows learnt, mapped and shown in {frames} frames: {rate:,.0f} rows per second of processor time")
     print("peak memory after each tenth, MB: " + " ".join(f"{peak:.0f}" for peak in peaks), flush=True)
 
 
@@ -272,9 +276,12 @@ def main():
     """Print the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, a third of the time")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="a tenth of the rows, a third of the time")
+    length.add_argument("--long", action="store_true", help="ten times the rows: memory takes about ten minutes")
     args = parser.parse_args()
-    seconds, n_rows = (10, 10**6) if args.quick else (30, 10**7)
+    seconds = 10 if args.quick else 30
+    n_rows = 10**6 if args.quick else 10**8 if args.long else 10**7
     parts = args.parts or PARTS
     if {*parts} & {"latency", "pictures"}:
         with real.running() as browser:
