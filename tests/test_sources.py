@@ -1,10 +1,12 @@
 """Followed sources: any object with read(position, limit) gives the same rows, from every position it has been at."""
 
+import contextlib
 import json
 
 import numpy as np
 import pytest
 
+from driftmap.io import sources
 from driftmap.io.csv import CSV
 from driftmap.io.jsonl import JSONLines
 from driftmap.io.sources import Source
@@ -82,3 +84,25 @@ def test_bad_records_are_named_by_number_and_skipped_only_if_asked(kind):
     for place in places:
         labels, _, _ = read(open_broker(records, 7, kind, skip=True), 64, place)
         assert labels == [str(i) for i in range(place.rows, 40)]
+
+
+def test_a_growing_file_is_a_source_of_rows(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+    source = sources.open(str(path))
+    with contextlib.closing(source):
+        first, position = source.read(0, 2)
+        assert first == [b"a,b\n", b"1,2\n"]
+        with path.open("a") as file:
+            file.write("5,6\n")
+        second, after = source.read(position, 10)
+        assert second == [b"3,4\n"]  # what was there; it waits for no more than one row
+        assert source.read(after, 10)[0] == [b"5,6\n"]
+        assert source.read(position, 1)[0] == [b"3,4\n"]  # the same position gives the same rows
+
+
+def test_an_unknown_scheme_is_named():
+    with pytest.raises(InputError, match="ftp:// is no scheme that is known"):
+        sources.open("ftp://host/rows")
+    with pytest.raises(FileNotFoundError):
+        sources.open("no such file")

@@ -83,6 +83,10 @@ class FollowedStream:
         self._offset += sum(map(len, lines))
         return lines, self._offset
 
+    def close(self) -> None:
+        """Close the stream."""
+        self._file.close()
+
 
 class FollowedFile:
     """A growing file, for ever. One that is moved away is read to its end before the new one of its name."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from driftmap.io.brokers import open_broker
+from driftmap.io.follow import FollowedFile, FollowedStream
 
 
 class RowSource(Protocol):
@@ -57,11 +58,16 @@ class Source:
 
 
 def open(url: str) -> RowSource:
-    """The messages of a broker as rows: ``kafka://``, ``redis://``, ``nats://`` or ``mqtt://host/name``.
+    """The rows of a growing file or a named pipe, or the messages of ``kafka://``, ``redis://``, ``nats://``, ``mqtt://``.
 
-    It connects when rows are read: ``rows, position = source.read(0, 100)``.
+    A broker is connected to when rows are read: ``rows, position = source.read(0, 100)``.
 
     >>> open("redis://me:secret@localhost/prices").name
     'redis://localhost/prices'
     """
-    return open_broker(url)
+    if "://" in url:
+        return open_broker(url)
+    path = Path(url)
+    if path.is_fifo():
+        return FollowedStream(url, path.open("rb"), ends=False)
+    return FollowedFile(url, path)
