@@ -201,3 +201,11 @@ def test_bad_parameters():
             DriftMap(n_landmarks=20, embedding=embedding).fit(X)
     with pytest.raises(ValueError, match=r"start must have shape \(5, 2\), got \(5, 1\)"):
         LandmarkTSNE().fit(between(X[:5], X[:5]), start=X[:5, :1])
+
+
+def test_the_loss_is_never_negative():
+    """Three points that are all alike have a map without loss, but for rounding."""
+    alike = (np.ones((3, 3)) - np.eye(3)) / 6
+    losses = [descend(alike, np.random.default_rng(seed).standard_normal((3, 2)), 500)[1] for seed in range(20)]
+    assert min(losses) == 0.0
+    assert max(losses) < 1e-6

@@ -123,7 +123,7 @@ def descend(affinities: Array, start: Array, n_iter: int, exaggeration: float = 
     near /= near.sum()
     there = affinities > 0
     loss = np.sum(affinities[there] * np.log(affinities[there] / np.maximum(near[there], SMALLEST_NORMAL)))
-    return positions, float(loss)
+    return positions, max(float(loss), 0.0)  # a divergence, which rounding may make a little negative
 
 
 def _nearness(positions: Array, out: Array) -> None:
