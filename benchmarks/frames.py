@@ -3,8 +3,8 @@
 A stream is learnt until one more landmark has been replaced, then the map is asked for: the median over many such
 frames, against the first frame of the same map (nothing known) and an eigendecomposition of an m x m matrix in numpy,
 measured next to it. Sigma is that of the last map, against a map of the same landmarks made from nothing: a warm fit
-stays near the last map as long as its stress is at most ``STRAY`` times that of the last cold fit. Processor time, one
-thread.
+stays near the last map as long as its stress is at most 1.13 times that of the last cold fit. Processor
+time, one thread.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from threadpoolctl import threadpool_limits
 from benchmarks import stream
 from benchmarks.timing import Limit, at_most, command
 from driftmap import DriftMap
-from driftmap.embedding.stress import STRAY
 from driftmap.quality import stress_estimate
 
 CASES = ((stream.walk, 16, 100, 3.75), (stream.topics, 384, 100, 6.5), (stream.topics, 384, 500, 29.25))
 """Stream, features, landmarks, and a quarter of what a frame took before (ms)."""
+WARM = 1.07
+"""The most sigma of a map that follows the stream, relative to a map made from nothing."""
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -65,7 +66,7 @@ def run(quick: bool) -> list[Limit]:
             flush=True,
         )
         limits.append(at_most(f"a new frame, d={d}, m={m}, ms", goal, [frame * 1e3]))
-        limits.append(at_most(f"sigma to that of a cold fit, d={d}, m={m}", STRAY, [sigmas[0] / sigmas[1]]))
+        limits.append(at_most(f"sigma to that of a cold fit, d={d}, m={m}", WARM, [sigmas[0] / sigmas[1]]))
     return limits
 
 

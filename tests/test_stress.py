@@ -288,6 +288,21 @@ def test_a_fit_without_a_start_takes_the_best_of_several_views():
     assert min(gains) < 0.97
 
 
+def test_a_map_for_which_a_start_is_left_is_the_best_of_several_views():
+    left = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, start = rng.standard_normal((10, 3)), rng.standard_normal((10, 2))
+        D = cdist(X, X)
+        free, given = LandmarkStress(2).fit(D), LandmarkStress(2).fit(D, start=start)
+        alone = LandmarkStress(2, max_warm_iter=500).fit(D, start=LandmarkMDS(2).fit(D).coordinates_)
+        assert given.stress_ <= 1.13 * max(alone.stress_, free.stress_) * (1 + 1e-9)
+        if given.stress_ == free.stress_:
+            left += 1
+            np.testing.assert_array_equal(given.coordinates_, free.coordinates_)
+    assert left > 0
+
+
 def test_a_start_is_followed():
     D, masses, _ = example(8)
     before = LandmarkStress(2).fit(D, masses)

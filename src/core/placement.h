@@ -3,11 +3,11 @@
 // A point starts where landmark MDS puts it and goes to a minimum of its stress. One that lies off the map, whose
 // distances are larger than those of that place, may have several minima: it starts from the place of least stress
 // among some that are spread over the map. The stress at a given place is linear in the distances, so that one product
-// serves all of them. Minima lie in pairs on two sides of the fixed point that pulls hardest: where the other side is
-// expected to be deeper, it is searched, too, and the least is taken. Searches run in single precision, whose roots and
-// quotients take a third of the time, in as many lanes as the machine has; the last step is in double precision. Where
-// that step is not short, or single precision does not converge (a point that is far away), the search goes on in
-// double precision. On the line the least of all minima is found.
+// serves all of them (in the plane and in space). Minima lie in pairs on two sides of the fixed point that pulls
+// hardest: where the other side is expected to be deeper, it is searched, too, and the least is taken. Searches run in
+// single precision, whose roots and quotients take a third of the time, in as many lanes as the machine has; the last
+// step is in double precision. Where that step is not short, or single precision does not converge (a point that is far
+// away), the search goes on in double precision. On the line the least of all minima is found.
 #pragma once
 
 #include "line.h"

@@ -13,7 +13,7 @@ from typing import Any
 from driftmap.cli.errors import UserError
 from driftmap.cli.options import PAGE
 from driftmap.io.atomic import identity, partial
-from driftmap.io.brokers import parse
+from driftmap.io.brokers import is_address, parse
 from driftmap.io.readers import BINARY, COMPRESSIONS
 from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
 from driftmap.plot import require_matplotlib
@@ -132,7 +132,7 @@ def _check_follow(args: argparse.Namespace) -> None:
     for name in ("contacts", "plot", "animate", "landmarks_out"):
         if getattr(args, name):
             raise UserError(f"--{name.replace('_', '-')} needs all rows, but --follow never has them; leave out one")
-    if "://" in args.file:  # the address of a broker
+    if is_address(args.file):
         parse(args.file)
     elif args.file != "-" and Path(args.file).suffix.lower() in (*BINARY, *COMPRESSIONS):
         raise UserError(f"{args.file} cannot be followed: --follow is for lines of text (CSV, TSV, JSON lines)")

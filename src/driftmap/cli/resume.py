@@ -12,7 +12,7 @@ from typing import Any
 from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.errors import UserError, note, one_line
 from driftmap.io import atomic, checkpoint
-from driftmap.io.brokers import without_credentials
+from driftmap.io.brokers import is_address, without_credentials
 from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.follow import digest
 from driftmap.io.serialization import unpack
@@ -128,7 +128,7 @@ def _result(state: dict[str, Any]) -> str:
 def _fingerprint(file: str) -> dict[str, Any]:
     """What changes when a file is changed or replaced; of a stream nothing is known."""
     source = Path(file)
-    if "://" in file:  # the address of a broker
+    if is_address(file):
         return {"name": without_credentials(file), "size": None}
     if file == "-" or not source.is_file():
         return {"name": file, "size": None}
@@ -140,7 +140,7 @@ def _check_input(args: argparse.Namespace, now: dict[str, Any], state: dict[str,
     then, again = state["input"], f"; delete {args.checkpoint} to start again"
     if (now["size"] is None) != (then["size"] is None):
         raise UserError(f"{args.checkpoint} was started from {then['name']}, not from {now['name']}{again}")
-    if "://" in now["name"] and now["name"] != then["name"]:
+    if is_address(now["name"]) and now["name"] != then["name"]:
         raise UserError(f"{args.checkpoint} was started from {then['name']}, not from {now['name']}{again}")
     if now["size"] is None:
         return

@@ -8,7 +8,7 @@ Classical MDS fits inner products; this fits the distances themselves, the measu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
@@ -26,7 +26,9 @@ from driftmap.utils.concurrency import one_thread
 FLAT = 1e-6
 # A start is followed only as long as the stress it leads to is at most this much larger than that of a fresh start.
 STRAY = 1.13
-# Sweeps from each start of a fit without one: the best of them goes on.
+# Fixed points per dimension from which on places all over a map tell in which minimum a point lies.
+FEWEST_FIXED = 5
+# Sweeps from each view of a cold fit; only the best is continued until it rests.
 TRIAL_SWEEPS = 50
 
 
@@ -126,7 +128,7 @@ class LandmarkStress(Configured):
             Distances of the anchors to the landmarks, and how many points each anchor stands for.
         start : (m, k), or (a, k) with anchors
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
-            the points are not, or where it leads to more than 1.13 times the stress of a fit without it (a cold fit).
+            the points are not, or where it leads to more than 1.13 times the stress of a fit from classical MDS.
         reference : float, optional
             The stress of the last cold fit, ``cold_stress_``. A warm fit with at most 1.13 times this stress is taken
             as it is, without an eigendecomposition; another one goes on until it rests, and is compared with a cold
@@ -146,11 +148,8 @@ class LandmarkStress(Configured):
             else:
                 anchors = np.asarray(anchors, dtype=np.float64)
                 self._inference = infer_distances(landmarks, masses, anchors)
-                between, shares = (
-                    self._inference.between_anchors(anchors),
-                    validation.positive_masses(anchor_masses, len(anchors)),
-                )
-                self._fit(between, shares, start, reference)
+                shares = validation.positive_masses(anchor_masses, len(anchors))
+                self._fit(self._inference.between_anchors(anchors), shares, start, reference)
                 self._anchor_squared = anchors**2 @ (masses / masses.sum())
         self._landmarks, self._landmark_weights = landmarks, masses / masses.sum()
         self._coordinates = None
@@ -178,33 +177,29 @@ class LandmarkStress(Configured):
         else:
             mds = classical_mds(targets, self.n_components + 1, masses)
             self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
-            result = self._cold_fit(targets, mds, alone=warm is None)
-            self.cold_stress_ = result[1]
+            starts = list(views(mds, self.n_dimensions_))
+            # A settled map is not left for one that only the best of many starts finds; on the line each of them may.
+            cold = self._cold_fit(targets, starts if warm is None or self.n_components == 1 else starts[:1])
             if warm is not None:
                 warm = self._arrange(targets, warm[0], self.max_iter)
-                result = warm if warm[1] <= STRAY * result[1] else result
+                if warm[1] > STRAY * cold[1]:
+                    warm, cold = None, self._cold_fit(targets, starts)
+            result, self.cold_stress_ = warm or cold, cold[1]
         self.anchor_coordinates_, self.stress_, self.n_iter_ = result
         positions = self.anchor_coordinates_[:, : self.n_dimensions_]
         start_from = start_map(positions, squared, mean_squared, weights)
         matrix, offsets = self._inference or (None, None)
+        a, k = positions.shape
         self._placement = Placement(
             positions, weights, *start_from, self.tol * extent(positions, weights), self.max_iter, self.n_components,
             matrix, offsets, steadiness=self.steadiness,
-            places=spread_places(positions, weights) if self.n_dimensions_ > 1 else None,
+            places=spread_places(positions, weights) if k in (2, 3) and a >= FEWEST_FIXED * k else None,
         )  # fmt: skip
 
-    def _cold_fit(self, targets: Array, mds: ClassicalMDS, *, alone: bool) -> tuple[Array, float, int]:
-        """Positions, stress and sweeps from classical MDS; from the best of several views of it, if it is ``alone``.
-
-        Where there is a warm fit, too, classical MDS alone is what it is compared with: a map that has settled is not
-        left for one that only the best of many starts finds.
-        """
+    def _cold_fit(self, targets: Array, starts: Sequence[Array]) -> tuple[Array, float, int]:
+        """Positions, stress and sweeps from the best of some starts."""
         result = None
-        for start in (
-            views(mds, self.n_dimensions_)
-            if alone or self.n_components == 1
-            else [mds.coordinates[:, : self.n_dimensions_]]
-        ):
+        for start in starts:
             other = self._arrange(targets, start, min(TRIAL_SWEEPS, self.max_iter))
             if result is None or other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
                 result = other

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.io.atomic import scratch_folder
-from driftmap.io.brokers import Broker, open_broker, without_credentials
+from driftmap.io.brokers import Broker, is_address, open_broker, without_credentials
 from driftmap.io.follow import FollowedFile, FollowedStream
 from driftmap.io.generated import GENERATED, GeneratedRows
 from driftmap.io.sources import Source
@@ -37,7 +37,7 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
     if file == GENERATED and following:
         yield Source(file, rows=GeneratedRows())
         return
-    if "://" in file:  # the address of a broker
+    if is_address(file):
         if not following:
             problem = "never ends, so it cannot be mapped as a whole: add --follow"
             raise InputError(problem, source=without_credentials(file))

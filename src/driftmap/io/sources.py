@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from driftmap.io.brokers import open_broker
+from driftmap.io.brokers import is_address, open_broker
 from driftmap.io.follow import FollowedFile, FollowedStream
 
 
@@ -65,7 +65,7 @@ def open(url: str) -> RowSource:
     >>> open("redis://me:secret@localhost/prices").name
     'redis://localhost/prices'
     """
-    if "://" in url:
+    if is_address(url):
         return open_broker(url)
     path = Path(url)
     if path.is_fifo():

@@ -51,10 +51,8 @@ class Memory(NamedTuple):
 
 def memory_of(params: Params, space: Space) -> Memory:
     """What the parameters ask for, or an error that says what does not fit."""
-    limit, detects = (
-        _limit(params, space),
-        not (isinstance(params.replace_on, str) and params.replace_on == "uncovered"),
-    )
+    limit = _limit(params, space)
+    detects = not (isinstance(params.replace_on, str) and params.replace_on == "uncovered")
     if detects:
         _check_detector(params, space)
     window, half_life = (

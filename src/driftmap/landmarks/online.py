@@ -121,8 +121,7 @@ class LandmarkEngine:
 
         Also when these arrive, if they are ever forgotten.
         """
-        if self._is_learning:
-            raise RuntimeError(RECURSIVE)
+        self._check_not_learning()
         self._is_learning = True
         try:
             stream = self.stream
@@ -380,9 +379,12 @@ class LandmarkEngine:
             raise KeyError(f"arrival {arrivals[stored[rows] != arrivals][0]} is not stored any more")
         return rows
 
-    def _stream(self) -> Stream:
+    def _check_not_learning(self) -> None:
         if self._is_learning:  # the lock is taken, so it is this thread that learns
             raise RuntimeError(RECURSIVE)
+
+    def _stream(self) -> Stream:
+        self._check_not_learning()
         if self.stream is None:
             raise validation.not_fitted(self.kind)
         return self.stream

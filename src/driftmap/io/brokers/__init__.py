@@ -21,7 +21,12 @@ SCHEMES = {
 }
 """For each scheme its class, in the module of its name, and the options of its addresses."""
 
-__all__ = ["Address", "Broker", "open_broker", "open_sink", "parse", "without_credentials"]
+__all__ = ["Address", "Broker", "is_address", "open_broker", "open_sink", "parse", "without_credentials"]
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is the address of a broker, not that of a file."""
+    return "://" in name
 
 
 def without_credentials(name: str) -> str:
@@ -30,7 +35,7 @@ def without_credentials(name: str) -> str:
     >>> without_credentials("redis://me:secret@host/rows?payload=csv"), without_credentials("a@b.csv")
     ('redis://host/rows?payload=csv', 'a@b.csv')
     """
-    if "://" not in name:
+    if not is_address(name):
         return name
     parts = urlsplit(name)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

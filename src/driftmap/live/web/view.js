@@ -246,7 +246,7 @@ export class MapView extends EventTarget {
     const style = getComputedStyle(this.element);
     const [ink, paper, alarm] = ["--ink", "--paper", "--alarm"].map((name) => parseColour(style.getPropertyValue(name).trim().slice(1)));
     const look = {
-      ...{ palette: this.palette, ink, paper, alarm },
+      palette: this.palette, ink, paper, alarm,
       byAge: !this.coloring.column,
       fade: this.fade,
       size: Math.min(8, Math.max(3, 300 / Math.sqrt(store.count))),
