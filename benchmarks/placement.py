@@ -24,6 +24,8 @@ from driftmap.quality import stress
 
 STARTS, EXCESS, ROUNDING = 24, 0.01, 1e-9
 GOAL, SLOWER = 0.005, 1.15
+TUNED, UNSEEN = (0,), (11, 12, 13)
+"""Seeds of the streams by which thresholds were chosen, which a quick run shows, and of others."""
 
 
 def overlapping(n: int, d: int, seed: int) -> np.ndarray:
@@ -76,8 +78,8 @@ def run(quick: bool) -> list[Limit]:
     print("| stream | k | anchors | misplaced, one start | now | sigma, one start | now | time |")
     print("|---|---|---|---|---|---|---|---|")
     misplaced, sigmas, times = [], [], []
-    for seed in range(1 if quick else 3):
-        for name, X in streams(2000 if quick else 3000, seed):
+    for seed in TUNED if quick else UNSEEN:
+        for name, X in streams(2000, seed):
             for k, n_anchors in itertools.product((2, 3), (128, None)):
                 if k == X.shape[1]:
                     continue  # all places are exact

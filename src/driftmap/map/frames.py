@@ -338,7 +338,7 @@ class Frames:
         if len(landmarks) == 1 and isinstance(engine.space, NativeSpace) and engine.space.triangle:
             points = engine.stored_points(engine.stored_indices_)
             if (points != points[0]).any():
-                problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be told apart"
+                problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
                 raise InputError(f"{problem}; rescale the data")
         self.between = self.between.to(engine, landmarks, landmarks)
         inputs = Inputs(self.between.values, masses)
