@@ -2,10 +2,12 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from driftmap.utils.concurrency import in_parallel, n_cores, n_threads
+from driftmap.utils.concurrency import in_parallel, n_cores, n_threads, one_thread
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -41,3 +43,45 @@ def test_only_processors_that_may_be_used_count(monkeypatch):
 def test_n_jobs_that_is_no_number_of_threads(n_jobs):
     with pytest.raises(ValueError, match="n_jobs must be"):
         n_threads(n_jobs)
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+BLAS_THREADS = blas_threads()
+
+
+def test_threads_take_turns_with_one_thread_of_blas():
+    with threadpool_limits(2, user_api="blas"):
+        before, seen, entered = blas_threads(), [], threading.Event()
+
+        def work():
+            entered.set()
+            with one_thread(), one_thread():
+                seen.append(blas_threads())
+
+        with one_thread():
+            others = [threading.Thread(target=work) for _ in range(3)]
+            for other in others:
+                other.start()
+            assert entered.wait(10)
+            assert not seen
+            assert set(blas_threads()) == {1}
+        for other in others:
+            other.join()
+        assert {count for counts in seen for count in counts} == {1}
+        assert len(seen) == 3
+        assert blas_threads() == before
+
+
+def test_a_limit_of_another_thread_does_not_hinder_one_thread():
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:
+
+        def work():
+            with one_thread():
+                return blas_threads()
+
+        assert set(pool.submit(work).result()) == {1}
+        assert set(blas_threads()) == {2}
+    assert set(blas_threads()) == set(BLAS_THREADS)

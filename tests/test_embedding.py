@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 import naive
 from driftmap import DriftMap
@@ -238,3 +239,14 @@ def test_a_state_whose_points_are_not_in_order_is_refused(name, key, change):
     copy.deepcopy(fitted).restore(distances, masses, state)
     with pytest.raises(ValueError, match="not in the order of their arrival"):
         copy.deepcopy(fitted).restore(distances, masses, state | {key: change(state[key])})
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_threads_of_blas_change_no_bit(name):
+    points = np.random.default_rng(0).standard_normal((150, 4))
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    maps = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            maps.append(make_embedding(name, 2).fit(distances, np.ones(150)).coordinates_.tobytes())
+    assert maps[0] == maps[1]

@@ -43,7 +43,7 @@ from driftmap.map.landmark_count import NUMBERS, largest_map
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
 from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils.columns import describe
-from driftmap.utils.concurrency import one_thread
+from driftmap.utils.concurrency import blas_limit
 
 __all__ = ["DESCRIPTION", "add_options", "run"]
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     # The first rows of any stream span too few dimensions; the command says so only if all rows do.
     warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
-    with one_thread():
+    with blas_limit():
         if args.checkpoint is None and not args.follow:
             _work(args, job)
             return 0

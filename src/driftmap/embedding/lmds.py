@@ -17,6 +17,7 @@ import numpy as np
 from driftmap import _core
 from driftmap.embedding.base import Configured
 from driftmap.utils import Array, validation
+from driftmap.utils.concurrency import one_thread
 
 # An eigenvalue below this fraction of the largest is rounding noise, not a dimension of the data.
 EIGENVALUE_NOISE = 1e-12
@@ -116,7 +117,8 @@ class LandmarkMDS(Configured):
         """Classical MDS of the landmarks given their (m, m) distances; masses play no part unless ``weighted``."""
         distances = np.asarray(distances, dtype=np.float64)
         weights = validation.positive_masses(masses, len(distances)) if self.weighted and masses is not None else None
-        mds = classical_mds(distances, self.n_components, weights)
+        with one_thread():
+            mds = classical_mds(distances, self.n_components, weights)
         self.coordinates_, self.n_dimensions_ = mds.coordinates, mds.n_dimensions
         self.projection_, self.mean_squared_, self.eigenvalues_ = (
             mds.projection,

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from numbers import Integral
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -68,12 +68,6 @@ def in_parallel(work: Callable[[Item], Result], items: Iterable[Item], threads: 
             pool.shutdown(cancel_futures=True)
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """Within this context BLAS computes products in one thread."""
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limited
-
-
 def new_lock() -> Lock:
     """A reentrant lock, so that a metric may call the estimator that called it.
 
@@ -84,6 +78,37 @@ def new_lock() -> Lock:
     with _registry:
         _locks.add(lock)
     return lock
+
+
+def blas_limit() -> AbstractContextManager[Any]:
+    """Within this context BLAS computes in one thread, unless another thread changes that. Others need not wait."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limited
+
+
+@contextmanager
+def one_thread() -> Generator[None]:
+    """Within this context BLAS computes in one thread, so that the bits do not depend on the number of cores.
+
+    That number belongs to the process, so threads take turns: one that left would change it for those within.
+    """
+    with _turns:
+        _clear_controlling_thread()
+        try:
+            with blas_limit():
+                yield
+        finally:
+            _clear_controlling_thread()
+
+
+def _clear_controlling_thread() -> None:
+    """From version 3.8 on, threadpoolctl ignores all threads but the one that has set a limit."""
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
+_turns = new_lock()
 
 
 def _take_all() -> None:
