@@ -68,7 +68,8 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
     _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
     try:
         with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
-            lock(file)
+            if temporary is not None:  # else discard will never be asked about it
+                lock(file)
             try:
                 yield file
                 sync(file)
