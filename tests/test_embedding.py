@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 import naive
 from driftmap import DriftMap
-from driftmap.embedding import Embedding, LandmarkMDS, classical_mds, make_embedding
+from driftmap.embedding import Embedding, LandmarkMDS, classical_mds
 from driftmap.embedding.factory import BY_NAME, KINDS
 from driftmap.utils.validation import EMBEDDINGS
 
@@ -104,12 +104,12 @@ def test_the_protocol_fits():
 def fitted(name, L, k=2):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the graph of")
-        return make_embedding(name, k).fit(distances(L, L), np.ones(len(L)))
+        return BY_NAME[name](k).fit(distances(L, L), np.ones(len(L)))
 
 
 def test_names_are_those_of_the_command_line():
     assert tuple(BY_NAME) == EMBEDDINGS
-    assert all(type(make_embedding(name, 2)) in KINDS for name in EMBEDDINGS)
+    assert all(type(BY_NAME[name](2)) in KINDS for name in EMBEDDINGS)
 
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
@@ -147,9 +147,9 @@ def test_wrong_shapes_are_named(name):
     with pytest.raises(ValueError, match=r"distances must have shape \(n, 12\), got \(5, 11\)"):
         fitted(name, L).place(np.ones((5, 11)))
     with pytest.raises(ValueError, match=r"shape \(m, m\), m at least 1, got \(3, 4\)"):
-        make_embedding(name, 2).fit(np.ones((3, 4)), np.ones(3))
+        BY_NAME[name](2).fit(np.ones((3, 4)), np.ones(3))
     with pytest.raises(ValueError, match="one mass for each of the 12 points"):
-        make_embedding(name, 2).fit(distances(L, L), np.ones(3))
+        BY_NAME[name](2).fit(distances(L, L), np.ones(3))
 
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
@@ -214,7 +214,7 @@ def test_needs_are_given_and_others_are_refused():
 def test_a_fit_forgets_the_one_before(name):
     X = np.random.default_rng(0).standard_normal((60, 3))
     first, second = (np.linalg.norm(part[:, None] - part, axis=2) for part in (X[:30], X[30:]))
-    once, again = make_embedding(name, 2).fit(second, np.ones(30)), make_embedding(name, 2).fit(first, np.ones(30))
+    once, again = BY_NAME[name](2).fit(second, np.ones(30)), BY_NAME[name](2).fit(first, np.ones(30))
     np.testing.assert_array_equal(again.fit(second, np.ones(30)).coordinates_, once.coordinates_)
 
 

@@ -3,7 +3,6 @@
 from driftmap.embedding.anchors import choose_anchors
 from driftmap.embedding.base import Embedding, RowPlacer, StoredPoints
 from driftmap.embedding.diffusion import LandmarkDiffusionMap
-from driftmap.embedding.factory import make_embedding
 from driftmap.embedding.isomap import LandmarkIsomap
 from driftmap.embedding.kernel_tsne import BiKernelTSNE, KernelTSNE
 from driftmap.embedding.lmds import LandmarkMDS, classical_mds
@@ -26,7 +25,6 @@ __all__ = [
     "StoredPoints",
     "choose_anchors",
     "classical_mds",
-    "make_embedding",
     "move",
     "nearest_neighbours",
     "procrustes",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from driftmap.embedding.base import Embedding
 from driftmap.embedding.diffusion import LandmarkDiffusionMap
 from driftmap.embedding.isomap import LandmarkIsomap
 from driftmap.embedding.kernel_tsne import BiKernelTSNE, KernelTSNE
@@ -27,8 +26,3 @@ KINDS = (
     LandmarkStress, LandmarkMDS, LandmarkIsomap, LandmarkDiffusionMap, LandmarkTSNE, KernelTSNE, BiKernelTSNE,
 )  # fmt: skip
 """Embeddings that a checkpoint can hold."""
-
-
-def make_embedding(embedding: str | Embedding, n_components: int) -> Any:
-    """The embedding of a name; any other is returned as it is."""
-    return BY_NAME[embedding](n_components) if isinstance(embedding, str) else embedding

@@ -42,11 +42,8 @@ class Memory(NamedTuple):
     """How long points are remembered; infinity: for ever."""
     half_life: float
     """The time in which masses are halved; infinity: never."""
-
-    @property
-    def expires(self) -> bool:
-        """Whether points are forgotten after a while."""
-        return min(self.window, self.half_life) < np.inf
+    expires: bool
+    """Whether points are forgotten after a while: there is a window or a half-life."""
 
 
 def memory_of(params: Params, space: Space) -> Memory:
@@ -61,7 +58,7 @@ def memory_of(params: Params, space: Space) -> Memory:
     )
     given = "window" if window < np.inf else "half_life" if half_life < np.inf else None
     if given is None:
-        return Memory(limit, window, half_life)
+        return Memory(limit, window, half_life, expires=False)
     if detects:
         problem = f"does not go with {given}: a landmark that is forgotten is replaced at once"
         raise InputError(problem, parameter="replace_on")
@@ -76,7 +73,7 @@ def memory_of(params: Params, space: Space) -> Memory:
             "stored as a whole",
             parameter=given,
         )
-    return Memory(limit, window, half_life)
+    return Memory(limit, window, half_life, expires=True)
 
 
 def _check_detector(params: Params, space: Space) -> None:

@@ -53,8 +53,8 @@ class CoreSet(NamedTuple):
 def coreset(engine: LandmarkEngine) -> CoreSet:
     """The core-set of a stream."""
     with engine.lock:
-        stream = engine._stream()
-        points = engine._points(np.arange(stream.n_stored))
+        stream = engine.fitted_stream()
+        points = engine.stored_points(stream.arrivals())
         columns = stream.arrivals(), stream.masses(), stream.spreads()
         return CoreSet(points, *columns, stream.seen, Origin(engine.kind, engine.params()))
 
@@ -69,7 +69,7 @@ def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None
         _check_same(first, part, origin or Origin(first.kind, first.params()), number)
     merged = copy.deepcopy(first)
     if later:
-        _absorb(merged._stream(), merged.space, later)
+        _absorb(merged.fitted_stream(), merged.space, later)
     return merged
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from driftmap import _core
 from driftmap._core import Stream
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks.drift import Detector, RatioShift
@@ -121,7 +122,8 @@ class LandmarkEngine:
 
         Also when these arrive, if they are ever forgotten.
         """
-        self._check_not_learning()
+        if self._is_learning:  # the lock is taken, so it is this thread that learns
+            raise RuntimeError(RECURSIVE)
         self._is_learning = True
         try:
             stream = self.stream
@@ -133,7 +135,7 @@ class LandmarkEngine:
                 self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
                 self._time_kind, self._now = None, -np.inf
             moments = None
-            if self._expires:
+            if self._memory.expires:
                 moments, self._time_kind = times_of(times, len(batch), stream.seen, self._now, self._time_kind)
             elif times is not None:
                 problem = "are used to forget points: give a window or a half_life, or leave them out"
@@ -157,7 +159,6 @@ class LandmarkEngine:
             size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
             raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
         self._memory = memory_of(self, self.space)
-        self._expires = self._memory.expires
         return {
             "n_features": self.space.n_features or 0,
             "metric": source,
@@ -192,7 +193,8 @@ class LandmarkEngine:
 
     def _landmarks_of(self, stream: Stream) -> tuple[Ids, Array]:
         rows = stream.landmark_rows()
-        return stream.arrivals()[rows], self._points(rows, stream)
+        points = stream.points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
+        return stream.arrivals()[rows], points
 
     def _take_in(self, stream: Stream, batch: Any, moments: Array | None, *, priors: bool = False) -> Any:
         space, seen, detector = self.space, stream.seen, copy.deepcopy(self.detector)
@@ -237,38 +239,39 @@ class LandmarkEngine:
     @property
     def landmark_indices_(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
-        return self._arrivals()[self._stream().landmark_rows()]
+        stream = self.fitted_stream()
+        return stream.arrivals()[stream.landmark_rows()].view(np.int64)  # numpy prints no type for this one of two
 
     @property
     def landmarks_(self) -> Any:
         """The landmarks themselves: rows of an array, or a list of objects."""
-        return self._points(self._stream().landmark_rows())
+        return self.stored_points(self.landmark_indices_)
 
     @property
     def landmark_mass_(self) -> Ids | Array:
         """For each landmark, the number of points seen that are nearest to it (with a half-life, their weight)."""
-        masses = self._stream().landmark_masses()
+        masses = self.fitted_stream().landmark_masses()
         return masses if self._memory.half_life < np.inf else masses.astype(np.int64)
 
     @property
     def radius_(self) -> float:
         """The radius (the paper's rho) at which the landmarks dominate all points seen."""
-        return self._stream().radius
+        return self.fitted_stream().radius
 
     @property
     def covering_radius_(self) -> float:
         """The largest distance of a stored point to its nearest landmark; ``coverage_bound_`` holds for all points."""
-        return self._stream().covering_radius
+        return self.fitted_stream().covering_radius
 
     @property
     def resolution_(self) -> float:
         """Every point seen lies within this distance of a stored one; 0 as long as all are stored."""
-        return self._stream().resolution
+        return self.fitted_stream().resolution
 
     @property
     def coverage_bound_(self) -> float:
         """Every point ever seen (and not forgotten) lies within this distance of its nearest landmark."""
-        stream = self._stream()
+        stream = self.fitted_stream()
         self._check_triangle("coverage_bound_")
         return stream.coverage_bound
 
@@ -279,25 +282,24 @@ class LandmarkEngine:
         Half the smallest distance among ``n_landmarks + 1`` stored points chosen farthest-first: two of them share a
         landmark. To find them takes ``n_landmarks`` distances per stored point.
         """
-        stream = self._stream()
+        self.fitted_stream()
         self._check_triangle("radius_lower_bound_")
-        rows = np.flatnonzero(stream.masses() > 0)
-        return farthest_first(self._between, rows, self.n_landmarks)[1] / 2
+        return farthest_first(self.stored_distances, self.stored_indices_, self.n_landmarks)[1] / 2
 
     @property
     def n_samples_seen_(self) -> int:
         """Number of points seen."""
-        return self._stream().seen
+        return self.fitted_stream().seen
 
     @property
     def n_replacements_(self) -> int:
         """How often a landmark was exchanged for another."""
-        return self._stream().n_replacements
+        return self.fitted_stream().n_replacements
 
     @property
     def events_(self) -> list[Event]:
         """What happened to the landmarks, arrival by arrival; the last 10,000 events."""
-        return [Event(*event) for event in self._stream().events()]
+        return [Event(*event) for event in self.fitted_stream().events()]
 
     @property
     def obeys_triangle(self) -> bool:
@@ -307,84 +309,70 @@ class LandmarkEngine:
     @property
     def n_features(self) -> int | None:
         """The width of the points; None: they are not rows. Precomputed distances are as wide as points were seen."""
-        return self._stream().seen if isinstance(self.space, PrecomputedSpace) else self.space.n_features
-
-    @property
-    def version(self) -> int:
-        """Changes whenever landmarks do."""
-        return self._stream().version
+        return self.fitted_stream().seen if isinstance(self.space, PrecomputedSpace) else self.space.n_features
 
     # --- stored points, by their arrival numbers ---
 
     @property
     def stored_indices_(self) -> Ids:
         """Arrival numbers of the points that are stored and not forgotten, ascending."""
-        return self._arrivals()[self._stream().masses() > 0]
+        stream = self.fitted_stream()
+        return stream.arrivals()[stream.masses() > 0].view(np.int64)  # as of landmark_indices_
 
     def stored_masses(self) -> Array:
         """How many points each of ``stored_indices_`` represents now."""
-        masses = self._stream().masses()
+        masses = self.fitted_stream().masses()
         return masses[masses > 0]
 
     def cells(self) -> tuple[list[Ids], list[Array]]:
         """For each landmark, the stored points nearest to it (its Voronoi cell), ascending; and their masses."""
-        stream = self._stream()
+        stream = self.fitted_stream()
         cells = stream.cells()
         rows = np.argsort(cells, kind="stable")
         rows = rows[np.searchsorted(cells[rows], 0) :]
         ends = np.searchsorted(cells[rows], np.arange(1, len(stream.landmark_rows()) + 1)).tolist()
         parts = [slice(*part) for part in itertools.pairwise([0, *ends])]
-        arrivals, masses = self._arrivals()[rows], stream.masses()[rows]
+        arrivals, masses = stream.arrivals()[rows], stream.masses()[rows]
         return [arrivals[part] for part in parts], [masses[part] for part in parts]
 
     def landmark_distances(self) -> Array:
         """True distances between the landmarks, (m, m)."""
-        rows = self._stream().landmark_rows()
-        return self._between(rows, rows)
+        landmarks = self.landmark_indices_
+        return self.stored_distances(landmarks, landmarks)
 
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
-        """True distances between stored points."""
-        return self._between(self._rows(rows), self._rows(columns))
+        """True distances between stored points, given by arrival numbers; those to themselves are 0 to the bit."""
+        measured = self._rows(rows), self._rows(columns)
+        if not isinstance(self.space, NativeSpace):
+            return self.space.pairs(*measured)
+        X, Y = map(self.fitted_stream().points, measured)
+        return np.where(rows[:, None] == columns, 0.0, _core.distances(X, Y, self.space.name, self.space.p))
 
     def stored_points(self, arrivals: Ids) -> Any:
         """Stored points themselves: rows of an array, or a list of objects."""
-        return self._points(self._rows(arrivals))
+        rows = self._rows(arrivals)
+        return self.fitted_stream().points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
 
     def distances(self, X: Any) -> Array:
         """True distances of the rows of X to the landmarks, (n, m)."""
         with self.lock:
-            rows, queries = self._stream().landmark_rows(), self.space.check_queries(X)
+            stream, queries = self.fitted_stream(), self.space.check_queries(X)
+            rows = stream.landmark_rows()
             if isinstance(self.space, NativeSpace):
-                return self.space.measure(queries, self._points(rows))
+                return _core.distances(queries, stream.points(rows), self.space.name, self.space.p)
             return self.space.to_stored(queries, rows)
 
-    def _between(self, rows: Ids, columns: Ids) -> Array:
-        """Distances between stored points; those to themselves are 0 to the bit."""
-        if not isinstance(self.space, NativeSpace):
-            return self.space.pairs(rows, columns)
-        return np.where(rows[:, None] == columns, 0.0, self.space.measure(self._points(rows), self._points(columns)))
-
-    def _points(self, rows: Ids, stream: Stream | None = None) -> Any:
-        if isinstance(self.space, NativeSpace):
-            return (self._stream() if stream is None else stream).points(rows)
-        return self.space.take(rows)
-
-    def _arrivals(self) -> Ids:
-        return self._stream().arrivals().view(np.int64)  # numpy prints no type for this one of two equal types
-
     def _rows(self, arrivals: Ids) -> Ids:
-        stored = self._arrivals()
+        stored = self.fitted_stream().arrivals()
         rows = np.minimum(np.searchsorted(stored, arrivals), len(stored) - 1)
         if not np.array_equal(stored[rows], arrivals):
             raise KeyError(f"arrival {arrivals[stored[rows] != arrivals][0]} is not stored any more")
         return rows
 
-    def _check_not_learning(self) -> None:
-        if self._is_learning:  # the lock is taken, so it is this thread that learns
+    def fitted_stream(self) -> Stream:
+        """The landmarks and stored points, or an error if there are none, or a metric asks while they change."""
+        if self._is_learning:
             raise RuntimeError(RECURSIVE)
-
-    def _stream(self) -> Stream:
-        self._check_not_learning()
         if self.stream is None:
             raise validation.not_fitted(self.kind)
         return self.stream
@@ -415,7 +403,7 @@ class LandmarkEngine:
         """Everything but the parameters."""
         stored = type(self.detector) in KNOWN
         return {
-            "stream": flatten(self._stream().state(), "stream", arrays),
+            "stream": flatten(self.fitted_stream().state(), "stream", arrays),
             "points": flatten(self.space.dump(), "points", arrays),
             "detector": flatten(self.detector, "detector", arrays, KNOWN) if stored else None,
             "time_kind": self._time_kind,
@@ -467,7 +455,7 @@ class LandmarkEngine:
         with self.lock:
             values = {name: value for name, value in vars(self).items() if name != "lock"}
             if self.stream is not None:
-                values["stream"] = self._stream().state()
+                values["stream"] = self.fitted_stream().state()
                 values["space"], values["detector"] = self.space.copy(), copy.deepcopy(self.detector)
             return values
 

@@ -21,11 +21,10 @@ from driftmap.embedding import (
     LandmarkStress,
     RowPlacer,
     choose_anchors,
-    make_embedding,
     move,
     procrustes,
 )
-from driftmap.embedding.factory import KINDS
+from driftmap.embedding.factory import BY_NAME, KINDS
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.verification import ROUNDING
@@ -47,7 +46,7 @@ FEWEST_KNOWN = 10
 FARTHEST, LEAST_SIZE = 1e140, 1e-140
 """How far out a point may be, relative to the map, and how small a map: squares neither overflow nor underflow."""
 LEAST_MASS = 1e-6
-"""The least share in the mass that a landmark has."""
+"""The least share in the mass that a landmark or an anchor has: its cell may be empty, and yet it is embedded."""
 PLACED_AT_ONCE = 4096
 """Rows mapped at a time, so that their landmark distances need little memory."""
 
@@ -104,6 +103,8 @@ class Frame:
     """Places rows of numbers on this frame, where that needs no distances."""
     points: Any
     """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
+    farthest: float
+    """How large the numbers of a row may be that is placed; infinity: the map is one place."""
 
     def place(self, distances: Array) -> Array:
         """Positions of points from their distances to the landmarks."""
@@ -111,26 +112,15 @@ class Frame:
 
     def place_queries(self, space: Space, queries: Any, n_jobs: int = 1) -> Array:
         """Positions of checked points that are not stored; each by itself, so threads change nothing."""
-        self._check_near(queries)
+        if isinstance(queries, np.ndarray) and not float(np.vdot(queries, queries)) <= self.farthest**2:
+            far = np.abs(queries).max(axis=1).astype(np.float64) > self.farthest
+            if far.any():
+                problem = f"lies more than {FARTHEST:g} times the size of the map away from it; leave it out"
+                raise InputError(problem, row=int(np.argmax(far)))
         if len(queries) <= PLACED_AT_ONCE:
             return self._place_part(space, queries)
         parts = (queries[i : i + PLACED_AT_ONCE] for i in range(0, len(queries), PLACED_AT_ONCE))
         return np.concatenate(list(in_parallel(lambda part: self._place_part(space, part), parts, n_jobs)))
-
-    def _check_near(self, queries: Any) -> None:
-        """Refuse the first row of numbers that lies too far from the map to be placed."""
-        limit = min(FARTHEST * self._diameter, validation.LARGEST_NUMBER)
-        if not isinstance(queries, np.ndarray) or limit == 0.0 or float(np.vdot(queries, queries)) <= limit**2:
-            return
-        far = np.abs(queries).max(axis=1).astype(np.float64) > limit
-        if far.any():
-            problem = f"lies more than {FARTHEST:g} times the size of the map away from it; leave it out"
-            raise InputError(problem, row=int(np.argmax(far)))
-
-    @cached_property
-    def _diameter(self) -> float:
-        farthest = [array.max(initial=0.0) for array in self.inputs[:3:2] if array is not None]
-        return float(max(farthest))
 
     def _place_part(self, space: Space, queries: Any) -> Array:
         if self.rows is not None:  # single precision is converted part by part, never as a whole
@@ -183,7 +173,7 @@ class Frames:
     """Makes frames when they are asked for."""
 
     def __init__(self, embedding: str | Embedding, n_components: int, n_anchors: int | None, align: bool) -> None:
-        self.embedding: Any = make_embedding(embedding, n_components)
+        self.embedding: Any = BY_NAME[embedding](n_components) if isinstance(embedding, str) else embedding
         self.n_components, self.n_anchors, self.align = n_components, n_anchors, align
         self.current: Frame | None = None
         self.count = 0
@@ -193,7 +183,7 @@ class Frames:
         self.seen = 0  # arrivals when the current frame was made
         self.exchanged = 0  # landmarks since the last fit without a start
         self.between, self.to_anchors = MeasuredDistances(), MeasuredDistances()
-        self.needs = Needs(self.embedding)
+        self.needs = Needs(self.embedding) if getattr(self.embedding, "needs", ()) else None
 
     @property
     def _is_stored(self) -> bool:
@@ -289,29 +279,27 @@ class Frames:
             inputs.fit(embedding)
         if not _squarable(embedding.coordinates_):
             raise ValueError("its frame has no positions")
-        placer = _row_placer(embedding, space, points)
-        return Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), placer, points).laid(rotation, translation)
+        return _frame(embedding, inputs, landmarks, space, points, k).laid(rotation, translation)
 
     def present(self, engine: LandmarkEngine) -> Frame:
         """The frame of the present landmarks."""
-        if self.current is None or engine.version != self.version:
+        stream = engine.fitted_stream()
+        if self.current is None or stream.version != self.version:
             landmarks = engine.landmark_indices_
             if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
                 self._refresh(engine, landmarks)
-            self.version = engine.version
+            self.version = stream.version
         assert self.current is not None
         return self.current
 
     def _refresh(self, engine: LandmarkEngine, landmarks: Ids) -> None:
-        old, masses = self.current, _positive(engine.landmark_mass_.astype(np.float64))
-        embedding, inputs = self._embed(engine, landmarks, masses)
-        k = self.n_components
-        points = None if isinstance(engine.space, PrecomputedSpace) else engine.landmarks_
-        placer = _row_placer(embedding, engine.space, points)
-        frame = Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), placer, points)
+        old, k, stream = self.current, self.n_components, engine.fitted_stream()
+        embedding, inputs = self._embed(engine, landmarks, stream.landmark_masses())
+        points = None if isinstance(engine.space, PrecomputedSpace) else engine.stored_points(landmarks)
+        frame = _frame(embedding, inputs, landmarks, engine.space, points, k)
         if old is not None:
             stored = engine.stored_indices_
-            if self.needs.names and len(known := stored[stored < self.seen]) >= FEWEST_KNOWN:
+            if self.needs is not None and len(known := stored[stored < self.seen]) >= FEWEST_KNOWN:
                 stored = known  # such an embedding does not extrapolate: on the last map, newer points lay anywhere
             sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
             before, after = (f.place_stored(engine, sample) for f in (old, frame))
@@ -322,7 +310,7 @@ class Frames:
                 frame, after = frame.laid(rotation, translation), move(after, rotation, translation)
             if old.embedding.n_dimensions_:  # a map that was one place has no diameter to compare with
                 self.changes.append(FrameChange(self.count + 1, frame.rotation, displacement(before, after)))
-        self.current, self.seen = frame, engine.n_samples_seen_
+        self.current, self.seen = frame, stream.seen
         self.count += 1
         if embedding.n_dimensions_ < k < self.seen and not self.warned:  # k points never span k dimensions
             self.warned = True
@@ -341,9 +329,9 @@ class Frames:
                 problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
                 raise InputError(f"{problem}; rescale the data")
         self.between = self.between.to(engine, landmarks, landmarks)
-        inputs = Inputs(self.between.values, masses)
-        if self.needs.names:
-            return self._fit_with_needs(engine, landmarks, inputs), inputs
+        inputs = Inputs(self.between.values, np.maximum(masses, LEAST_MASS * masses.sum()))
+        if self.needs is not None:
+            return self._fit_with_needs(self.needs, engine, landmarks, inputs), inputs
         if type(self.embedding) is LandmarkStress:
             points = landmarks
             if self.n_anchors is not None and self.n_anchors > len(landmarks):
@@ -351,7 +339,8 @@ class Frames:
                 with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
                     points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
                 self.to_anchors = self.to_anchors.to(engine, points, landmarks)
-                inputs = inputs._replace(anchors=self.to_anchors.values, anchor_masses=_positive(shares))
+                shares = np.maximum(shares, LEAST_MASS * shares.sum())
+                inputs = inputs._replace(anchors=self.to_anchors.values, anchor_masses=shares)
             inputs = inputs._replace(fixed=points)
             if self.current is not None and self.align:
                 self.exchanged += len(np.setdiff1d(landmarks, self.current.landmarks, assume_unique=True))
@@ -363,24 +352,26 @@ class Frames:
             self.exchanged = 0
         return embedding, inputs
 
-    def _fit_with_needs(self, engine: LandmarkEngine, landmarks: Ids, inputs: Inputs) -> Any:
+    def _fit_with_needs(self, needs: Needs, engine: LandmarkEngine, landmarks: Ids, inputs: Inputs) -> Any:
         """A copy of the embedding that was fitted last, fitted to the present landmarks and what it needs."""
         given: dict[str, Any] = {}
-        if self.needs.names - {"start"}:
-            given["stored"] = self.needs.stored(engine, landmarks)
-        if "start" in self.needs.names:
+        if needs.names - {"start"}:
+            given["stored"] = needs.stored(engine, landmarks)
+        if "start" in needs.names:
             last = self.current if self.align else None
             given["start"] = None if last is None else last.place_stored(engine, landmarks)
         embedding = copy.deepcopy(self.embedding if self.current is None else self.current.embedding)
         return embedding.fit(inputs.distances, inputs.masses, **given)
 
 
-def _row_placer(embedding: Any, space: Space, points: Any) -> RowPlacer | None:
-    """What places rows without their distances to the landmarks, where these are Euclidean."""
+def _frame(embedding: Any, inputs: Inputs, landmarks: Ids, space: Space, points: Any, k: int) -> Frame:
+    """The frame of an embedding, neither turned nor shifted."""
     is_euclidean = isinstance(space, NativeSpace) and space.name == "euclidean"
     # a class that is derived from one of these may place points in another way
-    placer: RowPlacer | None = embedding.for_rows(points) if is_euclidean and type(embedding) in KINDS else None
-    return placer
+    rows = embedding.for_rows(points) if is_euclidean and type(embedding) in KINDS else None
+    diameter = max(array.max(initial=0.0) for array in (inputs.distances, inputs.anchors) if array is not None)
+    farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
+    return Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), rows, points, farthest)
 
 
 def _are_distances(stated: Array, space: Space, landmarks: Ids, points: Any) -> bool:
@@ -398,8 +389,3 @@ def _are_distances(stated: Array, space: Space, landmarks: Ids, points: Any) -> 
 def _squarable(array: Array) -> bool:
     """Whether all numbers are finite, and so are sums of their squares."""
     return bool((np.abs(array) < 1e150).all())
-
-
-def _positive(masses: Array) -> Array:
-    """A landmark's cell may be empty; floor its mass so that it is still embedded."""
-    return np.maximum(masses, LEAST_MASS * masses.sum())

@@ -64,13 +64,9 @@ class NativeSpace(Space):
         """Distances between stored points."""
         return self.to_points(self.take(rows), self.take(columns))
 
-    def measure(self, X: Array, Y: Array) -> Array:
-        """Distances between the rows of two matrices; they may be infinite."""
-        return _core.distances(X, Y, self.name, self.p)
-
     def to_points(self, queries: Array, points: Array) -> Array:
         """Distances of checked points to others."""
-        return usable(self.measure(queries, points), "row {}".format, int)
+        return usable(_core.distances(queries, points, self.name, self.p), "row {}".format, int)
 
 
 def _check_defined(rows: Array, name: str) -> None:
