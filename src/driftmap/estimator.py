@@ -26,7 +26,7 @@ from driftmap.metrics import Metric
 from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
-from driftmap.utils.frames import materialized
+from driftmap.utils.frames import as_row, materialized
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -155,7 +155,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         if isinstance(engine.n_landmarks, str) and engine.n_landmarks == "auto":
             problem = '="auto" is decided by all points at once: call fit first, or give a number'
             raise InputError(problem, parameter="n_landmarks")
-        engine.feature_names, engine.dict_names = _names_of_columns(X), ()
+        engine.feature_names, engine.dict_names = validation.column_names(X), ()
 
     def transform(self, X: Any) -> Any:
         """Place points in the frame of the present landmarks; a dask collection is placed lazily."""
@@ -305,7 +305,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     def learn_one(self, x: Mapping[str, float]) -> Self:
         """Learn from one point given as a dict of features, as river's users write it."""
         names = self._names_of(x)
-        row = _as_row(x, names)
+        row = as_row(x, names)
         with self._learning_engine(row) as engine:
             engine.partial_fit(row)
         self._engine.dict_names = names
@@ -317,7 +317,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             return dict.fromkeys(map(str, self.get_feature_names_out()), 0.0)
         engine = self._fitted_engine()
         engine.dict_names = self._names_of(x)
-        place = engine.transform(_as_row(x, engine.dict_names))[0]
+        place = engine.transform(as_row(x, engine.dict_names))[0]
         return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
 
     _supervised = False
@@ -394,20 +394,3 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     def _fitted_engine(self) -> StreamMap:
         engine: StreamMap = super()._fitted_engine()
         return engine
-
-
-def _names_of_columns(X: Any) -> tuple[str, ...]:
-    """The names of the columns of a data frame as scikit-learn has them; of anything else, none."""
-    if validation.is_plain(X) or len(getattr(X, "shape", ())) != 2:
-        return ()
-    blank = BaseEstimator()
-    validate_data(blank, X, skip_check_array=True)
-    return tuple(getattr(blank, "feature_names_in_", ()))
-
-
-def _as_row(x: Mapping[str, float], names: tuple[str, ...]) -> NDArray[Any]:
-    values = [x[name] for name in names]
-    try:
-        return np.array([values], dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.array([values], dtype=object)  # an error names the column where the rows are checked

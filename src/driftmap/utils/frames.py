@@ -6,7 +6,7 @@ None of these libraries is imported here: whoever passes a data frame has import
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,15 @@ def as_matrix(X: Any) -> tuple[Any, list[str] | None]:
                 problem = f"cannot be read: {error}; copy it to the memory of the processor"
                 raise InputError(problem, parameter="X") from error
     return X, None
+
+
+def as_row(x: Mapping[str, Any], names: Sequence[str]) -> NDArray[Any]:
+    """A point that is a dict of features as a matrix of one row."""
+    values = [x[name] for name in names]
+    try:
+        return np.array([values], dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array([values], dtype=object)  # an error names the column where the rows are checked
 
 
 Column = NDArray[np.float64] | str | None

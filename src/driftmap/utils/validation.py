@@ -79,6 +79,18 @@ def is_plain(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in NATIVE_DTYPES and X.flags.c_contiguous and X.size > 0
 
 
+def column_names(X: Any) -> tuple[str, ...]:
+    """The names of the columns of a data frame as scikit-learn has them; of anything else, none."""
+    if is_plain(X) or len(getattr(X, "shape", ())) != 2:
+        return ()
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import validate_data
+
+    blank = BaseEstimator()
+    validate_data(blank, X, skip_check_array=True)
+    return tuple(getattr(blank, "feature_names_in_", ()))
+
+
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix of scipy."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")

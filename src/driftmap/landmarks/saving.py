@@ -1,0 +1,127 @@
+"""Saving landmarks: the state of their engine as JSON and arrays for a checkpoint, as values for pickle, and back."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from driftmap._core import Stream
+from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
+from driftmap.landmarks.drift import Detector, RatioShift
+from driftmap.landmarks.memory import TIME_KINDS, Memory
+from driftmap.landmarks.snapshot import check_state
+from driftmap.landmarks.verification import check_distances
+from driftmap.metrics import Metric, NativeSpace, Space, make_space
+from driftmap.utils import validation
+from driftmap.utils.concurrency import Lock, new_lock
+
+KNOWN = (RatioShift,)
+"""Detectors that a checkpoint can hold."""
+MANY = 1_000_000
+"""A checkpoint of so many landmarks has as many points, or it is damaged: they would need memory first."""
+
+
+class Saved(ABC):
+    """How :class:`~driftmap.landmarks.online.LandmarkEngine` is saved; what is restored is checked as a whole."""
+
+    kind: ClassVar[str]
+    n_landmarks: int
+    metric: Metric
+    metric_params: dict[str, Any] | None
+    replace_on: str | Detector
+    lock: Lock
+    stream: Stream | None
+    space: Space
+    detector: Detector | None
+    _memory: Memory
+    _time_kind: str | None
+    _now: float
+
+    @abstractmethod
+    def params(self) -> dict[str, Any]:
+        """The parameters."""
+
+    @abstractmethod
+    def fitted_stream(self) -> Stream:
+        """The stream, or an error if there is none."""
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, Any]:
+        """What the core needs to know, once all parameters have been checked."""
+
+    def pack(self) -> tuple[dict[str, Any], Arrays]:
+        """A header that JSON can hold, and arrays, from which :meth:`unpack` goes on."""
+        arrays: Arrays = {}
+        with self.lock:
+            landmarks = self.pack_state(arrays)
+            params = pack_params(self.params(), arrays, KNOWN)
+            return {"kind": self.kind, "params": params, "landmarks": landmarks}, arrays
+
+    def pack_state(self, arrays: Arrays) -> dict[str, Any]:
+        """Everything but the parameters."""
+        stored = type(self.detector) in KNOWN
+        return {
+            "stream": flatten(self.fitted_stream().state(), "stream", arrays),
+            "points": flatten(self.space.dump(), "points", arrays),
+            "detector": flatten(self.detector, "detector", arrays, KNOWN) if stored else None,
+            "time_kind": self._time_kind,
+        }
+
+    @classmethod
+    def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
+        """Make the engine again."""
+        engine = cls(**unpack_params(header["params"], arrays, KNOWN, given))
+        engine.unpack_state(header["landmarks"], arrays)
+        return engine
+
+    def unpack_state(self, packed: dict[str, Any], arrays: Arrays) -> None:
+        """Bring an engine that has seen nothing to what was packed."""
+        state, points = rebuild(packed["stream"], arrays), rebuild(packed["points"], arrays)
+        held = state["points"] if points is None else points
+        n_points = held.shape[0] if hasattr(held, "shape") else len(held)
+        if isinstance(self.n_landmarks, int) and self.n_landmarks > max(MANY, n_points):
+            raise ValueError(f"n_landmarks={self.n_landmarks} is out of proportion to its {n_points} points")
+        self.space = make_space(self.metric, self.metric_params, points)
+        if points is not None:
+            self.space.load(points, state["arrivals"].tolist())
+        stream = self._restored(state)
+        if not isinstance(self.space, NativeSpace):  # those of the core it has measured itself
+            check_distances(self.space, state)
+        if not isinstance(self.replace_on, str):
+            stored = packed["detector"] is not None
+            self.detector = rebuild(packed["detector"], arrays, KNOWN) if stored else copy.deepcopy(self.replace_on)
+            if type(self.detector) is not type(self.replace_on):
+                raise ValueError("its detector is another one than replace_on")
+        if self._memory.expires:
+            self._time_kind = validation.one_of(packed["time_kind"], "time_kind", TIME_KINDS)
+            self._now = float(state["now"])
+            if self._time_kind == "none" and self._now != stream.seen - 1:
+                raise ValueError("its last point did not arrive when it should have")
+        self.stream = stream
+
+    def _restored(self, state: dict[str, Any]) -> Stream:
+        if isinstance(self.space, NativeSpace):
+            self.space.n_features = np.shape(state["points"])[-1]
+        elif state["n_points"] != len(self.space):
+            raise ValueError(f"it holds {len(self.space)} points, not {state['n_points']}")
+        stream = Stream(**self._parameters())
+        check_state(state, self.n_landmarks, self._memory)
+        stream.restore(state)
+        return stream
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self.lock:
+            values = {name: value for name, value in vars(self).items() if name != "lock"}
+            if self.stream is not None:
+                values["stream"] = self.fitted_stream().state()
+                values["space"], values["detector"] = self.space.copy(), copy.deepcopy(self.detector)
+            return values
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        vars(self).update(values, stream=None, lock=new_lock())
+        if values["stream"] is not None:
+            self.stream = self._restored(values["stream"])
