@@ -86,7 +86,7 @@ def run(quick: bool) -> list[Limit]:
                 with threadpool_limits(1), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     mapper = DriftMap(k, n_landmarks=50, n_anchors=n_anchors).fit(X)
-                    now = mapper._engine._present_frame().rows
+                    now = mapper._engine.unobserved_frame().rows
                     one = now.replaced(places=None)
                     losses = Losses(now, X)
                     maps = [placer.place(X) for placer in (one, now)]

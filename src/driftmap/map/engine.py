@@ -111,7 +111,8 @@ class StreamMap(HasLandmarks):
         with self.lock:
             before = self.frames.count if self.fitted else 0
             scores = self._learn(X, times, detector)
-            engine, frame = self._landmark_engine(), self._present_frame()
+            engine = self._landmark_engine()
+            frame = self.frames.present(engine)
             count, seen, space = self.frames.count, engine.n_samples_seen_, engine.space
             if isinstance(space, PrecomputedSpace):  # the rows are distances to earlier arrivals only
                 coordinates = frame.place_stored(engine, np.arange(seen - len(scores.reach), seen))
@@ -195,22 +196,24 @@ class StreamMap(HasLandmarks):
     def transform(self, X: Any, n_jobs: int | None = None) -> Array:
         """Place points in the frame of the present landmarks."""
         with self.lock:
-            space = self._landmark_engine().space
-            queries, frame = space.check_queries(X), self._present_frame()
+            engine = self._landmark_engine()
+            space, queries = engine.space, engine.space.check_queries(X)
+            frame = self.frames.present(engine)
         return frame.place_queries(space, queries, n_threads(n_jobs or self.n_jobs))
 
     def novelty(self, X: Any) -> Novelty:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
         with self.lock:
             engine = self._landmark_engine()
-            space, queries, frame = engine.space, engine.space.check_queries(X), self._present_frame()
-            radius = engine.radius_
+            space, queries = engine.space, engine.space.check_queries(X)
+            frame, radius = self.frames.present(engine), engine.radius_
         return score(frame, space, queries, radius)
 
     def stress_of(self, X: Any) -> float:
         """The normalised stress of points on the map; of many, up to ``COMPARED`` are compared, evenly spread."""
         with self.lock:
-            space, frame = self._landmark_engine().space, self._present_frame()
+            engine = self._landmark_engine()
+            space, frame = engine.space, self.frames.present(engine)
             if isinstance(space, PrecomputedSpace):
                 problem = "='precomputed' knows no distances between the rows of X, which the stress is about"
                 raise InputError(problem, parameter="metric")
@@ -223,7 +226,7 @@ class StreamMap(HasLandmarks):
         """The arrival numbers of the stored points, and where these lie on the map."""
         with self.lock:
             engine = self._landmark_engine()
-            return engine.stored_indices_, self._present_frame().place_stored(engine, engine.stored_indices_)
+            return engine.stored_indices_, self.frames.present(engine).place_stored(engine, engine.stored_indices_)
 
     def unobserved_frame(self) -> Frame:
         """The frame of the present landmarks, which does not count as given out: for a look that changes nothing."""
@@ -231,9 +234,6 @@ class StreamMap(HasLandmarks):
             frames = self.frames.copy()
             frames.warned = True
             return frames.present(self._landmark_engine())
-
-    def _present_frame(self) -> Frame:
-        return self.frames.present(self._landmark_engine())
 
     # --- what is known ---
 
@@ -245,13 +245,13 @@ class StreamMap(HasLandmarks):
         them by mass, so a landmark given to it may be placed a little off its position.
         """
         with self.lock:
-            return self._present_frame().landmark_positions()
+            return self.frames.present(self._landmark_engine()).landmark_positions()
 
     @property
     def n_dimensions_(self) -> int:
         """How many coordinates of the map are real; the others are 0."""
         with self.lock:
-            return self._present_frame().embedding.n_dimensions_
+            return self.frames.present(self._landmark_engine()).embedding.n_dimensions_
 
     @property
     def fitted_embedding_(self) -> Any:
@@ -260,13 +260,13 @@ class StreamMap(HasLandmarks):
         Its ``coordinates_`` are as they were before the frame was turned and shifted.
         """
         with self.lock:
-            return self._present_frame().embedding
+            return self.frames.present(self._landmark_engine()).embedding
 
     @property
     def frame_(self) -> int:
         """Number of the frame in which coordinates are given now, from 1; a new one begins when landmarks change."""
         with self.lock:
-            self._present_frame()
+            self.frames.present(self._landmark_engine())
             return self.frames.count
 
     @property

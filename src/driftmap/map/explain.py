@@ -94,7 +94,7 @@ def explain(
         problem = f"got {' and '.join(given) or 'none'}"
         raise InputError(f"explain takes one of axis, region and landmark; {problem}")
     with engine.lock:
-        points = stored_points(engine, engine._present_frame())
+        points = stored_points(engine, engine.frames.present(engine._landmark_engine()))
         if landmark is not None:
             return _of_landmark(engine, points, landmark)
     if axis is not None:
@@ -251,7 +251,8 @@ def linear_effects(X: Array, y: Array, weights: Array, deviations: Array) -> tup
 def landmark_table(engine: StreamMap, names: Any = None) -> dict[str, Any]:
     """The landmarks as columns; see :meth:`driftmap.DriftMap.landmark_table`."""
     with engine.lock:
-        landmarks, frame = engine._landmark_engine(), engine._present_frame()
+        landmarks = engine._landmark_engine()
+        frame = engine.frames.present(landmarks)
         arrivals = landmarks.landmark_indices_
         table: dict[str, Any] = {"arrival": arrivals}
         if names is not None:

@@ -318,7 +318,7 @@ class Frames:
                 f"the landmarks so far span {embedding.n_dimensions_} of n_components={k} dimensions; "
                 "the missing coordinates are 0",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def _embed(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> tuple[Embedding, Inputs]:

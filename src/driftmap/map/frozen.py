@@ -158,10 +158,10 @@ class FrozenMap:
 def freeze(engine: StreamMap) -> FrozenMap:
     """The present frame of a map."""
     with engine.lock:
-        landmarks, frame = engine._landmark_engine(), engine._present_frame()
+        landmarks = engine._landmark_engine()
         return FrozenMap(
             {name: getattr(engine, name) for name in PARAMS},
-            frame,
+            engine.frames.present(landmarks),
             landmarks.space.emptied(landmarks.n_samples_seen_),
             engine.frames.count,
             landmarks.landmark_mass_,
