@@ -37,7 +37,7 @@ from driftmap.io.brokers import open_sink
 from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
-from driftmap.io.writers import open_writer
+from driftmap.io.writers import WRITERS
 from driftmap.map import StreamMap
 from driftmap.map.landmark_count import NUMBERS, largest_map
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
@@ -210,7 +210,7 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     if args.alerts is not None or (args.alert is not None and args.view is None):
         job.observers.append(Alerts(opened.get("alerts")))
     if args.output is not None:
-        writer = open_writer(opened["output"], args.output.suffix, names)
+        writer = WRITERS[args.output.suffix.lower()](opened["output"], names)
         after_rows = opened["output"].flush if args.follow else None
         job.observers.append(Coordinates(writer, **chosen, after_rows=after_rows))
     elif not args.json and args.view is None:
@@ -226,7 +226,7 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
         names = landmark_columns(table, args.components, with_label=with_label)
-        writer = open_writer(opened["landmarks_out"], args.landmarks_out.suffix, names)
+        writer = WRITERS[args.landmarks_out.suffix.lower()](opened["landmarks_out"], names)
         job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None:
         file, how = opened["plot"], {"online": args.online, "shade": args.shade}

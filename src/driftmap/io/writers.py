@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet", ".npy")
 TEXT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 NEEDS_QUOTES = re.compile('[,"\r\n]')
 """What makes a cell of CSV need quotes."""
@@ -35,19 +34,6 @@ class Writer(Protocol):
         """Write what is still missing."""
 
 
-def open_writer(file: BinaryIO, suffix: str, names: Sequence[str]) -> Writer:
-    """A writer of the format that a suffix names; rows that the file has already are continued."""
-    match suffix.lower():
-        case ".csv":
-            return CSVWriter(file, names, continued=file.tell() > 0)
-        case ".jsonl" | ".ndjson":
-            return JSONWriter(file, names)
-        case ".parquet":
-            return ParquetWriter(file, names)
-        case _:
-            return NumpyWriter(file, len(names))
-
-
 def as_text(numbers: NDArray[Any]) -> list[bytes]:
     """Each number as the shortest text that gives the same bits when it is read, in the form of Python's ``repr``.
 
@@ -69,11 +55,14 @@ def as_text(numbers: NDArray[Any]) -> list[bytes]:
 
 
 class CSVWriter:
-    """Columns to CSV; numbers are written so that reading gives the same bits."""
+    """Columns to CSV; numbers are written so that reading gives the same bits.
 
-    def __init__(self, stream: BinaryIO, names: Sequence[str], *, continued: bool = False) -> None:
+    ``continued``: the header is there already; None: it is if the file has any bytes.
+    """
+
+    def __init__(self, stream: BinaryIO, names: Sequence[str], *, continued: bool | None = None) -> None:
         self._stream = stream
-        if not continued:
+        if not (stream.tell() > 0 if continued is None else continued):
             self._stream.write(b",".join(map(_csv_cell, names)) + b"\n")
 
     def write(self, columns: Sequence[Column]) -> None:
@@ -131,7 +120,8 @@ def _json_cells(column: Column) -> list[bytes]:
 class NumpyWriter:
     """Columns of numbers to one NPY matrix; the number of rows is filled in at the end."""
 
-    def __init__(self, stream: BinaryIO, n_columns: int) -> None:
+    def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+        n_columns = len(names)
         self._stream, self._shape = stream, (0, n_columns)
         size = stream.seek(0, os.SEEK_END)
         if size == 0:
@@ -205,3 +195,14 @@ class ParquetWriter:
             self._write(self._pa.concat_tables(self._waiting))
         if self._writer is not None:
             self._writer.close()
+
+
+WRITERS: dict[str, Callable[[BinaryIO, Sequence[str]], Writer]] = {
+    ".csv": CSVWriter,
+    ".jsonl": JSONWriter,
+    ".ndjson": JSONWriter,
+    ".parquet": ParquetWriter,
+    ".npy": NumpyWriter,
+}
+"""Writers by the suffix of an open file, given the names of the columns; rows that it has already are continued."""
+TABLE_SUFFIXES = tuple(WRITERS)
