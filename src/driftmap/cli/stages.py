@@ -105,6 +105,7 @@ def place(table: Table, scaling: Scaling | None, job: Job) -> None:
                 novelty = RowNovelty(scores[:, 0], scores[:, 1], mapper.novelty(features).residual)
             return Update("mapping", first, chunk, coordinates=mapper.transform(features), novelty=novelty)
 
+    _ = mapper.frame_  # made here, and not by several threads that need it
     chunks = (
         (first, chunk, None if job.spool is None else job.spool.read(first, len(chunk.features)))
         for first, chunk in job.chunks("mapping", table, chunk_rows(table))
