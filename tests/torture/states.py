@@ -23,7 +23,7 @@ MODES = {
     "half-life": {"half_life": 40.0, "memory": 128},
 }
 METRICS = ("euclidean", "cityblock")
-FOR_EVER = (None, np.inf, np.inf)
+FOR_EVER = {"limit": None, "window": np.inf, "half_life": np.inf}
 """A memory of everything."""
 
 
@@ -53,7 +53,8 @@ def run(case):
             state[key] = type(value)(rng.choice([value + 1, value - 1, 2 * value, -value, 0, 1, 10**6, -1]))
     stream = Stream(metric, X.shape[1], n_landmarks=M, **MODES[mode])
     case.count(edits=1)
-    memory = Memory(*(MODES[mode].get(key, default) for key, default in zip(Memory._fields, FOR_EVER, strict=True)))
+    kept = {key: MODES[mode].get(key, default) for key, default in FOR_EVER.items()}
+    memory = Memory(**kept, expires=mode in ("window", "half-life"))
     try:
         check_state(state, M, memory)
         stream.restore(state)
