@@ -31,7 +31,7 @@ class Writer(Protocol):
         """Append rows."""
 
     def close(self) -> None:
-        """Write what is still missing."""
+        """Write what is still missing: nothing, where each row is complete."""
 
 
 def as_text(numbers: NDArray[Any]) -> list[bytes]:
@@ -54,7 +54,7 @@ def as_text(numbers: NDArray[Any]) -> list[bytes]:
     return texts
 
 
-class CSVWriter:
+class CSVWriter(Writer):
     """Columns to CSV; numbers are written so that reading gives the same bits.
 
     ``continued``: the header is there already; None: it is if the file has any bytes.
@@ -69,9 +69,6 @@ class CSVWriter:
         """Append rows, given column by column."""
         cells = [as_text(c) if isinstance(c, np.ndarray) else list(map(_csv_cell, c)) for c in columns]
         self._stream.write(b"\n".join([*map(b",".join, zip(*cells, strict=True)), b""]))
-
-    def close(self) -> None:
-        """Nothing is missing."""
 
 
 def _csv_cell(text: str) -> bytes:
@@ -89,7 +86,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-class JSONWriter:
+class JSONWriter(Writer):
     """Columns to JSON lines, one object per row; a number that JSON cannot write is null."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
@@ -103,9 +100,6 @@ class JSONWriter:
         """Append rows, given column by column."""
         cells = [_json_cells(columns[place]) for place in self._places]
         self._stream.write(b"".join([self._form % row for row in zip(*cells, strict=True)]))
-
-    def close(self) -> None:
-        """Nothing is missing."""
 
 
 def _json_cells(column: Column) -> list[bytes]:
