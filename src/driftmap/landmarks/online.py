@@ -22,7 +22,7 @@ from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import farthest_first
 from driftmap.landmarks.memory import Memory, memory_of, times_of
 from driftmap.landmarks.priors import MOST_EVENTS, Priors, batch_rows, fill_rows, joined, radii_before
-from driftmap.landmarks.saving import Saved
+from driftmap.landmarks.serialization import Saved
 from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock

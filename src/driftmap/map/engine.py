@@ -16,7 +16,7 @@ from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
 from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.landmarks.saving import KNOWN
+from driftmap.landmarks.serialization import KNOWN
 from driftmap.map.arrivals import Arrivals, Scores, after_callback, alerts_of
 from driftmap.map.frames import LEAST_SIZE, PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.metrics import Metric, PrecomputedSpace, Space
