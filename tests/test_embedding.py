@@ -248,5 +248,5 @@ def test_threads_of_blas_change_no_bit(name):
     maps = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):
-            maps.append(make_embedding(name, 2).fit(distances, np.ones(150)).coordinates_.tobytes())
+            maps.append(BY_NAME[name](2).fit(distances, np.ones(150)).coordinates_.tobytes())
     assert maps[0] == maps[1]
