@@ -1,4 +1,4 @@
-"""Serialisation of landmarks: the state of their engine as JSON and arrays for a checkpoint, as values for pickle, and back."""
+"""Serialisation of landmarks: the state of their engine as JSON and arrays, as values for pickle, and back."""
 
 from __future__ import annotations
 
