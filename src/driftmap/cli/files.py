@@ -45,7 +45,7 @@ def writing() -> Iterator[None]:
         raise UserError(f"the output cannot be written: {error.strerror or error}") from error
 
 
-class StandardOutput(Writer):
+class StandardOutput:
     """Text on standard output. If its reader closes the pipe, the run ends or, unless it is ``alone``, goes on without.
 
     ``at_once``: rows are not buffered; ``continued``: the header was written by an earlier run.
@@ -78,6 +78,9 @@ class StandardOutput(Writer):
                 self._stream.flush()
         except OSError as error:
             self._abandon(error)
+
+    def close(self) -> None:
+        """Nothing is missing."""
 
     def send(self) -> None:
         """Send what is still buffered, at the end of the run, however it ends."""

@@ -31,7 +31,7 @@ class Writer(Protocol):
         """Append rows."""
 
     def close(self) -> None:
-        """Write what is still missing: nothing, where each row is complete."""
+        """Write what is still missing."""
 
 
 def as_text(numbers: NDArray[Any]) -> list[bytes]:
@@ -54,7 +54,7 @@ def as_text(numbers: NDArray[Any]) -> list[bytes]:
     return texts
 
 
-class CSVWriter(Writer):
+class CSVWriter:
     """Columns to CSV; numbers are written so that reading gives the same bits.
 
     ``continued``: the header is there already; None: it is if the file has any bytes.
@@ -69,6 +69,9 @@ class CSVWriter(Writer):
         """Append rows, given column by column."""
         cells = [as_text(c) if isinstance(c, np.ndarray) else list(map(_csv_cell, c)) for c in columns]
         self._stream.write(b"\n".join([*map(b",".join, zip(*cells, strict=True)), b""]))
+
+    def close(self) -> None:
+        """Nothing is missing."""
 
 
 def _csv_cell(text: str) -> bytes:
@@ -86,7 +89,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-class JSONWriter(Writer):
+class JSONWriter:
     """Columns to JSON lines, one object per row; a number that JSON cannot write is null."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
@@ -100,6 +103,9 @@ class JSONWriter(Writer):
         """Append rows, given column by column."""
         cells = [_json_cells(columns[place]) for place in self._places]
         self._stream.write(b"".join([self._form % row for row in zip(*cells, strict=True)]))
+
+    def close(self) -> None:
+        """Nothing is missing."""
 
 
 def _json_cells(column: Column) -> list[bytes]:
