@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
-CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* tools/*.py) $(sort $(dir $(wildcard src/driftmap/*/*.py src/driftmap/*.py)))
+CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* src/bindings/* tools/*.py) $(sort $(dir $(wildcard src/driftmap/*/*.py src/driftmap/*.py)))
 
 .PHONY: demo test torture lint format bench speed speed-baseline docs figures sanitize wheel clean
 
@@ -25,11 +25,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run --Werror src/core/*
+	$(BIN)/clang-format --dry-run --Werror src/core/* src/bindings/*
 
 format: $(VENV)/.test
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/core/*
+	$(BIN)/clang-format -i src/core/* src/bindings/*
 
 speed: $(VENV)/.test
 	$(BIN)/python -m benchmarks.speed

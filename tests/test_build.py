@@ -84,6 +84,14 @@ def test_the_source_distribution_has_all_that_the_build_needs(tmp_path):
     )
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "src/core").iterdir()} <= names
+    sources = [path for folder in ("src/core", "src/bindings") for path in (ROOT / folder).iterdir()]
+    assert {path.relative_to(ROOT).as_posix() for path in sources} <= names
     assert {"CMakeLists.txt", "tools/build_backend.py", "Makefile", "tests/naive.py", "docs/guide.md"} <= names
     assert not [name for name in names if name.endswith((".so", ".pyc"))]
+
+
+def test_the_core_knows_nothing_of_python():
+    headers = list((ROOT / "src/core").iterdir())
+    included = {line for path in headers for line in path.read_text().splitlines() if line.startswith("#include")}
+    assert '#include "simd.h"' in included
+    assert not [line for line in included if "nanobind" in line or "Python" in line or "/" in line.replace("sys/", "")]

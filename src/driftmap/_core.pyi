@@ -1,4 +1,6 @@
-"""The compiled core (``src/core``): the arrival loop of a stream, and the placement of points on a map.
+"""The compiled core: the arrival loop of a stream, and the placement of points on a map.
+
+``src/core`` is the code, ``src/bindings`` makes it a module of Python.
 
 **Distances.** One pair of points has one distance, to the bit, on every processor level. A sum over coordinates is
 taken in their order below 16 coordinates. From 16 on there are sixteen partial sums, coordinate k going to sum

@@ -1,4 +1,4 @@
-"""Which levels of the compiled core there are (``src/core/level.cpp``)."""
+"""Which levels of the compiled core there are (``src/bindings/level.cpp``)."""
 
 built: str
 """Names of the levels that were built."""

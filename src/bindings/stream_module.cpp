@@ -1,4 +1,4 @@
-// The extension module: what Python sees of the core. driftmap/_core.pyi documents it.
+// The extension module: streams. driftmap/_core.pyi documents it.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 
