@@ -21,7 +21,7 @@ constexpr int kSample = 256;            // stored points by which a resolution i
 constexpr int kCandidates = 8;          // distances measured at a time while points merge
 constexpr int kSearched = 8;            // records looked through at a time
 constexpr int kMostCandidates = 256;    // distances measured before an arrival joins its landmark instead
-constexpr int kMostMeasured = 64;       // distances measured before a stored point is given up for this merge
+constexpr int kMostMeasured = 32;       // distances measured before a stored point is given up for this merge
 constexpr double kRounding = 1 + 1e-9;  // of tests by the triangle inequality
 
 struct Arrival {
