@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,6 @@ OUTLIER = 1700
 FEATURES = 6
 COLUMNS = ("kind", "temperature", "pressure", "vibration", "load", "current", "noise")
 KINDS = ("pump a", "pump b", "pump c", "pump d, new", "outlier")
-CENTRES = np.random.default_rng(14).normal(scale=2.6, size=(4, FEATURES))
-DRIFTS = np.random.default_rng(6).normal(scale=1.0, size=(4, FEATURES))
 
 
 class GeneratedRows:
@@ -56,13 +55,21 @@ def _line(i: int) -> bytes:
     return (",".join([f'"{KINDS[kind]}"', *(f"{value:.4g}" for value in features)]) + "\n").encode()
 
 
+@cache
+def _clusters() -> tuple[Array, Array]:
+    """Where the clusters are, and which way they drift; numpy's generators take a while to import."""
+    centres = np.random.default_rng(14).normal(scale=2.6, size=(4, FEATURES))
+    return centres, np.random.default_rng(6).normal(scale=1.0, size=(4, FEATURES))
+
+
 def generated_row(i: int) -> tuple[int, Array]:
     """The kind and the features of a row."""
+    centres, drifts = _clusters()
     rng = np.random.default_rng((7, i // BLOCK))
     kinds = rng.integers(0, 4 if i >= NEW else 3, BLOCK)
     noise = rng.normal(scale=0.55, size=(BLOCK, FEATURES))
     place = i % BLOCK
     if i and i % OUTLIER == 0:
-        return 4, CENTRES[0] + 14.0 * np.sign(noise[place])
+        return 4, centres[0] + 14.0 * np.sign(noise[place])
     kind = int(kinds[place])
-    return kind, CENTRES[kind] + DRIFTS[kind] * 2.5 * np.sin(i / 2500 + kind) + noise[place]
+    return kind, centres[kind] + drifts[kind] * 2.5 * np.sin(i / 2500 + kind) + noise[place]
