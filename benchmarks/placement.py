@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -68,7 +69,7 @@ class Losses:
         spread = np.cov(placer.positions.T, aweights=placer.weights, ddof=0)
         found = []
         for place in rng.multivariate_normal(centre, 1.7 * spread, STARTS):
-            here = placer.replaced(projection=np.zeros((k, len(placer.weights))), shift=place, places=None)
+            here = replace(placer, projection=np.zeros((k, len(placer.weights))), shift=place, places=None)
             found.append(self(here.place(self.X)))
         return np.min(found, axis=0)
 
@@ -87,7 +88,7 @@ def run(quick: bool) -> list[Limit]:
                     warnings.simplefilter("ignore")
                     mapper = DriftMap(k, n_landmarks=50, n_anchors=n_anchors).fit(X)
                     now = mapper._engine.unobserved_frame().rows
-                    one = now.replaced(places=None)
+                    one = replace(now, places=None)
                     losses = Losses(now, X)
                     maps = [placer.place(X) for placer in (one, now)]
                     least = np.min([losses.least(), *map(losses, maps)], axis=0)

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -165,11 +166,11 @@ def test_what_is_given_says_how_squared_distances_follow(k):
     centre, extra = C.mean(axis=0), rng.random(21)
     expected = placement.place(np.sqrt(cdist(X, C) ** 2 + extra))
     offsets = ((C - centre) ** 2).sum(axis=1) + extra
-    by_rows = placement.replaced(matrix=-2 * (C - centre).T, offsets=offsets, centre=centre)
+    by_rows = replace(placement, matrix=-2 * (C - centre).T, offsets=offsets, centre=centre)
     np.testing.assert_allclose(by_rows.place(X), expected, atol=1e-6)
     matrix = rng.random((9, 21))
     D = rng.random((50, 9))
-    by_distances = placement.replaced(matrix=matrix, offsets=extra)
+    by_distances = replace(placement, matrix=matrix, offsets=extra)
     np.testing.assert_allclose(by_distances.place(D), placement.place(np.sqrt(D**2 @ matrix + extra)), atol=1e-6)
 
 
@@ -207,15 +208,15 @@ def test_nothing_to_arrange():
 
 def test_a_placement_can_be_copied_pickled_and_rebuilt():
     placement, D, _ = example()
-    for other in (copy.deepcopy(placement), pickle.loads(pickle.dumps(placement)), Placement(**placement._asdict())):
+    for other in (copy.deepcopy(placement), pickle.loads(pickle.dumps(placement)), replace(placement)):
         assert other.place(D).tobytes() == placement.place(D).tobytes()
 
 
 def test_missing_dimensions_are_zero():
     placement, D, _ = example(k=2)
-    wide = placement.replaced(n_components=4).place(D)
+    wide = replace(placement, n_components=4).place(D)
     np.testing.assert_array_equal(wide, np.pad(placement.place(D), ((0, 0), (0, 2))))
-    nowhere = placement.replaced(positions=np.zeros((21, 0)), projection=np.zeros((0, 21)), shift=np.zeros(0))
+    nowhere = replace(placement, positions=np.zeros((21, 0)), projection=np.zeros((0, 21)), shift=np.zeros(0))
     assert nowhere.place(D).tobytes() == np.zeros((300, 2)).tobytes()
 
 
@@ -248,7 +249,7 @@ def test_missing_dimensions_are_zero():
 def test_a_placement_of_what_does_not_fit_together_is_refused(wrong):
     placement, _, _ = example()
     with pytest.raises((ValueError, TypeError)):
-        placement.replaced(**wrong)
+        replace(placement, **wrong)
 
 
 def test_rows_of_the_wrong_width_or_kind_are_refused():
@@ -281,8 +282,8 @@ def off_map(k, n=400):
 def test_points_off_the_map_start_from_the_place_of_least_stress():
     placement, D = off_map(2)
     losses = np.array([[stress(y, placement.positions, d, placement.weights) for y in placement.places] for d in D])
-    starts = placement.replaced(max_iter=1, tolerance=0.0)  # a step or two
-    one = placement.replaced(places=None)
+    starts = replace(placement, max_iter=1, tolerance=0.0)  # a step or two
+    one = replace(placement, places=None)
 
     def loss(places):
         return np.array([stress(y, placement.positions, d, placement.weights) for y, d in zip(places, D, strict=True)])
@@ -297,13 +298,13 @@ def test_points_off_the_map_start_from_the_place_of_least_stress():
 @pytest.mark.parametrize("k", [2, 3])
 def test_hardly_a_point_lies_in_another_minimum_than_the_best_of_many_starts(k):
     both, D = off_map(k, n=2000)
-    one = both.replaced(places=None)
+    one = replace(both, places=None)
 
     def loss(places):
         return np.sum(both.weights * (D - cdist(places, both.positions)) ** 2, axis=1)
 
     starts = np.random.default_rng(0).standard_normal((24, k)) * both.positions.std(axis=0)
-    away = [one.replaced(projection=np.zeros_like(one.projection), shift=start) for start in starts]
+    away = [replace(one, projection=np.zeros_like(one.projection), shift=start) for start in starts]
     before, now = loss(one.place(D)), loss(both.place(D))
     least = np.min([before, now, *(loss(placement.place(D)) for placement in away)], axis=0)
     assert np.mean(before > 1.01 * least) > 0.01

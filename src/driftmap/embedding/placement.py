@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,12 +17,9 @@ CALL_ROWS = 4096
 MOST_STEPS = 10_000
 MOST_PLACES, MOST_LOSSES = 112, 8192
 """Of places to start from, and of places times fixed points, so that their table stays in the cache."""
-FIELDS = (
-    "positions", "weights", "projection", "shift", "tolerance", "max_iter", "n_components",
-    "matrix", "offsets", "centre", "steadiness", "places",
-)  # fmt: skip
 
 
+@dataclass(eq=False, repr=False)
 class Placement:
     """Places points where their stress is least: the sum over fixed points of ``weight (distance - |y - position|)^2``.
 
@@ -49,43 +47,41 @@ class Placement:
         side of fixed points are looked for; None: one search from one start. Not on the line.
     """
 
-    def __init__(
-        self,
-        positions: Array,
-        weights: Array,
-        projection: Array,
-        shift: Array,
-        tolerance: float,
-        max_iter: int,
-        n_components: int,
-        matrix: Array | None = None,
-        offsets: Array | None = None,
-        centre: Array | None = None,
-        steadiness: float = 0.0,
-        places: Array | None = None,
-    ) -> None:
+    positions: Array
+    weights: Array
+    projection: Array
+    shift: Array
+    tolerance: float
+    max_iter: int
+    n_components: int
+    matrix: Array | None = None
+    offsets: Array | None = None
+    centre: Array | None = None
+    steadiness: float = 0.0
+    places: Array | None = None
+
+    def __post_init__(self) -> None:
         # Products with views round otherwise than with copies of them, which a pickle holds.
-        positions, projection = np.ascontiguousarray(positions), np.ascontiguousarray(projection)
-        self.positions, self.weights, self.projection, self.shift = positions, weights, projection, shift
-        self.tolerance, self.max_iter, self.n_components = tolerance, max_iter, n_components
-        self.matrix, self.offsets, self.centre = matrix, offsets, centre
-        self.steadiness, self.places = steadiness, places
-        if np.ndim(positions) != 2 or 0 in np.shape(weights) or max_iter < 1 or not min(tolerance, steadiness) >= 0:
+        self.positions, self.projection = np.ascontiguousarray(self.positions), np.ascontiguousarray(self.projection)
+        positions, weights, matrix, offsets = self.positions, self.weights, self.matrix, self.offsets
+        stops = self.max_iter >= 1 and min(self.tolerance, self.steadiness) >= 0
+        if np.ndim(positions) != 2 or 0 in np.shape(weights) or not stops:
             raise ValueError("there is nothing to place by, or no way to stop")
         a, k = positions.shape
-        self._missing = n_components - k
-        if self._missing < 0 or [np.shape(x) for x in (weights, projection, shift)] != [(a,), (k, a), (k,)]:
+        self._missing = self.n_components - k
+        shapes = [np.shape(x) for x in (weights, self.projection, self.shift)]
+        if self._missing < 0 or shapes != [(a,), (k, a), (k,)]:
             raise ValueError("the fixed points have other numbers of dimensions or of points than what belongs to them")
         d, b = (a, a) if matrix is None else matrix.shape
         fits = b == a and (matrix is None) == (offsets is None) and (offsets is None or np.shape(offsets) == (a,))
-        if not fits or (centre is not None and np.shape(centre) != (d,)):
+        if not fits or (self.centre is not None and np.shape(self.centre) != (d,)):
             raise ValueError("what says how squared distances follow has other numbers of features or of fixed points")
         with np.errstate(all="ignore"):
             self._origin = weights @ positions
             self._size = float(np.sqrt(weights @ ((positions - self._origin) ** 2).sum(axis=1))) or 1.0
-            numbers = np.array([*self._origin, self._size, tolerance / self._size, steadiness, 1 / self._size])
-        made = (positions, weights, projection, shift, numbers, matrix, offsets, centre, places)
-        if not all(np.isfinite(numbers).all() for numbers in made if numbers is not None):
+            scales = [self._size, self.tolerance / self._size, self.steadiness, 1 / self._size]
+        made = (positions, weights, self.projection, self.shift, matrix, offsets, self.centre, self.places)
+        if not all(np.isfinite(numbers).all() for numbers in (*made, self._origin, scales) if numbers is not None):
             raise ValueError("a placement is made of finite numbers")
 
     @cached_property
@@ -102,22 +98,15 @@ class Placement:
             self.steadiness, places, losses.reshape(a + 1, -1, 8).swapaxes(0, 1).reshape(-1, 8),
         )  # fmt: skip
 
-    def _asdict(self) -> dict[str, Any]:
-        """What a checkpoint holds, and what it is rebuilt from."""
-        return {name: getattr(self, name) for name in FIELDS}
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(self._asdict().values())
-
-    def replaced(self, **fields: Any) -> Placement:
-        """A copy with other values of some fields."""
-        return Placement(**{**self._asdict(), **fields})
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def moved(self, rotation: Array, translation: Array) -> Placement:
         """The same on a map that is turned and shifted."""
         k = len(self.shift)
         turn, by = rotation[:k, :k], translation[:k]
-        return self.replaced(
+        return replace(
+            self,
             positions=self.positions @ turn + by,
             projection=turn.T @ self.projection,
             shift=self.shift @ turn + by,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -255,7 +256,7 @@ class LandmarkStress(Configured):
         else:
             matrix = centred.T @ self._inference.coefficients
             offsets = self._anchor_squared - self._landmark_weights @ squared
-        return self._placement.replaced(matrix=-2.0 * matrix, offsets=offsets, centre=centre)
+        return replace(self._placement, matrix=-2.0 * matrix, offsets=offsets, centre=centre)
 
     def _is_usable(self, start: Array, squared: Array, mean_squared: Array) -> bool:
         """Whether a start and the points themselves extend in every dimension; else nothing would ever get there.
