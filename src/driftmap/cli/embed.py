@@ -11,6 +11,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from driftmap.cli import cluster
 from driftmap.cli.axes import explained_axes
 from driftmap.cli.checkpointing import Job, spool_path
@@ -43,7 +45,6 @@ from driftmap.map.landmark_count import NUMBERS, largest_map
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
 from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils.columns import describe
-from driftmap.utils.concurrency import blas_limit
 
 __all__ = ["DESCRIPTION", "add_options", "run"]
 
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     # The first rows of any stream span too few dimensions; the command says so only if all rows do.
     warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
-    with blas_limit():
+    with threadpool_limits(1, user_api="blas"):
         if args.checkpoint is None and not args.follow:
             _work(args, job)
             return 0

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -80,32 +80,19 @@ def new_lock() -> Lock:
     return lock
 
 
-def blas_limit() -> AbstractContextManager[Any]:
-    """Within this context BLAS computes in one thread, unless another thread changes that. Others need not wait."""
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limited
-
-
 @contextmanager
 def one_thread() -> Generator[None]:
     """Within this context BLAS computes in one thread, so that the bits do not depend on the number of cores.
 
-    That number belongs to the process, so threads take turns: one that left would change it for those within.
+    That number belongs to the process, so threads take turns: one that left would change it for those within. From
+    version 3.8 on, threadpoolctl ignores all threads but the one that has set a limit, until that limit ends.
     """
     with _turns:
-        _clear_controlling_thread()
-        try:
-            with blas_limit():
-                yield
-        finally:
-            _clear_controlling_thread()
-
-
-def _clear_controlling_thread() -> None:
-    """From version 3.8 on, threadpoolctl ignores all threads but the one that has set a limit."""
-    for library in _controller().lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
+        for library in _controller().lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
 
 
 _turns = new_lock()
