@@ -27,8 +27,7 @@ from driftmap.cli.outputs import (
     Landmarks,
     Sent,
     Spreads,
-    coordinate_columns,
-    landmark_columns,
+    axis_names,
 )
 from driftmap.cli.pictures import Animation, Page, Picture
 from driftmap.cli.progress import Progress
@@ -40,7 +39,7 @@ from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import WRITERS
-from driftmap.map import StreamMap
+from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.landmark_count import NUMBERS, largest_map
 from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
 from driftmap.streams.novelty import NoveltyDetector
@@ -205,7 +204,9 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     # An NPY file holds numbers only: times, but no labels.
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
-    names = coordinate_columns(table, args.components, online=args.online, **chosen)
+    label, axes = [] if table.label is None else [table.label], axis_names(args.components)
+    numbers = ["frame"] * args.online + axes + list(RowNovelty._fields) * args.novelty
+    names = label * with_label + numbers
     if args.view is not None:
         job.observers.append(stack.enter_context(args.view(args, table, job)))
     if args.alerts is not None or (args.alert is not None and args.view is None):
@@ -222,11 +223,10 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     if args.sink is not None:
         sink = stack.enter_context(contextlib.closing(open_sink(args.sink)))
         sink.report = note
-        columns = coordinate_columns(table, args.components, online=True, with_label=True, with_novelty=args.novelty)
-        job.observers.append(Sent(sink, columns))
+        job.observers.append(Sent(sink, label + numbers))
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
-        names = landmark_columns(table, args.components, with_label=with_label)
+        names = ["arrival", "mass", *axes, *label * with_label, *table.columns]
         writer = WRITERS[args.landmarks_out.suffix.lower()](opened["landmarks_out"], names)
         job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from driftmap.cli.errors import note, tell
 from driftmap.cli.files import writing
 from driftmap.io.brokers.base import Record
-from driftmap.io.tables import Table
 from driftmap.io.writers import Column, Writer
-from driftmap.map import RowNovelty, StreamMap
+from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
 from driftmap.utils import Array
 from driftmap.utils.columns import some
@@ -34,12 +33,6 @@ SCALE_FREE = frozenset({"canberra", "hamming", "seuclidean", "mahalanobis"})
 def axis_names(k: int) -> list[str]:
     """Names of the coordinates."""
     return [f"x{i}" for i in range(1, k + 1)]
-
-
-def coordinate_columns(table: Table, k: int, *, online: bool, with_label: bool, with_novelty: bool) -> list[str]:
-    """Names of the columns that :class:`Coordinates` writes."""
-    label = [table.label] if with_label and table.label is not None else []
-    return label + ["frame"] * online + axis_names(k) + list(RowNovelty._fields) * with_novelty
 
 
 @dataclass(eq=False)
@@ -116,12 +109,6 @@ class Sent(Observer):
         if self._records:
             self._sink.send(self._records)
             self._records = []
-
-
-def landmark_columns(table: Table, k: int, *, with_label: bool) -> list[str]:
-    """Names of the columns that :class:`Landmarks` writes."""
-    label = [table.label] if with_label and table.label is not None else []
-    return ["arrival", "mass", *axis_names(k), *label, *table.columns]
 
 
 class Landmarks(Observer):
