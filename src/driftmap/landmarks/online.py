@@ -169,7 +169,7 @@ class LandmarkEngine(Saved):
     def _part_with_priors(self, stream: Stream, batch: Any, moments: Array | None, points: bool) -> Priors:
         first, version = stream.seen, stream.version
         radius = stream.radius if first else self.initial_radius
-        before = self._landmarks_of(stream) if points and first else None
+        before = self.landmarks_of(stream) if points and first else None
         nearest, distances = self._take_in(stream, batch, moments, priors=True)
         changed = stream.version != version
         if len(batch) == 1:
@@ -180,15 +180,10 @@ class LandmarkEngine(Saved):
             return Priors(nearest, distances, radii)
         rows = batch_rows(nearest, first, batch)
         # A landmark that came when another was forgotten, just before the arrival, is one after it.
-        for known in [before, self._landmarks_of(stream) if changed else None]:
+        for known in [before, self.landmarks_of(stream) if changed else None]:
             if known is not None:
                 fill_rows(rows, nearest, *known)
         return Priors(nearest, distances, radii, rows)
-
-    def _landmarks_of(self, stream: Stream) -> tuple[Ids, Array]:
-        rows = stream.landmark_rows()
-        points = stream.points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
-        return stream.arrivals()[rows], points
 
     def _take_in(self, stream: Stream, batch: Any, moments: Array | None, *, priors: bool = False) -> Any:
         space, seen, detector = self.space, stream.seen, copy.deepcopy(self.detector)
@@ -239,7 +234,13 @@ class LandmarkEngine(Saved):
     @property
     def landmarks_(self) -> Any:
         """The landmarks themselves: rows of an array, or a list of objects."""
-        return self.stored_points(self.landmark_indices_)
+        return self.landmarks_of(self.fitted_stream())[1]
+
+    def landmarks_of(self, stream: Stream) -> tuple[Ids, Any]:
+        """What ``landmark_indices_`` and ``landmarks_`` are, also while a stream learns."""
+        rows = stream.landmark_rows()
+        points = stream.points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
+        return stream.arrivals()[rows].view(np.int64), points
 
     @property
     def landmark_mass_(self) -> Ids | Array:

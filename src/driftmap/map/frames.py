@@ -285,17 +285,16 @@ class Frames:
         """The frame of the present landmarks."""
         stream = engine.fitted_stream()
         if self.current is None or stream.version != self.version:
-            landmarks = engine.landmark_indices_
+            landmarks, points = engine.landmarks_of(stream)
             if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
-                self._refresh(engine, landmarks)
+                self._refresh(engine, landmarks, None if isinstance(engine.space, PrecomputedSpace) else points)
             self.version = stream.version
         assert self.current is not None
         return self.current
 
-    def _refresh(self, engine: LandmarkEngine, landmarks: Ids) -> None:
+    def _refresh(self, engine: LandmarkEngine, landmarks: Ids, points: Any) -> None:
         old, k, stream = self.current, self.n_components, engine.fitted_stream()
         embedding, inputs = self._embed(engine, landmarks, stream.landmark_masses())
-        points = None if isinstance(engine.space, PrecomputedSpace) else engine.stored_points(landmarks)
         frame = _frame(embedding, inputs, landmarks, engine.space, points, k)
         if old is not None:
             stored = engine.stored_indices_
