@@ -16,7 +16,6 @@ from driftmap.io.atomic import identity, partial
 from driftmap.io.brokers import is_address, parse
 from driftmap.io.readers import BINARY, COMPRESSIONS
 from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
-from driftmap.plot import require_matplotlib
 
 
 def check(args: argparse.Namespace) -> None:
@@ -31,6 +30,8 @@ def check(args: argparse.Namespace) -> None:
         option = "--resume" if args.resume else "--checkpoint-every"
         raise UserError(f"{option} needs to know the checkpoint: add --checkpoint FILE")
     if (args.plot is not None and args.plot.suffix.lower() != PAGE) or args.animate is not None:
+        from driftmap.plot import require_matplotlib  # not before: plotting is slow to import
+
         require_matplotlib()
     if args.animate is not None and args.animate.suffix.lower() == ".mp4":
         from driftmap.plot.animation import require_ffmpeg

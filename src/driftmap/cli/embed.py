@@ -14,7 +14,6 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from driftmap.cli import cluster
-from driftmap.cli.axes import explained_axes
 from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.checks import check
 from driftmap.cli.contacts import ContactTable, open_contacts
@@ -29,7 +28,6 @@ from driftmap.cli.outputs import (
     Spreads,
     axis_names,
 )
-from driftmap.cli.pictures import Animation, Page, Picture
 from driftmap.cli.progress import Progress
 from driftmap.cli.resume import check_columns, how_to_go_on, start_job
 from driftmap.cli.signals import Stop, Stopped
@@ -140,7 +138,11 @@ def _work(args: argparse.Namespace, job: Job) -> None:
             spool_path(job.path).unlink(missing_ok=True)
         if job.detector is not None:
             note(_alerted(job.detector))
-    axes = {"axes": explained_axes(mapper, table)} if args.explain else {}
+    axes = {}
+    if args.explain:
+        from driftmap.cli.axes import explained_axes
+
+        axes["axes"] = explained_axes(mapper, table)
     if mapper.n_dimensions_ < mapper.n_components:
         warn(
             f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
@@ -229,6 +231,8 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
         names = ["arrival", "mass", *axes, *label * with_label, *table.columns]
         writer = WRITERS[args.landmarks_out.suffix.lower()](opened["landmarks_out"], names)
         job.observers.append(Landmarks(writer, with_label=with_label))
+    if args.plot is not None or args.animate is not None:
+        from driftmap.cli.pictures import Animation, Page, Picture  # not before: plotting is slow to import
     if args.plot is not None:
         file, how = opened["plot"], {"online": args.online, "shade": args.shade}
         is_page = args.plot.suffix.lower() == PAGE

@@ -9,9 +9,8 @@ from typing import Any
 
 from driftmap.cli import arguments as kinds
 from driftmap.io.writers import TABLE_SUFFIXES
-from driftmap.plot import ANIMATION_FORMATS, FIGURE_FORMATS
 from driftmap.streams.missing import METHODS
-from driftmap.utils.validation import EMBEDDINGS, RULES
+from driftmap.utils.validation import ANIMATION_FORMATS, EMBEDDINGS, FIGURE_FORMATS, RULES
 
 Options = dict[str, dict[str, Any]]
 """What ``argparse`` is given for each option, by its flags."""

@@ -10,7 +10,6 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import shutil
 import tempfile
 import unicodedata
@@ -25,7 +24,7 @@ FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | geta
 
 def temporary_name(path: Path) -> str:
     """An unpredictable name for a temporary file in the folder of ``path``."""
-    return f".{path.resolve().name}.{secrets.token_hex(TOKEN // 2)}.tmp"
+    return f".{path.resolve().name}.{os.urandom(TOKEN // 2).hex()}.tmp"
 
 
 _unfinished: set[Path] = set()
@@ -45,7 +44,7 @@ def remove_unfinished() -> None:
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A temporary folder that is removed at the end."""
-    place = Path(tempfile.gettempdir(), f"driftmap-{secrets.token_hex(TOKEN // 2)}")
+    place = Path(tempfile.gettempdir(), f"driftmap-{os.urandom(TOKEN // 2).hex()}")
     _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
     try:
         place.mkdir(mode=0o700)

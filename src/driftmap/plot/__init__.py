@@ -1,14 +1,13 @@
 """Figures of maps with matplotlib, and maps as HTML files; :mod:`driftmap.plot.animation` makes animations."""
 
 from driftmap.plot.figures import (
-    ANIMATION_FORMATS,
-    FIGURE_FORMATS,
     comparison_figure,
     map_figure,
     require_matplotlib,
     save_figure,
 )
 from driftmap.plot.interactive import html
+from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS
 
 __all__ = [
     "ANIMATION_FORMATS",

@@ -22,7 +22,6 @@ from driftmap.map.frames import Frame, Frames
 from driftmap.map.observer import Observer, Update
 from driftmap.plot.coloring import Coloring, by_arrival, coloring_of
 from driftmap.plot.figures import (
-    ANIMATION_FORMATS,
     GRID_COLOR,
     format_axes,
     require_matplotlib,
@@ -32,6 +31,7 @@ from driftmap.plot.legend import add_colorbar, add_legend, label_axis, legend_wi
 from driftmap.plot.panels import Panel, axis_spans
 from driftmap.plot.points import INK, draw_landmarks, draw_points
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.validation import ANIMATION_FORMATS
 
 __all__ = ["Film", "require_ffmpeg", "save_animation"]
 

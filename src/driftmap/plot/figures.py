@@ -23,14 +23,13 @@ from driftmap.plot.panels import Panel, Time, axis_spans, box, positions_of, tim
 from driftmap.plot.points import INK, MOST_DOTS, draw_density, draw_landmarks, draw_points
 from driftmap.utils import Array
 from driftmap.utils.errors import MissingDependencyError
+from driftmap.utils.validation import FIGURE_FORMATS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FIGURE_FORMATS = (".png", ".svg", ".pdf")
 UNDRAWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters of labels and names that no font has and that XML, thus SVG, forbids; they are shown as escapes."""
-ANIMATION_FORMATS = (".gif", ".mp4")
 GRID_COLOR = "#E4E7EB"
 
 

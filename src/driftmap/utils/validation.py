@@ -21,6 +21,8 @@ EMBEDDINGS = (
     "stress", "weighted-lmds", "lmds", "isomap", "diffusion", "tsne", "kernel-tsne", "bikernel-tsne",
 )  # fmt: skip
 """Names of the replacement rules and of the embeddings; the first is the default."""
+FIGURE_FORMATS = (".png", ".svg", ".pdf")
+ANIMATION_FORMATS = (".gif", ".mp4")
 
 NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 """What the core takes as it is."""
