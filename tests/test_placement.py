@@ -311,6 +311,22 @@ def test_hardly_a_point_lies_in_another_minimum_than_the_best_of_many_starts(k):
     assert np.mean(now > 1.01 * least) < 0.005
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_search_on_the_other_side_of_a_fixed_point_moves_none_but_to_a_deeper_minimum(k):
+    placement, D = off_map(k, n=2000)
+    centre = placement.weights @ placement.positions
+    one = replace(placement, projection=np.zeros_like(placement.projection), shift=centre, places=None)
+    both = replace(one, places=np.tile(centre, (8, 1)))  # all start there, with and without
+
+    def loss(places):
+        return np.sum(placement.weights * (D - cdist(places, placement.positions)) ** 2, axis=1)
+
+    before, now = one.place(D), both.place(D)
+    moved = (before != now).any(axis=1)
+    assert 0 < moved.sum() < 0.2 * len(D)
+    assert (loss(now) < 0.991 * loss(before))[moved].all()  # by 1 %, but for rounding in single precision
+
+
 def test_places_turn_with_the_map():
     placement, D = off_map(2)
     turn, by = np.array([[0.6, 0.8], [0.8, -0.6]]), np.array([3.0, -2.0])

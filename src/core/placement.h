@@ -1,13 +1,13 @@
 // Placement of points on a map, by their distances to points that stay where they are.
 //
-// A point starts where landmark MDS puts it and goes to a minimum of its stress. One that lies off the map, whose
-// distances are larger than those of that place, may have several minima: it starts from the place of least stress
-// among some that are spread over the map. The stress at a given place is linear in the distances, so that one product
-// serves all of them (in the plane and in space). Minima lie in pairs on two sides of the fixed point that pulls
-// hardest: where the other side is expected to be deeper, it is searched, too, and the least is taken. Searches run in
-// single precision, whose roots and quotients take a third of the time, in as many lanes as the machine has; the last
-// step is in double precision. Where that step is not short, or single precision does not converge (a point that is far
-// away), the search goes on in double precision. On the line the least of all minima is found.
+// A point starts where landmark MDS puts it and goes to a minimum of its stress. One that lies off the map, high above
+// it or far from all fixed points, may have several: it starts from the place of least stress among some that are
+// spread over the map. The stress at a given place is linear in the distances, so that one product serves all of them
+// (in the plane and in space). Minima lie in pairs on two sides of the fixed point that pulls hardest: where the other
+// side is expected to be deeper, it is searched, too. Searches run in single precision, whose roots and quotients take
+// a third of the time, in as many lanes as the machine has; the last step is in double precision. Where that step is
+// not short, or single precision does not converge (a point that is far away), the search goes on in double precision.
+// On the line the least of all minima is found.
 #pragma once
 
 #include "line.h"
@@ -87,31 +87,32 @@ struct Placement {
  private:
     using V = Affine::V;
 
-    // Squared distances of eight rows to the fixed points, in sizes of the map, and where landmark MDS puts them. Those
-    // whose mean squared distance is larger than that of this place lie off the map, unless they are far away.
-    // Distances below a tenth of the tolerance count as none: those that follow from others are roots of differences.
+    // Squared distances of eight rows to the fixed points, in sizes of the map, and where landmark MDS puts them. A row
+    // lies off the map if its squared height above that place and that to the nearest fixed point exceed 1 together,
+    // unless it is far away. Distances below a tenth of the tolerance count as none: those that follow from others are
+    // roots of differences.
     void measure(const double* X, int64_t first, int64_t n_rows, V* squared, double* out,
                  std::vector<int64_t>& off_map) const {
-        constexpr double kOff = 1.2, kFar = 100;
+        constexpr double kOff = 1, kFar = 100;
         const V more = squares.apply(X, first, n_rows, squared);
         const double scale = 1 / (size * size), none = 0.01 * tolerance * tolerance;
-        V mean = 0, expected = 1;
+        V nearest = INFINITY, height = -1;
         for (int j = 0; j < n; ++j) {
             const V square = (squared[j] + more) * scale;
             squared[j] = select(square > none, square, 0);
-            mean += fixed[k * n + j] * squared[j];
+            height += fixed[k * n + j] * squared[j];
+            nearest = select(nearest > squared[j], squared[j], nearest);
         }
         for (int c = 0; c < k; ++c) {
             V y = shift[c];
             for (int j = 0; j < n; ++j) y += squared[j] * projection[c * n + j];
             y = larger<V>(0 - larger<V>(0 - y, -1e150), -1e150);
-            expected += y * y;
+            height -= y * y;
             for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane) out[(first + lane) * k + c] = y.get(lane);
         }
-        for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane) {
-            const double ratio = mean.get(lane) / expected.get(lane);
-            if (ratio > kOff && ratio < kFar) off_map.push_back(first + lane);
-        }
+        const V off = nearest + height;
+        for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane)
+            if (off.get(lane) > kOff && off.get(lane) < kFar) off_map.push_back(first + lane);
     }
 
     double squared_of(const V* squared, int64_t row, int j) const {
@@ -158,29 +159,23 @@ struct Placement {
     void descend_from(const V* squared, int64_t n_rows, const std::vector<int64_t>& off_map, double* out) const {
         const Doubles homes(out, out + n_rows * k);
         choose_places<N>(squared, off_map, out);
-        std::vector<int64_t> rows(n_rows), doubtful;
+        std::vector<int64_t> rows(n_rows);
         std::iota(rows.begin(), rows.end(), 0);
-        Doubles others(n_rows * k), stress(n_rows), other_stress(n_rows);
         const auto search = [&]<int K>() {
-            rows = descend<float, N, K>(squared, homes, rows, out, stress, &doubtful, others.data());
-            descend<double, N / 2, K>(squared, homes, rows, out, stress);
-            rows = descend<float, N, K>(squared, homes, doubtful, others.data(), other_stress);
-            descend<double, N / 2, K>(squared, homes, rows, others.data(), other_stress);
+            rows = descend<float, N, K>(squared, homes, rows, out);
+            descend<double, N / 2, K>(squared, homes, rows, out);
         };
         if (k == 2) search.template operator()<2>();
         if (k == 3) search.template operator()<3>();
         if (k > 3) search.template operator()<0>();
-        for (const int64_t row : doubtful)
-            if (other_stress[row] < (1 - 1e-5) * stress[row]) std::copy_n(&others[row * k], k, out + row * k);
     }
 
     // Searches for the positions of rows in one precision, from where they are, and returns the rows that it does not
-    // place. When most lanes have finished they take new rows. Rows that may have a deeper minimum elsewhere are
-    // doubtful, if asked for, and `others` gets where.
+    // place. When most lanes have finished they take new rows, or look for a minimum that is 1 % deeper on the other
+    // side of the fixed point that pulls hardest.
     template <class T, int N, int K>
-    std::vector<int64_t> descend(const V* squared, const Doubles& homes, const std::vector<int64_t>& rows, double* out,
-                                 Doubles& stress, std::vector<int64_t>* doubtful = nullptr,
-                                 double* others = nullptr) const {
+    std::vector<int64_t> descend(const V* squared, const Doubles& homes, const std::vector<int64_t>& rows,
+                                 double* out) const {
         constexpr bool kSingle = sizeof(T) == 4;
         const double within = std::clamp(0.3 * tolerance, 1e-10, 3e-6), last = kSingle ? 3e-6 : 0.01 * within;
         const int tries = kSingle ? std::min(max_tries, 100) : max_tries;
@@ -200,7 +195,7 @@ struct Placement {
                 for (int j = 0; j < n; ++j) targets[j].set(lane, squared_of(squared, row[lane], j));
             }
             for (int j = 0; j < n; ++j) distances[j] = sqrt(Lanes<T, N>(targets[j]));
-            const size_t few = next < rows.size() ? N / 8 : 0;
+            const size_t few = next < rows.size() ? N / 4 : 0;
             do {
                 searching = search.advance(point, distances.data(), n, last, tries);
             } while (searching > few);
@@ -211,19 +206,21 @@ struct Placement {
                 const auto status = search.status_of(lane);
                 if (row[lane] < 0 || status == search.SEARCHING) continue;
                 double* position = out + row[lane] * k;
-                const bool near = search.is_near(lane);
+                const bool near = search.is_near(lane), first = !search.is_bounded(lane);
                 const bool placed = near && status == search.CONVERGED && moved.get(lane) <= within * within;
-                for (int c = 0; c < k && near; ++c)
+                for (int c = 0; c < k && near && (placed || first); ++c)
                     position[c] = kSingle && placed ? y[c].get(lane) : search.position(lane, c);
-                stress[row[lane]] = search.stress_of(lane);
-                if (!placed) left.push_back(row[lane]);
-                if (placed && doubtful != nullptr && n_places > 0) {
+                if (first && !placed) left.push_back(row[lane]);
+                if (kSingle && first && placed && n_places > 0) {
                     const int j = int(strongest.get(lane));
-                    auto p = zeros<double, K>(k);
-                    for (int c = 0; c < k; ++c) p[c] = fixed[c * n + j];
                     const double pull = fixed[k * n + j] * double(distances[j].get(lane));
-                    if (search.has_other_side(lane, position, p.data(), pull, others + row[lane] * k))
-                        doubtful->push_back(row[lane]);
+                    auto other = zeros<double, K>(k);
+                    for (int c = 0; c < k; ++c) other[c] = fixed[c * n + j];
+                    if (search.has_other_side(lane, position, pull, other)) {
+                        search.start(lane, other.data(), &homes[row[lane] * k], 0.99 * search.stress_of(lane));
+                        ++searching;
+                        continue;
+                    }
                 }
                 row[lane] = -1;
             }

@@ -181,7 +181,8 @@ class Search {
           home(zeros<D, K>(k)),
           inverse(zeros<V, K * K>(k * k)) {}
 
-    void start(int lane, const double* position, const double* from) {
+    // A search that must lead below some stress stops as soon as it is not expected to.
+    void start(int lane, const double* position, const double* from, double below = INFINITY) {
         for (size_t c = 0; c < y.size(); ++c) {
             home[c].set(lane, from[c]);
             y[c].set(lane, position[c]);
@@ -191,9 +192,11 @@ class Search {
         stress.set(lane, std::numeric_limits<T>::infinity());
         radius.set(lane, 0.5);
         tried.set(lane, 0);
+        bound.set(lane, below);
         status.set(lane, is_near(lane) ? SEARCHING : STOPPED);
     }
     T stress_of(int lane) const { return stress.get(lane); }
+    bool is_bounded(int lane) const { return std::isfinite(bound.get(lane)); }
     Status status_of(int lane) const { return Status(int(status.get(lane))); }
     // Single precision serves up to so many sizes of the map.
     bool is_near(int lane) const { return dot(best, best).get(lane) < (sizeof(T) == 4 ? 4e4 : INFINITY); }
@@ -263,6 +266,8 @@ class Search {
         const auto goes_on = (better | (went > within)) & (max_tries > tried);
         const V unfinished = select(goes_on, V(SEARCHING), V(STOPPED));
         status = select(searching, select(ends & better & curved.convex, V(CONVERGED), unfinished), status);
+        // Newton's step should lower the stress by its product with the gradient; three times that is out of reach.
+        status = select(bound > select(better, stress - 3 * dot(newton, at.gradient), 0), status, V(STOPPED));
         return int(select(status <= 0, V(1), V(0)).fold(std::plus<>()));
     }
 
@@ -279,22 +284,19 @@ class Search {
         return dot(last, last);
     }
 
-    // Whether a deeper minimum is expected on the other side of a fixed point p, which pulls by w d; `other` is where.
-    // On the line through p and the minimum, the stress at distance t from p is about h t^2 - 2 (b t + w d |t|), with
-    // minima at r = (b + w d) / h, which is this one, and (b - w d) / h. Their depths are h times their squares. The
-    // curvature h is that along a valley: across the line the position is free.
-    bool has_other_side(int lane, const double* minimum, const double* p, double pull, double* other) const {
-        constexpr double kDeeper = 0.01;
-        const size_t k = y.size();
-        double square = 0, softness = 0;
-        for (size_t c = 0; c < k; ++c) {
-            square += (minimum[c] - p[c]) * (minimum[c] - p[c]);
-            for (size_t b = 0; b < k; ++b)
-                softness += (minimum[c] - p[c]) * inverse[c * k + b].get(lane) * (minimum[b] - p[b]);
-        }
-        const double r = std::sqrt(square), h = square / softness, beyond = 2 * pull / h - r;
-        for (size_t c = 0; c < k; ++c) other[c] = p[c] + (p[c] - minimum[c]) * (beyond / r);
-        return beyond > 0 && h * (beyond * beyond - square) > kDeeper * stress.get(lane);
+    // Whether a deeper minimum is expected on the other side of a fixed point, which pulls by w d; `other`, that point,
+    // becomes where. On the line through both, the stress at distance t is about h t^2 - 2 (b t + w d |t|), h being the
+    // curvature along a valley, with minima at r = (b + w d) / h, which is this one, and (b - w d) / h. With
+    // s = w d / (h r), the other is deeper if s > 1, by 4 w d r (s - 1): a model that leaves no stress is not believed.
+    bool has_other_side(int lane, const double* minimum, double pull, Array<double, K>& other) const {
+        auto gap = other;
+        auto matrix = zeros<double, K * K>(inverse.size());
+        for (size_t c = 0; c < y.size(); ++c) gap[c] = minimum[c] - other[c];
+        for (size_t i = 0; i < inverse.size(); ++i) matrix[i] = inverse[i].get(lane);
+        const double square = dot(gap, gap), r = std::sqrt(square),
+                     s = pull * dot(gap, times(matrix, gap)) / (square * r);
+        for (size_t c = 0; c < y.size(); ++c) other[c] -= (2 * s - 1) * gap[c];
+        return s > 1.1 && 4 * pull * r * (s - 1) < stress.get(lane);
     }
 
  private:
@@ -302,7 +304,7 @@ class Search {
     Array<V, K> y, best, step;  // the position that is tried, the best one so far, and Newton's step from there
     Array<D, K> home;           // where landmark MDS puts the point
     Array<V, K * K> inverse;    // of the Hessian at the best
-    V stress = 0, radius = 0, tried = 0, status = STOPPED;
+    V stress = 0, bound = 0, radius = 0, tried = 0, status = STOPPED;
 };
 
 }  // namespace driftmap

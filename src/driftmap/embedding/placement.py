@@ -15,8 +15,8 @@ from driftmap.utils import Array
 CALL_ROWS = 4096
 """Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
 MOST_STEPS = 10_000
-MOST_PLACES, MOST_LOSSES = 112, 8192
-"""Of places to start from, and of places times fixed points, so that their table stays in the cache."""
+PLACES, MOST_LOSSES = 56, 8192
+"""Places to start from for each dimension; the most of places times fixed points: their table stays in the cache."""
 
 
 @dataclass(eq=False, repr=False)
@@ -131,7 +131,7 @@ def spread_places(positions: Array, weights: Array) -> Array:
     fills a cube evenly, carried over to the ball of radius 2 and from there to the ellipsoid of the fixed points.
     """
     a, k = positions.shape
-    n = min(MOST_PLACES, MOST_LOSSES // a) // 8 * 8
+    n = min(PLACES * k, MOST_LOSSES // a) // 8 * 8
     ratio = 2.0
     for _ in range(40):  # the root of x^(k + 1) = x + 1
         ratio = (1.0 + ratio) ** (1.0 / (k + 1))
