@@ -13,7 +13,8 @@ from scipy.spatial.distance import cdist
 
 from driftmap import _core
 from driftmap.embedding import LandmarkStress
-from driftmap.embedding.placement import CALL_ROWS, Placement, arrange, spread_places
+from driftmap.embedding.placement import CALL_ROWS, Placement, spread_places
+from driftmap.embedding.stress import arrange
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------
 
@@ -187,8 +188,11 @@ def test_a_sweep_never_raises_the_stress_and_ends_where_smacof_does(k):
         moved = _core.sweep(D, w, Y)
         assert moved == pytest.approx(np.sqrt(w @ ((Y - before) ** 2).sum(axis=1)))
         assert pair_stress(D, Y, w) <= pair_stress(D, before, w) * (1 + 1e-14)
-    positions, sweeps = arrange(D, w, X[:, :k], 1e-9, 500)
+    positions, stress_there, sweeps = arrange(D, w, X[:, :k], 1e-9, 500)
     assert 0 < sweeps < 500
+    np.testing.assert_allclose(w @ positions, 0, atol=1e-12)
+    below = pair_stress(D, np.zeros((37, 1)), w)
+    assert stress_there == pytest.approx(np.sqrt(pair_stress(D, positions, w) / below))
     for i in range(37):
         others, d = np.delete(positions, i, axis=0), np.delete(D[i], i)
         rest = smacof(positions[i], others, d, np.delete(w, i), steps=1)
@@ -196,11 +200,11 @@ def test_a_sweep_never_raises_the_stress_and_ends_where_smacof_does(k):
 
 
 def test_nothing_to_arrange():
-    positions, sweeps = arrange(np.zeros((3, 3)), np.full(3, 1 / 3), np.zeros((3, 0)), 0.0, 10)
+    positions, stress_there, sweeps = arrange(np.zeros((3, 3)), np.full(3, 1 / 3), np.zeros((3, 0)), 0.0, 10)
     assert positions.shape == (3, 0)
-    assert sweeps == 0
+    assert (stress_there, sweeps) == (0, 0)
     for k in (1, 2):
-        assert arrange(np.zeros((1, 1)), np.ones(1), np.ones((1, k)), 1e-9, 10)[0].tolist() == [[1.0] * k]
+        assert arrange(np.zeros((1, 1)), np.ones(1), np.ones((1, k)), 1e-9, 10)[0].tolist() == [[0.0] * k]
 
 
 # --- what is stored, and what is refused -----------------------------------------------------------------------------

@@ -140,18 +140,3 @@ def spread_places(positions: Array, weights: Array) -> Array:
     centre = weights @ positions
     _, lengths, axes = np.linalg.svd((positions - centre) * np.sqrt(weights)[:, None], full_matrices=False)
     return centre + ball @ (lengths[:, None] * axes)
-
-
-def arrange(distances: Array, weights: Array, start: Array, tolerance: float, max_iter: int) -> tuple[Array, int]:
-    """Positions of the fixed points themselves, by sweeps until one moves them less than the tolerance.
-
-    The stress between them, with weights w_i w_j as in weighted SMACOF, never goes up. Moves are root mean squares.
-    Returns the positions, (a, k), and the number of sweeps.
-    """
-    if not all(np.isfinite(numbers).all() for numbers in (distances, weights, start)):
-        raise ValueError("points are arranged by finite numbers")
-    positions, sweeps, moved = np.array(start, order="C"), 0, np.inf
-    while sweeps < max_iter and moved > tolerance and start.shape[1]:
-        moved = _core.sweep(distances, weights, positions)
-        sweeps += 1
-    return positions, sweeps

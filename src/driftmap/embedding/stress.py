@@ -18,7 +18,7 @@ from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.base import Configured
 from driftmap.embedding.lmds import ClassicalMDS, classical_mds
-from driftmap.embedding.placement import Placement, arrange, spread_places
+from driftmap.embedding.placement import Placement, spread_places
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
@@ -172,7 +172,7 @@ class LandmarkStress(Configured):
         warm = None
         if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), squared, mean_squared):
             self.n_dimensions_ = self.n_components
-            warm = self._arrange(targets, start, self.max_warm_iter)
+            warm = arrange(targets, weights, start, self.tol, self.max_warm_iter)
         if warm is not None and reference is not None and warm[1] <= STRAY * reference:
             result, self.cold_stress_ = warm, reference
         else:
@@ -182,12 +182,12 @@ class LandmarkStress(Configured):
             # A settled map is not left for one that only the best of many starts finds; on the line each of them may.
             cold = self._cold_fit(targets, starts if warm is None or self.n_components == 1 else starts[:1])
             if warm is not None:
-                warm = self._arrange(targets, warm[0], self.max_iter)
+                warm = arrange(targets, weights, warm[0], self.tol, self.max_iter)
                 if warm[1] > STRAY * cold[1]:
                     warm, cold = None, self._cold_fit(targets, starts)
             result, self.cold_stress_ = warm or cold, cold[1]
-        self.anchor_coordinates_, self.stress_, self.n_iter_ = result
-        positions = self.anchor_coordinates_[:, : self.n_dimensions_]
+        positions, self.stress_, self.n_iter_ = result
+        self.anchor_coordinates_ = np.pad(positions, ((0, 0), (0, self.n_components - self.n_dimensions_)))
         start_from = start_map(positions, squared, mean_squared, weights)
         matrix, offsets = self._inference or (None, None)
         a, k = positions.shape
@@ -201,25 +201,16 @@ class LandmarkStress(Configured):
         """Positions, stress and sweeps from the best of some starts."""
         result = None
         for start in starts:
-            other = self._arrange(targets, start, min(TRIAL_SWEEPS, self.max_iter))
+            other = arrange(targets, self._weights, start, self.tol, min(TRIAL_SWEEPS, self.max_iter))
             if result is None or other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
                 result = other
         assert result is not None
         positions, stress, sweeps = result
         if TRIAL_SWEEPS <= sweeps < self.max_iter:
-            positions, stress, more = self._arrange(
-                targets, positions[:, : self.n_dimensions_], self.max_iter - TRIAL_SWEEPS
-            )
+            most = self.max_iter - TRIAL_SWEEPS
+            positions, stress, more = arrange(targets, self._weights, positions, self.tol, most)
             sweeps += more
         return positions, stress, sweeps
-
-    def _arrange(self, targets: Array, start: Array, max_iter: int) -> tuple[Array, float, int]:
-        """Bring points from a start to rest; returns positions, stress and the number of sweeps."""
-        tolerance = self.tol * extent(start, self._weights)
-        positions, sweeps = arrange(targets, self._weights, start, tolerance, max_iter)
-        positions = positions - self._weights @ positions
-        coordinates = np.pad(positions, ((0, 0), (0, self.n_components - positions.shape[1])))
-        return coordinates, weighted_stress(targets, coordinates, self._weights), sweeps
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
@@ -284,6 +275,22 @@ def views(mds: ClassicalMDS, k: int) -> Iterator[Array]:
         yield view
 
 
+def arrange(distances: Array, weights: Array, start: Array, tol: float, max_iter: int) -> tuple[Array, float, int]:
+    """Bring points from a start to rest, by sweeps until one moves them less than ``tol`` times the start's extent.
+
+    The stress between them, with weights w_i w_j as in weighted SMACOF, never goes up. Returns the positions round
+    their centre, (a, k), their normalised stress, and the number of sweeps.
+    """
+    if not all(np.isfinite(numbers).all() for numbers in (distances, weights, start)):
+        raise ValueError("points are arranged by finite numbers")
+    positions, sweeps, moved, tolerance = np.array(start, order="C"), 0, np.inf, tol * extent(start, weights)
+    while sweeps < max_iter and moved > tolerance and start.shape[1]:
+        moved = _core.sweep(distances, weights, positions)
+        sweeps += 1
+    positions -= weights @ positions
+    return positions, weighted_stress(distances, positions, weights), sweeps
+
+
 def extent(positions: Array, weights: Array) -> float:
     """Root of the weighted mean squared distance from the centre."""
     return float(np.sqrt(weights @ ((positions - weights @ positions) ** 2).sum(axis=1)))
@@ -320,8 +327,10 @@ def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> flo
     0.5
     """
     below = weights @ distances**2 @ weights
+    if not below > 0:
+        return 0.0
     above = weights @ (distances - euclidean(coordinates, coordinates)) ** 2 @ weights
-    return float(np.sqrt(above / below)) if below > 0 else 0.0
+    return float(np.sqrt(above / below))
 
 
 def start_map(positions: Array, squared: Array, mean_squared: Array, weights: Array) -> tuple[Array, Array]:
