@@ -1,6 +1,8 @@
 """Maps of dask collections: a function of rows, leaves and fan-in; errors that name the partition."""
 
 import pickle
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -17,6 +19,8 @@ from dask.delayed import delayed
 from driftmap import DriftMap, InputError, OnlineLandmarks
 from driftmap import dask as on_dask
 from driftmap.dask import blocks
+from driftmap.dask.files import write
+from driftmap.io.atomic import replacing
 from streams import facts, make
 
 X = make("walk", 1200, 4, seed=0)
@@ -210,6 +214,28 @@ def test_xarray():
     )
     assert placed.dims == ("time", "axis")
     assert np.array_equal(placed.compute(), mapper.transform(X))
+
+
+def test_a_file_that_is_being_written_is_left_alone_and_a_leftover_is_removed(tmp_path):
+    leftover = tmp_path / f".day 1.parquet.{'0' * 16}.tmp"
+    leftover.touch()
+    with replacing(tmp_path / "day 1.parquet") as file:
+        code = (
+            "import sys, pathlib; from driftmap.dask.files import remove_leftovers as r; r(pathlib.Path(sys.argv[1]))"
+        )
+        subprocess.run([sys.executable, "-c", code, tmp_path], check=True)  # another process, as a second run is
+        assert not leftover.exists()
+        file.write(b"whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["day 1.parquet"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".pq"])
+def test_partitions_are_written_as_parquet_by_either_suffix(tmp_path, suffix):
+    pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / f"in{suffix}")
+    (part,) = blocks.parquet_files([tmp_path / f"in{suffix}"])
+    frozen = DriftMap(n_landmarks=20).fit(X).freeze()
+    write(frozen, part.source, part.name, str(tmp_path / f"out{suffix}"), ["x1", "x2"], certify=False)
+    np.testing.assert_array_equal(pd.read_parquet(tmp_path / f"out{suffix}").to_numpy(), frozen.transform(X))
 
 
 def test_bad_requests(tmp_path):

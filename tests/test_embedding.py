@@ -250,3 +250,12 @@ def test_threads_of_blas_change_no_bit(name):
         with threadpool_limits(threads, user_api="blas"):
             maps.append(BY_NAME[name](2).fit(distances, np.ones(150)).coordinates_.tobytes())
     assert maps[0] == maps[1]
+
+
+def test_threads_of_blas_change_no_place():
+    X = np.random.default_rng(0).standard_normal((2000, 384))
+    places = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            places.append(DriftMap(2, n_landmarks=300, n_anchors=500).fit(X).transform(X[:100]).tobytes())
+    assert places[0] == places[1]

@@ -88,9 +88,9 @@ struct Placement {
     using V = Affine::V;
 
     // Squared distances of eight rows to the fixed points, in sizes of the map, and where landmark MDS puts them. A row
-    // lies off the map if its squared height above that place and that to the nearest fixed point exceed 1 together,
-    // unless it is far away. Distances below a tenth of the tolerance count as none: those that follow from others are
-    // roots of differences.
+    // lies off the map if its squared height above that place plus its squared distance to the nearest fixed point
+    // exceeds 1; from 100 on it is so far away that no place is much better. Distances below a tenth of the tolerance
+    // count as none: those that follow from others are roots of differences.
     void measure(const double* X, int64_t first, int64_t n_rows, V* squared, double* out,
                  std::vector<int64_t>& off_map) const {
         constexpr double kOff = 1, kFar = 100;

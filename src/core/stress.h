@@ -181,7 +181,7 @@ class Search {
           home(zeros<D, K>(k)),
           inverse(zeros<V, K * K>(k * k)) {}
 
-    // A search that must lead below some stress stops as soon as it is not expected to.
+    // A search that must lead below some stress is given up once that is out of reach.
     void start(int lane, const double* position, const double* from, double below = INFINITY) {
         for (size_t c = 0; c < y.size(); ++c) {
             home[c].set(lane, from[c]);
@@ -266,7 +266,7 @@ class Search {
         const auto goes_on = (better | (went > within)) & (max_tries > tried);
         const V unfinished = select(goes_on, V(SEARCHING), V(STOPPED));
         status = select(searching, select(ends & better & curved.convex, V(CONVERGED), unfinished), status);
-        // Newton's step should lower the stress by its product with the gradient; three times that is out of reach.
+        // Out of reach: not even three times the decrease that Newton's step promises would lead below the bound.
         status = select(bound > select(better, stress - 3 * dot(newton, at.gradient), 0), status, V(STOPPED));
         return int(select(status <= 0, V(1), V(0)).fold(std::plus<>()));
     }

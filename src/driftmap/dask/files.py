@@ -11,7 +11,7 @@ import numpy as np
 from driftmap.dask.blocks import ParquetFile
 from driftmap.dask.tasks import Found, add, counted, facts_of, naming, nothing
 from driftmap.io.atomic import discard, replacing
-from driftmap.io.writers import WRITERS, Column
+from driftmap.io.writers import Column, ParquetWriter
 
 
 def write(frozen: Any, source: ParquetFile, name: str, target: str, names: Sequence[str], certify: bool) -> Found:
@@ -22,7 +22,7 @@ def write(frozen: Any, source: ParquetFile, name: str, target: str, names: Seque
     """
     found = nothing(frozen)
     with naming(name), replacing(Path(target)) as file:
-        writer = WRITERS[Path(target).suffix.lower()](file, names)
+        writer = ParquetWriter(file, names)
         for first, block, labels in counted("mapping", source, name):
             with naming(name, first):
                 columns: list[Column] = [*([] if labels is None else [labels]), *frozen.transform(block).T]

@@ -58,7 +58,8 @@ def scratch_folder() -> Iterator[Path]:
 def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
     """A new file that replaces ``path`` if the block ends well and is removed otherwise.
 
-    ``temporary``: a name from :func:`temporary_name` that the caller has recorded; see :func:`discard`.
+    ``temporary``: a name from :func:`temporary_name` that the caller has recorded. Until the block ends,
+    :func:`discard` leaves the file alone.
     """
     target = path.resolve()  # a link stays a link to the new file
     if target.is_dir():
@@ -67,8 +68,7 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
     _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
     try:
         with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
-            if temporary is not None:  # else discard will never be asked about it
-                lock(file)
+            lock(file)
             try:
                 yield file
                 sync(file)

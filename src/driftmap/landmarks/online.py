@@ -277,9 +277,9 @@ class LandmarkEngine(Saved):
         Half the smallest distance among ``n_landmarks + 1`` stored points chosen farthest-first: two of them share a
         landmark. To find them takes ``n_landmarks`` distances per stored point.
         """
-        self.fitted_stream()
+        rows = np.flatnonzero(self.fitted_stream().masses() > 0)
         self._check_triangle("radius_lower_bound_")
-        return farthest_first(self.stored_distances, self.stored_indices_, self.n_landmarks)[1] / 2
+        return farthest_first(self._between, rows, self.n_landmarks)[1] / 2
 
     @property
     def n_samples_seen_(self) -> int:
@@ -337,11 +337,7 @@ class LandmarkEngine(Saved):
 
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
         """True distances between stored points, given by arrival numbers; those to themselves are 0 to the bit."""
-        measured = self._rows(rows), self._rows(columns)
-        if not isinstance(self.space, NativeSpace):
-            return self.space.pairs(*measured)
-        X, Y = map(self.fitted_stream().points, measured)
-        return np.where(rows[:, None] == columns, 0.0, _core.distances(X, Y, self.space.name, self.space.p))
+        return self._between(self._rows(rows), self._rows(columns))
 
     def stored_points(self, arrivals: Ids) -> Any:
         """Stored points themselves: rows of an array, or a list of objects."""
@@ -356,6 +352,13 @@ class LandmarkEngine(Saved):
             if isinstance(self.space, NativeSpace):
                 return _core.distances(queries, stream.points(rows), self.space.name, self.space.p)
             return self.space.to_stored(queries, rows)
+
+    def _between(self, rows: Ids, columns: Ids) -> Array:
+        """The same, given by rows of the core."""
+        if not isinstance(self.space, NativeSpace):
+            return self.space.pairs(rows, columns)
+        X, Y = map(self.fitted_stream().points, (rows, columns))
+        return np.where(rows[:, None] == columns, 0.0, _core.distances(X, Y, self.space.name, self.space.p))
 
     def _rows(self, arrivals: Ids) -> Ids:
         stored = self.fitted_stream().arrivals()

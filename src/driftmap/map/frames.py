@@ -33,7 +33,7 @@ from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.metrics.callables import Function
 from driftmap.quality import Displacement, displacement
 from driftmap.utils import Array, Ids, validation
-from driftmap.utils.concurrency import in_parallel
+from driftmap.utils.concurrency import in_parallel, one_thread
 from driftmap.utils.errors import InputError
 
 FRAMES_KEPT = 1000
@@ -367,7 +367,8 @@ def _frame(embedding: Any, inputs: Inputs, landmarks: Ids, space: Space, points:
     """The frame of an embedding, neither turned nor shifted."""
     is_euclidean = isinstance(space, NativeSpace) and space.name == "euclidean"
     # a class that is derived from one of these may place points in another way
-    rows = embedding.for_rows(points) if is_euclidean and type(embedding) in KINDS else None
+    with one_thread():
+        rows = embedding.for_rows(points) if is_euclidean and type(embedding) in KINDS else None
     diameter = max(array.max(initial=0.0) for array in (inputs.distances, inputs.anchors) if array is not None)
     farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
     return Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), rows, points, farthest)

@@ -17,12 +17,11 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from driftmap.networks.contacts import Contact, Contacts, Node
 from driftmap.networks.tie_decay import TieDecayNetwork
 from driftmap.utils import Array
-from driftmap.utils.concurrency import in_parallel, n_threads
+from driftmap.utils.concurrency import in_parallel, n_threads, one_thread
 from driftmap.utils.errors import InputError
 
 DENSE_LIMIT = 300
@@ -109,7 +108,7 @@ def laplacian_spectra(
     stacks = (np.stack(list(itertools.islice(snapshots, size))) for _ in range(0, len(times), size))
     jobs = 1 if n > DENSE_LIMIT else n_threads(n_jobs)
     # Threads of BLAS gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each other.
-    with threadpool_limits(1, user_api="blas") if n <= DENSE_LIMIT else nullcontext():
+    with one_thread() if n <= DENSE_LIMIT else nullcontext():
         row = 0
         # Building networks holds the interpreter lock, for which decompositions would have to wait: build, then map.
         while batch := list(itertools.islice(stacks, jobs)):

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
 from driftmap.utils import Array
-from driftmap.utils.concurrency import in_parallel, n_cores
+from driftmap.utils.concurrency import in_parallel, n_cores, one_thread
 
 Progress = Callable[[float], None]
 """Called from time to time with the fraction of the work that is done."""
@@ -41,7 +40,7 @@ def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_
     columns = np.ascontiguousarray(np.stack(maps).transpose(0, 2, 1), dtype=np.float64)
     corners = [(a, b) for a in range(0, len(points), TILE_POINTS) for b in range(a, len(points), TILE_POINTS)]
     # Tiles release the interpreter lock nearly all the time; BLAS threads would compete with them.
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         tiles = []
         for tile in in_parallel(lambda corner: _tile(points, columns, *corner), corners, n_cores()):
             tiles.append(tile)

@@ -85,7 +85,7 @@ def one_thread() -> Generator[None]:
     """Within this context BLAS computes in one thread, so that the bits do not depend on the number of cores.
 
     That number belongs to the process, so threads take turns: one that left would change it for those within. From
-    version 3.8 on, threadpoolctl ignores all threads but the one that has set a limit, until that limit ends.
+    version 3.8 on, threadpoolctl obeys only the thread that set the first limit, so this one takes that right first.
     """
     with _turns:
         for library in _controller().lib_controllers:
