@@ -90,7 +90,7 @@ def test_the_source_distribution_has_all_that_the_build_needs(tmp_path):
     assert not [name for name in names if name.endswith((".so", ".pyc"))]
 
 
-def test_the_core_knows_nothing_of_python():
+def test_the_core_does_not_depend_on_python():
     headers = list((ROOT / "src/core").iterdir())
     included = {line for path in headers for line in path.read_text().splitlines() if line.startswith("#include")}
     assert '#include "simd.h"' in included
