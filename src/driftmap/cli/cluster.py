@@ -18,7 +18,7 @@ from driftmap.cli.progress import Progress
 from driftmap.io.readers import open_table
 from driftmap.io.tables import Wanted
 from driftmap.utils.columns import describe
-from driftmap.utils.concurrency import n_cores
+from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import MissingDependencyError
 
 TAKEN = {
@@ -133,7 +133,7 @@ def _client(address: str) -> Iterator[Any]:
             logging.disable(logging.CRITICAL)
             address = stack.enter_context(
                 LocalCluster(  # type: ignore[no-untyped-call]
-                    n_workers=n_cores(), threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
+                    n_workers=n_threads(-1), threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
                 )
             )
         try:

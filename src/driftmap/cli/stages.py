@@ -17,7 +17,7 @@ from driftmap.map.observer import Observer, Update
 from driftmap.streams import Moments, Scaling
 from driftmap.streams.novelty import Alert, Difference
 from driftmap.utils import Array
-from driftmap.utils.concurrency import in_parallel, n_cores
+from driftmap.utils.concurrency import in_parallel, n_threads
 from driftmap.utils.errors import InputError
 
 MOST_THREADS = 4
@@ -105,13 +105,13 @@ def place(table: Table, scaling: Scaling | None, job: Job) -> None:
                 novelty = RowNovelty(scores[:, 0], scores[:, 1], mapper.novelty(features).residual)
             return Update("mapping", first, chunk, coordinates=mapper.transform(features), novelty=novelty)
 
-    _ = mapper.frame_  # made here, and not by several threads that need it
+    _ = mapper.n_dimensions_  # the frame is made here, and not by several threads that need it
     chunks = (
         (first, chunk, None if job.spool is None else job.spool.read(first, len(chunk.features)))
         for first, chunk in job.chunks("mapping", table, chunk_rows(table))
     )
     # A run that can be interrupted counts a piece as done when it asks for the next, so it has one at a time.
-    threads = min(MOST_THREADS, n_cores()) if job.path is None else 1
+    threads = min(MOST_THREADS, n_threads(-1)) if job.path is None else 1
     with contextlib.closing(in_parallel(work, chunks, threads)) as updates:
         for update in updates:
             job.notify(update)

@@ -89,13 +89,6 @@ class Inference(NamedTuple):
     offsets: Array
     """(a,)"""
 
-    def between_anchors(self, anchors: Array) -> Array:
-        """Distances between the anchors, (a, a), given theirs to the landmarks, (a, m)."""
-        distances = np.sqrt(np.maximum(anchors**2 @ self.coefficients + self.offsets, 0.0))
-        distances = (distances + distances.T) / 2
-        np.fill_diagonal(distances, 0.0)
-        return distances
-
 
 def infer_distances(distances: Array, masses: Array, anchors: Array) -> Inference:
     """The law of cosines for anchors, given by their (a, m) distances to landmarks with (m, m) distances and masses.

@@ -92,8 +92,8 @@ class LandmarkDiffusionMap(Configured):
 
     def check(self, n_landmarks: int) -> None:
         """Refuse parameters that no stream could satisfy."""
-        validation.number_at_least_zero(self.alpha, "alpha")
-        validation.number_at_least_zero(self.time, "time")
+        validation.positive_number(self.alpha, "alpha", or_zero=True)
+        validation.positive_number(self.time, "time", or_zero=True)
         validation.one_of(self.form, "form", FORMS)
         if self.bandwidth is not None:
             validation.positive_number(self.bandwidth, "bandwidth")

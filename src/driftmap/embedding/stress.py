@@ -135,7 +135,7 @@ class LandmarkStress(Configured):
             as it is, without an eigendecomposition; another one goes on until it rests, and is compared with a cold
             fit.
         """
-        validation.number_at_least_zero(self.steadiness, "steadiness")
+        validation.positive_number(self.steadiness, "steadiness", or_zero=True)
         validation.positive_number(self.tol, "tol")
         validation.integer_at_least(self.max_iter, "max_iter", 1)
         validation.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
@@ -149,8 +149,11 @@ class LandmarkStress(Configured):
             else:
                 anchors = np.asarray(anchors, dtype=np.float64)
                 self._inference = infer_distances(landmarks, masses, anchors)
+                between = np.sqrt(np.maximum(anchors**2 @ self._inference.coefficients + self._inference.offsets, 0.0))
+                between = (between + between.T) / 2
+                np.fill_diagonal(between, 0.0)
                 shares = validation.positive_masses(anchor_masses, len(anchors))
-                self._fit(self._inference.between_anchors(anchors), shares, start, reference)
+                self._fit(between, shares, start, reference)
                 self._anchor_squared = anchors**2 @ (masses / masses.sum())
         self._landmarks, self._landmark_weights = landmarks, masses / masses.sum()
         self._coordinates = None
@@ -296,15 +299,10 @@ def extent(positions: Array, weights: Array) -> float:
     return float(np.sqrt(weights @ ((positions - weights @ positions) ** 2).sum(axis=1)))
 
 
-def covariance(positions: Array, weights: Array) -> Array:
-    """Of points with weights, (k, k)."""
-    centred = positions - weights @ positions
-    return centred.T @ (centred * weights[:, None])
-
-
 def is_full(positions: Array, weights: Array) -> bool:
     """Whether points extend in every dimension."""
-    variances = np.linalg.eigvalsh(covariance(positions, weights))
+    centred = (positions - weights @ positions) * np.sqrt(weights)[:, None]
+    variances = np.linalg.eigvalsh(centred.T @ centred)
     return bool(variances[0] > FLAT**2 * variances[-1])
 
 
@@ -316,7 +314,8 @@ def trilateration(positions: Array, weights: Array) -> Array:
     """
     size = extent(positions, weights) or 1.0
     scaled = (positions - weights @ positions) / size
-    return np.linalg.pinv(covariance(scaled, weights), hermitian=True) @ (scaled * (weights / size)[:, None]).T
+    weighted = scaled * weights[:, None]
+    return np.linalg.pinv(scaled.T @ weighted, hermitian=True) @ (weighted / size).T
 
 
 def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> float:

@@ -216,8 +216,8 @@ class LandmarkTSNE(Configured):
             raise ValueError("its landmarks are none of its points")
         self.points_ = points
         self.layout_ = layout._replace(
-            loss=validation.number_at_least_zero(layout.loss, "loss"),
-            reference=validation.number_at_least_zero(layout.reference, "reference"),
+            loss=validation.positive_number(layout.loss, "loss", or_zero=True),
+            reference=validation.positive_number(layout.reference, "reference", or_zero=True),
             n_exchanged=validation.integer_at_least(layout.n_exchanged, "n_exchanged", 0),
         )
         with one_thread():

@@ -14,7 +14,7 @@ import pyarrow as pa
 from driftmap.io.sources import Source
 from driftmap.io.tables import FILL, Chunk, Labels, Position, Wanted, check_usable, select, vector_names
 from driftmap.utils import Array
-from driftmap.utils.concurrency import n_cores
+from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import InputError
 
 AT_ONCE = 4
@@ -175,7 +175,7 @@ class ParquetTable(ArrowTable):
             AT_ONCE * rows,
             row_groups=range(group, len(sizes)),
             columns=self._asked,
-            use_threads=n_cores() > CORES,
+            use_threads=n_threads(-1) > CORES,
         ):
             if first + batch.num_rows > start:
                 yield first, sum(sizes), batch

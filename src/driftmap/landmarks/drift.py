@@ -72,6 +72,6 @@ class RatioShift:
         detector = cls(**params)
         detector.n, detector.drift_detected = validation.integer_at_least(n, "n", 0), bool(drift_detected)
         detector.mean, detector.total = (
-            validation.number_at_least_zero(value, name) for value, name in ((mean, "mean"), (total, "total"))
+            validation.positive_number(value, name, or_zero=True) for value, name in ((mean, "mean"), (total, "total"))
         )
         return detector

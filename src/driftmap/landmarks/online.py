@@ -160,7 +160,7 @@ class LandmarkEngine(Saved):
             "n_landmarks": int(self.n_landmarks),
             "rule": self.rule,
             "initial_radius": radius,
-            "slack": validation.number_at_least_zero(self.slack, "slack"),
+            "slack": validation.positive_number(self.slack, "slack", or_zero=True),
             "memory": self._memory.limit,
             "window": self._memory.window,
             "half_life": self._memory.half_life,

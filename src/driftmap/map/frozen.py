@@ -138,7 +138,7 @@ class FrozenMap:
         seen = validation.integer_at_least(facts["n_samples_seen_"], "n_samples_seen_", 1)
         for name in FACTS[:3]:
             if facts[name] is not None:
-                validation.number_at_least_zero(facts[name], name)
+                validation.positive_number(facts[name], name, or_zero=True)
         points = rebuild(header["frames"]["frame"], arrays)["points"]
         space = make_space(params["metric"], params["metric_params"], points)
         frames = _frames(params)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from driftmap.utils import Array
-from driftmap.utils.concurrency import in_parallel, n_cores, one_thread
+from driftmap.utils.concurrency import in_parallel, n_threads, one_thread
 
 Progress = Callable[[float], None]
 """Called from time to time with the fraction of the work that is done."""
@@ -42,7 +42,7 @@ def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_
     # Tiles release the interpreter lock nearly all the time; BLAS threads would compete with them.
     with one_thread():
         tiles = []
-        for tile in in_parallel(lambda corner: _tile(points, columns, *corner), corners, n_cores()):
+        for tile in in_parallel(lambda corner: _tile(points, columns, *corner), corners, n_threads(-1)):
             tiles.append(tile)
             progress(len(tiles) / len(corners))
     residual = np.sum([of_tile for of_tile, _ in tiles], axis=0)

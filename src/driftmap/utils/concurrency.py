@@ -30,18 +30,16 @@ _locks: WeakSet[Lock] = WeakSet()
 _held: list[Lock] = []
 
 
-def n_cores() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def n_threads(n_jobs: int | None) -> int:
     """The number of threads that a parameter ``n_jobs`` asks for; None: one, -1: one per core, -2: one less, ..."""
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise InputError(f"must be None or an integer other than 0, got {n_jobs!r}", parameter="n_jobs")
-    return int(n_jobs if n_jobs > 0 else max(1, n_cores() + 1 + n_jobs))
+    if n_jobs > 0:
+        return int(n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(max(1, cores + 1 + n_jobs))
 
 
 def in_parallel(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Generator[Result]:

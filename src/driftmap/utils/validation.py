@@ -46,19 +46,14 @@ def integer_at_least(value: Any, name: str, lowest: int, needed_by: str = "") ->
     return int(value)
 
 
-def positive_number(value: Any, name: str) -> float:
-    """Return a positive finite parameter, or raise an error that names it."""
+def positive_number(value: Any, name: str, *, or_zero: bool = False) -> float:
+    """Return a positive finite parameter (``or_zero``: or 0), or raise an error that names it."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"must be a number, got {value!r}", parameter=name)
     number = float(value)
-    if not 0 < number < np.inf:
+    if not (0 < number < np.inf or (or_zero and number == 0)):
         raise InputError(f"must be positive and finite, got {value}", parameter=name)
     return number
-
-
-def number_at_least_zero(value: Any, name: str) -> float:
-    """Return a finite parameter that is not negative, or raise an error that names it."""
-    return 0.0 if value == 0 and not isinstance(value, bool) else positive_number(value, name)
 
 
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
