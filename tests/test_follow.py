@@ -58,6 +58,12 @@ class Follower:
             self.out += piece
         return self.out.decode()
 
+    def wait_for_lines(self, path, n):
+        """Wait for n lines in a file, while the command is at work."""
+        while not path.exists() or path.read_text().count("\n") < n:
+            assert self.process.poll() is None, self.process.stderr.read().decode()
+            time.sleep(0.01)
+
     def is_silent(self):
         return not select.select([self.process.stdout], [], [], 0.3)[0]
 
@@ -110,8 +116,7 @@ def test_stopping_before_the_first_row(tmp_path):
     (tmp_path / "live.csv").write_text(HEADER)
     (tmp_path / "ready").touch()
     follower = Follower(tmp_path, "live.csv", "-o", "o.csv", "--columns", "a,b,c")  # else it waits to know them
-    while not (tmp_path / "o.csv").exists():
-        time.sleep(0.01)
+    follower.wait_for_lines(tmp_path / "o.csv", 0)
     code, err = follower.stop()
     assert (code, err) == (130, "driftmap: stopped before the first row, 0 bad lines\n")
 
@@ -122,8 +127,7 @@ def test_standard_input_ends_and_json_lines_are_appended(tmp_path, suffix):
     follower.process.stdin.write((HEADER + "".join(LINES[:5])).encode())
     follower.process.stdin.flush()
     path = tmp_path / f"o.{suffix}"
-    while not path.exists() or path.read_text().count("\n") < 5:  # before the input ends
-        time.sleep(0.01)
+    follower.wait_for_lines(path, 5)  # before the input ends
     follower.process.stdin.write(LINES[5].strip().encode())  # the last line has no end
     code, err = follower.end()
     assert code == 0
@@ -273,9 +277,7 @@ def test_a_checkpoint_goes_on_where_the_file_was_left(tmp_path, output):
     for number, signum in enumerate([signal.SIGTERM, signal.SIGKILL, signal.SIGINT]):
         follower = Follower(tmp_path, *argv)
         if output:
-            while not (tmp_path / "o.csv").exists() or (tmp_path / "o.csv").read_text().count("\n") < done + 1:
-                assert follower.process.poll() is None
-                time.sleep(0.01)
+            follower.wait_for_lines(tmp_path / "o.csv", done + 1)
         else:
             follower.read_lines(20 + (number == 0))
             signum = signal.SIGTERM  # rows on standard output cannot be taken back
@@ -302,8 +304,7 @@ def test_a_file_that_was_changed_meanwhile_is_refused(tmp_path, change, message)
     path, argv = tmp_path / "live.csv", ["live.csv", "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume"]
     path.write_text(HEADER + "".join(LINES[:20]))
     follower = Follower(tmp_path, *argv)
-    while not (tmp_path / "o.csv").exists() or (tmp_path / "o.csv").read_text().count("\n") < 21:
-        time.sleep(0.01)
+    follower.wait_for_lines(tmp_path / "o.csv", 21)
     assert follower.stop()[0] == 130
     path.write_bytes(change(path.read_bytes()))
     code, err = Follower(tmp_path, *argv).end()
@@ -353,9 +354,7 @@ def test_rows_of_a_run_that_was_killed_before_its_first_checkpoint_are_written_a
     argv = ["live.csv", "-o", "o.csv", "--checkpoint", "c.ckpt", "--checkpoint-every", "1h", "--resume"]
     for signum in (signal.SIGKILL, signal.SIGTERM):
         follower = Follower(tmp_path, *argv)
-        while not (tmp_path / "o.csv").exists() or (tmp_path / "o.csv").read_text().count("\n") < 21:
-            assert follower.process.poll() is None
-            time.sleep(0.01)
+        follower.wait_for_lines(tmp_path / "o.csv", 21)
         assert follower.stop(signum)[0] in (-signum, 128 + signum)
     np.testing.assert_array_equal(table((tmp_path / "o.csv").read_text()), expected(X[:20]))
 
@@ -382,9 +381,7 @@ def test_a_kill_at_the_first_checkpoint_leaves_no_file_that_is_not_known(tmp_pat
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == -signal.SIGKILL
     assert {name: (tmp_path / name).stat().st_size for name in ("o.csv", "a.jsonl")} == {"o.csv": 0, "a.jsonl": 0}
     follower = Follower(tmp_path, *argv)
-    while (tmp_path / "o.csv").read_text().count("\n") < 21:
-        assert follower.process.poll() is None, follower.end()
-        time.sleep(0.01)
+    follower.wait_for_lines(tmp_path / "o.csv", 21)
     follower.stop()
     np.testing.assert_array_equal(table((tmp_path / "o.csv").read_text()), expected(X[:20]))
 

@@ -276,10 +276,14 @@ def test_rows_of_the_wrong_width_or_kind_are_refused():
 # --- places to start from --------------------------------------------------------------------------------------------
 
 
-def off_map(k, n=400):
-    """A map of noise in many dimensions, of which most points lie far off, and their distances."""
+def off_map(k, n=400, clusters=0.0):
+    """A map of noise in many dimensions, of which most points lie far off, and their distances.
+
+    Clusters that far apart spread the map, so that points lie less far off.
+    """
     rng = np.random.default_rng(k)
     X, weights = rng.standard_normal((60 + n, 10)), rng.dirichlet(np.ones(60))
+    X += clusters * rng.standard_normal((8, 10))[rng.integers(0, 8, 60 + n)]
     return LandmarkStress(k).fit(cdist(X[:60], X[:60]), weights)._placement, cdist(X[60:], X[:60])
 
 
@@ -317,18 +321,36 @@ def test_hardly_a_point_lies_in_another_minimum_than_the_best_of_many_starts(k):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_search_on_the_other_side_of_a_fixed_point_moves_none_but_to_a_deeper_minimum(k):
-    placement, D = off_map(k, n=2000)
-    centre = placement.weights @ placement.positions
-    one = replace(placement, projection=np.zeros_like(placement.projection), shift=centre, places=None)
-    both = replace(one, places=np.tile(centre, (8, 1)))  # all start there, with and without
+    both, D = off_map(k, n=3000, clusters=3.0)
+    one, weights, positions = replace(both, places=None), both.weights, both.positions
+    centred = positions - weights @ positions
+    start = (D**2) @ both.projection.T + both.shift - weights @ positions
+    size, squares = weights @ (centred**2).sum(axis=1), (D**2).min(axis=1) + D**2 @ weights - (start**2).sum(axis=1)
+    D = D[squares < 1.99 * size]  # points on the map, which start where they did
 
     def loss(places):
-        return np.sum(placement.weights * (D - cdist(places, placement.positions)) ** 2, axis=1)
+        return np.sum(weights * (D - cdist(places, positions)) ** 2, axis=1)
 
     before, now = one.place(D), both.place(D)
     moved = (before != now).any(axis=1)
     assert 0 < moved.sum() < 0.2 * len(D)
     assert (loss(now) < 0.991 * loss(before))[moved].all()  # by 1 %, but for rounding in single precision
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_stress_at_the_places_follows_from_that_at_few_of_them(monkeypatch, k):
+    placement, D = off_map(k)
+
+    def loss_of_starts():
+        places = replace(placement, max_iter=1, tolerance=0.0).place(D)
+        return np.sum(placement.weights * (D - cdist(places, placement.positions)) ** 2, axis=1)
+
+    few = loss_of_starts()
+    monkeypatch.setattr("driftmap.embedding.placement.BASIS", 10**6)  # so that each is measured by itself
+    every = loss_of_starts()
+    assert (few != every).any()
+    assert (few <= 1.02 * every).mean() > 0.98
+    assert (few <= 1.2 * every).all()
 
 
 def test_places_turn_with_the_map():
@@ -343,4 +365,5 @@ def test_places_fill_the_map_and_more():
     places = spread_places(positions, weights)
     assert len(places) % 8 == 0
     assert cdist(positions[np.abs(positions).max(axis=1) < 1.5], places).min(axis=1).max() < 0.7
-    assert len(spread_places(np.tile(positions, (20, 1)), np.full(1000, 0.001))) == 8
+    assert len(spread_places(positions[:10], np.full(10, 0.1))) == 4 * 28
+    assert len(spread_places(np.tile(positions, (20, 1)), np.full(1000, 0.001))) == 4 * 56

@@ -32,11 +32,13 @@ Affine make_affine(int n_outputs, const std::optional<Matrix>& matrix, const std
 void make_placement(Placement* self, const Matrix& fixed, const Matrix& projection, const Vector& shift,
                     const Vector& origin, double size, double tolerance, int max_iter,
                     const std::optional<Matrix>& matrix, const std::optional<Vector>& offsets,
-                    const std::optional<Vector>& centre, double steadiness, const Matrix& places,
+                    const std::optional<Vector>& centre, double steadiness, const Matrix& places, const Matrix& basis,
                     const Matrix& losses) {
-    const int n = int(fixed.shape(1)), k = int(fixed.shape(0)) - 1, n_places = int(places.shape(0));
-    require(n_places % 8 == 0 && losses.size() == size_t(n_places) * (n + 1),
-            "places come by eight, with their losses");
+    const int n = int(fixed.shape(1)), k = int(fixed.shape(0)) - 1;
+    const size_t n_inputs = basis.size() ? basis.size() / (n + 1) : n;
+    require(places.shape(0) % 8 == 0 && basis.size() % (8 * (n + 1)) == 0 &&
+                losses.size() == places.shape(0) * (n_inputs + 1),
+            "places and the basis come by eight, and losses fit them");
     const Doubles table = copied(fixed);
     new (self) Placement{n,
                          k,
@@ -50,8 +52,8 @@ void make_placement(Placement* self, const Matrix& fixed, const Matrix& projecti
                          max_iter,
                          steadiness,
                          make_affine(n, matrix, offsets, centre),
-                         n_places,
                          copied(places),
+                         std::vector<float>(basis.data(), basis.data() + basis.size()),
                          std::vector<float>(losses.data(), losses.data() + losses.size())};
 }
 
@@ -96,7 +98,7 @@ void bind_placement(nb::module_& module) {
     nb::class_<Placement>(module, "Placement")
         .def("__init__", &make_placement, "fixed"_a, "projection"_a, "shift"_a, "origin"_a, "size"_a, "tolerance"_a,
              "max_iter"_a, "matrix"_a.none(), "offsets"_a.none(), "centre"_a.none(), "steadiness"_a, "places"_a,
-             "losses"_a)
+             "basis"_a, "losses"_a)
         .def("place", &place, "X"_a);
     module.def("affine", &affine, "X"_a, "matrix"_a, "offsets"_a, "centre"_a = nb::none());
     module.def("sweep", &sweep_once, "distances"_a, "weights"_a, "positions"_a.noconvert());

@@ -3,11 +3,11 @@
 // A point starts where landmark MDS puts it and goes to a minimum of its stress. One that lies off the map, high above
 // it or far from all fixed points, may have several: it starts from the place of least stress among some that are
 // spread over the map. The stress at a given place is linear in the distances, so that one product serves all of them
-// (in the plane and in space). Minima lie in pairs on two sides of the fixed point that pulls hardest: where the other
-// side is expected to be deeper, it is searched, too. Searches run in single precision, whose roots and quotients take
-// a third of the time, in as many lanes as the machine has; the last step is in double precision. Where that step is
-// not short, or single precision does not converge (a point that is far away), the search goes on in double precision.
-// On the line the least of all minima is found.
+// (in the plane and in space). For other points minima lie in pairs on two sides of the fixed point that pulls hardest:
+// where the other side is expected to be deeper, it is searched, too. Searches run in single precision, whose roots and
+// quotients take a third of the time, in as many lanes as the machine has; the last step is in double precision. Where
+// that step is not short, or single precision does not converge (a point that is far away), the search goes on in
+// double precision. On the line the least of all minima is found.
 #pragma once
 
 #include "line.h"
@@ -58,11 +58,12 @@ struct Placement {
     double size;                // and how large that is
     double tolerance;           // steps shorter than this are the last
     int max_tries;
-    double steadiness;          // weight of the squared distance to where landmark MDS puts a point
-    Affine squares;             // squared distances to the fixed points, on the true map, of what is given
-    int n_places;               // from which a point that lies off the map may start, a multiple of eight
-    Doubles places;             // (n_places, k)
-    std::vector<float> losses;  // (n_places / 8, n + 1, 8): stress there but for the part of d^2 is these by (d, 1)
+    double steadiness;  // weight of the squared distance to where landmark MDS puts a point
+    Affine squares;     // squared distances to the fixed points, on the true map, of what is given
+    Doubles places;     // from which a point that lies off the map may start, (8 p, k)
+    // Tables by which stress at the places, but for the part of d^2, follows from d: by `losses`, or if there is a
+    // basis, by `losses` from what follows by that.
+    std::vector<float> basis, losses;
 
     // Places each of these rows by itself, to (n_rows, k).
     void place(const double* X, int64_t n_rows, double* out) const {
@@ -71,7 +72,7 @@ struct Placement {
         for (int64_t first = 0; first < n_rows; first += kRows) {
             const int64_t count = std::min(kRows, n_rows - first);
             double* part = out + first * k;
-            std::vector<int64_t> off_map;
+            std::vector<char> off_map(count);
             for (int64_t i = 0; i < count; i += 8)
                 measure(X + first * squares.n_features, i, count, &squared[i / 8 * squares.n_rounded()], part, off_map);
             if (k == 1)
@@ -92,7 +93,7 @@ struct Placement {
     // exceeds 1; from 100 on it is so far away that no place is much better. Distances below a tenth of the tolerance
     // count as none: those that follow from others are roots of differences.
     void measure(const double* X, int64_t first, int64_t n_rows, V* squared, double* out,
-                 std::vector<int64_t>& off_map) const {
+                 std::vector<char>& off_map) const {
         constexpr double kOff = 1, kFar = 100;
         const V more = squares.apply(X, first, n_rows, squared);
         const double scale = 1 / (size * size), none = 0.01 * tolerance * tolerance;
@@ -112,20 +113,37 @@ struct Placement {
         }
         const V off = nearest + height;
         for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane)
-            if (off.get(lane) > kOff && off.get(lane) < kFar) off_map.push_back(first + lane);
+            off_map[first + lane] = off.get(lane) > kOff && off.get(lane) < kFar;
     }
 
     double squared_of(const V* squared, int64_t row, int j) const {
         return squared[row / 8 * squares.n_rounded() + j].get(row % 8);
     }
 
-    // Moves rows to the places of least stress.
+    // Products of a table (outputs / 8, inputs + 1, 8) with inputs and 1, eight at a time.
+    template <class F>
+    static void multiply(const std::vector<float>& table, const std::vector<F>& inputs, const auto& visit) {
+        constexpr int kOutputs = 8;  // whose sums stay in registers
+        const float* factors = table.data();
+        for (int first = 0; factors < table.data() + table.size(); first += kOutputs) {
+            F sums[kOutputs];
+            for (F& sum : sums) sum = 0;
+            for (const F& input : inputs)
+                for (F& sum : sums) sum += input * *factors++;
+            for (F& sum : sums) sum += *factors++;
+            visit(first, sums);
+        }
+    }
+
+    // Moves rows that lie off the map to the places of least stress.
     template <int N>
-    void choose_places(const V* squared, const std::vector<int64_t>& rows, double* out) const {
-        constexpr int kPlaces = 8;  // whose sums stay in registers
+    void choose_places(const V* squared, const std::vector<char>& off_map, double* out) const {
         using F = Lanes<float, N>;
-        std::vector<F> distances(n), home(k);
-        for (size_t first = 0; first < rows.size() && n_places > 0; first += N) {
+        std::vector<int64_t> rows;
+        for (size_t row = 0; row < off_map.size(); ++row)
+            if (off_map[row]) rows.push_back(row);
+        std::vector<F> distances(n), home(k), mixed;
+        for (size_t first = 0; first < rows.size() && !places.empty(); first += N) {
             const int count = int(std::min<size_t>(N, rows.size() - first));
             for (int lane = 0; lane < N; ++lane) {
                 const int64_t row = rows[first + std::min(lane, count - 1)];
@@ -133,37 +151,33 @@ struct Placement {
                 for (int c = 0; c < k; ++c) home[c].set(lane, out[row * k + c]);
             }
             for (F& distance : distances) distance = sqrt(distance);
+            mixed.clear();
+            multiply(basis, distances, [&](int, const auto& sums) { mixed.insert(mixed.end(), sums, sums + 8); });
             F least = std::numeric_limits<float>::infinity(), best = 0;
-            const float* loss = losses.data();
-            for (int g = 0; g < n_places; g += kPlaces, loss += kPlaces) {
-                F sums[kPlaces];
-                for (F& sum : sums) sum = 0;
-                for (int j = 0; j < n; ++j, loss += kPlaces)
-                    for (int b = 0; b < kPlaces; ++b) sums[b] += distances[j] * loss[b];
-                for (int b = 0; b < kPlaces; ++b) {
-                    sums[b] += loss[b];
+            multiply(losses, basis.empty() ? distances : mixed, [&](int place, const auto& sums) {
+                for (F stress : sums) {
                     for (int c = 0; c < k && steadiness > 0; ++c) {
-                        const F away = home[c] - float(places[(g + b) * k + c]);
-                        sums[b] += float(steadiness) * away * away;
+                        const F away = home[c] - float(places[place * k + c]);
+                        stress += float(steadiness) * away * away;
                     }
-                    best = select(least > sums[b], F(g + b), best);
-                    least = select(least > sums[b], sums[b], least);
+                    best = select(least > stress, F(place++), best);
+                    least = select(least > stress, stress, least);
                 }
-            }
+            });
             for (int lane = 0; lane < count; ++lane)
                 std::copy_n(&places[int(best.get(lane)) * k], k, out + rows[first + lane] * k);
         }
     }
 
     template <int N>
-    void descend_from(const V* squared, int64_t n_rows, const std::vector<int64_t>& off_map, double* out) const {
+    void descend_from(const V* squared, int64_t n_rows, const std::vector<char>& off_map, double* out) const {
         const Doubles homes(out, out + n_rows * k);
         choose_places<N>(squared, off_map, out);
         std::vector<int64_t> rows(n_rows);
         std::iota(rows.begin(), rows.end(), 0);
         const auto search = [&]<int K>() {
-            rows = descend<float, N, K>(squared, homes, rows, out);
-            descend<double, N / 2, K>(squared, homes, rows, out);
+            rows = descend<float, N, K>(squared, homes, rows, off_map, out);
+            descend<double, N / 2, K>(squared, homes, rows, off_map, out);
         };
         if (k == 2) search.template operator()<2>();
         if (k == 3) search.template operator()<3>();
@@ -175,7 +189,7 @@ struct Placement {
     // side of the fixed point that pulls hardest.
     template <class T, int N, int K>
     std::vector<int64_t> descend(const V* squared, const Doubles& homes, const std::vector<int64_t>& rows,
-                                 double* out) const {
+                                 const std::vector<char>& off_map, double* out) const {
         constexpr bool kSingle = sizeof(T) == 4;
         const double within = std::clamp(0.3 * tolerance, 1e-10, 3e-6), last = kSingle ? 3e-6 : 0.01 * within;
         const int tries = kSingle ? std::min(max_tries, 100) : max_tries;
@@ -195,7 +209,7 @@ struct Placement {
                 for (int j = 0; j < n; ++j) targets[j].set(lane, squared_of(squared, row[lane], j));
             }
             for (int j = 0; j < n; ++j) distances[j] = sqrt(Lanes<T, N>(targets[j]));
-            const size_t few = next < rows.size() ? N / 4 : 0;
+            const size_t few = next < rows.size() ? 3 * N / 8 : 0;
             do {
                 searching = search.advance(point, distances.data(), n, last, tries);
             } while (searching > few);
@@ -211,7 +225,7 @@ struct Placement {
                 for (int c = 0; c < k && near && (placed || first); ++c)
                     position[c] = kSingle && placed ? y[c].get(lane) : search.position(lane, c);
                 if (first && !placed) left.push_back(row[lane]);
-                if (kSingle && first && placed && n_places > 0) {
+                if (kSingle && first && placed && !places.empty() && !off_map[row[lane]]) {
                     const int j = int(strongest.get(lane));
                     const double pull = fixed[k * n + j] * double(distances[j].get(lane));
                     auto other = zeros<double, K>(k);

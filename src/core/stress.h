@@ -296,7 +296,7 @@ class Search {
         const double square = dot(gap, gap), r = std::sqrt(square),
                      s = pull * dot(gap, times(matrix, gap)) / (square * r);
         for (size_t c = 0; c < y.size(); ++c) other[c] -= (2 * s - 1) * gap[c];
-        return s > 1.1 && 4 * pull * r * (s - 1) < stress.get(lane);
+        return s > 1.07 && 4 * pull * r * (s - 1) < stress.get(lane);
     }
 
  private:

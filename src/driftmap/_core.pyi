@@ -177,6 +177,7 @@ class Placement:
         centre: Array | None,
         steadiness: float,
         places: Array,
+        basis: Array,
         losses: Array,
     ) -> None:
         """Of a fixed points on a map of size 1 round 0: their k coordinates and weights, ``fixed`` (k + 1, a).
@@ -184,8 +185,9 @@ class Placement:
         A point starts at ``projection`` (k, a) times its squared distances plus ``shift`` (k,). Its place times
         ``size`` plus ``origin`` (k,) is returned. ``steadiness`` weighs the squared distance to the start. Squared
         distances are :func:`affine` of the rows that are placed, or their squares where there is no ``matrix``.
-        A point off the map starts from one of ``places`` (8 p, k), that with the least of ``losses`` (p, a + 1, 8),
-        the factors of distances, and what is added, that give its stress there but for a constant.
+        A point off the map starts from one of ``places`` (8 p, k), that with the least stress. But for a constant this
+        is the product of ``losses`` (p, a + 1, 8) with the distances and 1; or, if there is a ``basis``
+        (b, a + 1, 8), that of ``losses`` (p, 8 b + 1, 8) with the product of the basis, and 1.
         """
 
     def place(self, X: NDArray[Any]) -> Array:

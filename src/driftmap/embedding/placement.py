@@ -10,13 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap import _core
+from driftmap.metrics import euclidean
 from driftmap.utils import Array
+from driftmap.utils.concurrency import one_thread
 
 CALL_ROWS = 4096
 """Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
 MOST_STEPS = 10_000
-PLACES, MOST_LOSSES = 56, 8192
-"""Places to start from for each dimension; the most of places times fixed points: their table stays in the cache."""
+FEWEST_PLACES, MOST_PLACES = 28, 56
+"""Places to start from in k dimensions, divided by k^2: as many as there are fixed points, but no fewer and no more."""
+BASIS = 24
+"""The first places, from whose stress that of all others follows, since it is smooth; a multiple of eight."""
+RIDGE = 1e-8
+"""Of the regression by which it follows, relative to the trace: keeps the factors small, for single precision."""
 
 
 @dataclass(eq=False, repr=False)
@@ -89,13 +95,23 @@ class Placement:
         """The placement on a map of size 1 round 0."""
         origin, size, weights, (a, k) = self._origin, self._size, self.weights, self.positions.shape
         fixed = (self.positions - origin).T / size
-        places = (np.empty((0, k)) if self.places is None else self.places - origin) / size
-        lengths = np.sqrt(((fixed.T[:, None] - places) ** 2).sum(axis=2))
-        losses = np.vstack([-2.0 * weights[:, None] * lengths, weights @ lengths**2])
+        places, basis, losses = np.empty((0, k)), np.empty((1, 0)), np.empty((a + 1, 0))
+        if self.places is not None:
+            places = (self.places - origin) / size
+            lengths = euclidean(fixed.T, places)
+            losses = -2.0 * weights[:, None] * lengths
+            if BASIS * (a + len(places)) < losses.size:  # two small products instead of a large one
+                basis = np.vstack([losses[:, :BASIS], np.zeros(BASIS)])
+                with one_thread():
+                    products = (weights[:, None] * lengths[:, :BASIS]).T @ lengths
+                    ridge = RIDGE * np.trace(products) * np.eye(BASIS)
+                    losses = np.linalg.solve(products[:, :BASIS] + ridge, products)
+            losses = np.vstack([losses, (weights[:, None] * lengths**2).sum(axis=0)])
+        by_eight = (table.reshape(len(table), -1, 8).swapaxes(0, 1).reshape(-1, 8) for table in (basis, losses))
         return _core.Placement(
             np.vstack([fixed, weights]), self.projection * size, (self.shift - origin) / size, origin, size,
             self.tolerance / size, min(self.max_iter, MOST_STEPS), self.matrix, self.offsets, self.centre,
-            self.steadiness, places, losses.reshape(a + 1, -1, 8).swapaxes(0, 1).reshape(-1, 8),
+            self.steadiness, places, *by_eight,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,13 +141,14 @@ class Placement:
 
 
 def spread_places(positions: Array, weights: Array) -> Array:
-    """Places all over a map of these fixed points and a little beyond, (p, k); fewer, the more fixed points there are.
+    """Places all over a map of these fixed points and a little beyond, (p, k).
 
     They are terms of an additive recurrence (Kronecker's sequence, by powers of a generalised golden ratio), which
-    fills a cube evenly, carried over to the ball of radius 2 and from there to the ellipsoid of the fixed points.
+    fills a cube evenly, also by its first terms, carried over to the ball of radius 2 and from there to the ellipsoid
+    of the fixed points.
     """
     a, k = positions.shape
-    n = min(PLACES * k, MOST_LOSSES // a) // 8 * 8
+    n = k * k * min(max(FEWEST_PLACES, a), MOST_PLACES) // 8 * 8
     ratio = 2.0
     for _ in range(40):  # the root of x^(k + 1) = x + 1
         ratio = (1.0 + ratio) ** (1.0 / (k + 1))
