@@ -105,7 +105,7 @@ def run(quick: bool) -> list[Limit]:
                 print(f"| {name} | {k} | {n_anchors or 'none'} | {cells} |", flush=True)
     to_one, to_best, best_to_one = zip(*sigmas, strict=True)
     print(f"\nMedian time: {np.median(times):.2f}")
-    print(f"Sigma, to that of one start: {min(to_one):.4f} to {max(to_one):.4f}; the best, up to {max(best_to_one):.4f}")
+    print(f"Sigma, to one start: {min(to_one):.4f} to {max(to_one):.4f}; the best, up to {max(best_to_one):.4f}")
     return [
         at_most("share of misplaced points", GOAL, misplaced),
         at_most("sigma, to that of one start", 1.0005, to_one),
