@@ -72,7 +72,7 @@ def run(quick: bool) -> list[Limit]:
             for d, m, n in shapes:
                 X = make(n // 5 if quick else n, d)
                 reference, bounded = ratio(X, m, "auto", 1 if quick else 3)
-                _, stored = ratio(X[:LONGEST], m, None, 1)
+                _, stored = ratio(X[:LONGEST], m, None, 1 if quick else 3)
                 fitted = learn(X, m, "auto")
                 marks = ["", ""]
                 if make in HARD:

@@ -15,7 +15,8 @@
 
 namespace driftmap {
 
-constexpr double kFinest = 0.25;        // the least resolution, relative to the radius: cells stay quick to search
+constexpr double kFinest = 0.3;         // the least resolution, relative to the radius: cells stay quick to search
+constexpr double kStale = 0.9;          // a resolution below this share of that is raised
 constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
 constexpr int kSample = 256;            // stored points by which a resolution is chosen
 constexpr int kCandidates = 8;          // distances measured at a time while points merge
@@ -190,9 +191,9 @@ inline void coarsen(State& state, Space& space, double resolution) {
     drop_forgotten(state, space);
 }
 
-// Whether the radius has grown so far since points last merged that a coarser resolution serves as well.
+// Whether the radius has grown since points last merged, so that a coarser resolution serves as well.
 inline bool is_too_fine(const State& state, const Space& space) {
-    return state.resolution >= 0 && state.resolution < 0.5 * kFinest * space.expanded(state.radius);
+    return state.resolution >= 0 && state.resolution < kStale * kFinest * space.expanded(state.radius);
 }
 
 // Merge so many points, those that raise the resolution least, into their landmarks.
