@@ -15,8 +15,9 @@
 
 namespace driftmap {
 
-constexpr double kFinest = 0.3;         // the least resolution, relative to the radius: cells stay quick to search
-constexpr double kStale = 0.9;          // a resolution below this share of that is raised
+constexpr int kCrowded = 48;            // more stored points than this per landmark are slow to search
+constexpr double kFinest = 0.3;         // the least resolution in crowded cells, relative to the radius
+constexpr double kStale = 0.9;          // the share of that below which the resolution is raised
 constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
 constexpr int kSample = 256;            // stored points by which a resolution is chosen
 constexpr int kCandidates = 8;          // distances measured at a time while points merge
@@ -181,19 +182,24 @@ inline void merge(State& state, Space& space, const std::vector<Entry>& entries)
     }
 }
 
+// The least resolution that is worth its time: any, unless cells are crowded.
+inline double finest(const State& state, const Space& space) {
+    return state.live > kCrowded * state.n_landmarks() ? kFinest * space.expanded(state.radius) : 0.0;
+}
+
 // Raise the resolution to at least this and merge the stored points within it.
 inline void coarsen(State& state, Space& space, double resolution) {
     if (state.parameters.half_life < kInfinity)  // weights are added as of the same time
         for (Representative& one : state.representatives)
             one.weight = state.weight_at(state.now, one), one.time = state.now;
-    state.resolution = std::max({resolution, state.resolution, kFinest * space.expanded(state.radius)});
+    state.resolution = std::max({resolution, state.resolution, finest(state, space)});
     for (const std::vector<Entry>& entries : sorted_cells(state, space)) merge(state, space, entries);
     drop_forgotten(state, space);
 }
 
-// Whether the radius has grown since points last merged, so that a coarser resolution serves as well.
+// Whether the radius has grown since points last merged, so that a coarser resolution serves crowded cells as well.
 inline bool is_too_fine(const State& state, const Space& space) {
-    return state.resolution >= 0 && state.resolution < kStale * kFinest * space.expanded(state.radius);
+    return state.resolution >= 0 && state.resolution < kStale * finest(state, space);
 }
 
 // Merge so many points, those that raise the resolution least, into their landmarks.
