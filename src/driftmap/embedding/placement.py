@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,29 @@ from numpy.typing import NDArray
 from driftmap import _core
 from driftmap.metrics import euclidean
 from driftmap.utils import Array
-from driftmap.utils.concurrency import one_thread
 
 CALL_ROWS = 4096
 """Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
 MOST_STEPS = 10_000
 FEWEST_PLACES, MOST_PLACES = 28, 56
 """Places to start from in k dimensions, divided by k^2: as many as there are fixed points, but no fewer and no more."""
-BASIS = 24
-"""The first places, from whose stress that of all others follows, since it is smooth; a multiple of eight."""
-RIDGE = 1e-8
-"""Of the regression by which it follows, relative to the trace: keeps the factors small, for single precision."""
+BASIS = 16
+"""From so many numbers stress at all places follows, since it is smooth; a multiple of eight."""
+
+
+class Places(NamedTuple):
+    """Places all over a map, and how their stress follows from the distances of a point, in sizes of the map.
+
+    But for what all places share, it is the product of ``losses`` with the distances and 1, or, if there is a basis,
+    with the product of that and the distances, and 1. Both are tables by eight, as the core reads them.
+    """
+
+    positions: Array
+    """(8 p, k)"""
+    basis: Array
+    """(b (a + 1), 8)"""
+    losses: Array
+    """(p (a + 1), 8), or (p (8 b + 1), 8)"""
 
 
 @dataclass(eq=False, repr=False)
@@ -48,7 +60,7 @@ class Placement:
     matrix, offsets, centre : (d, a), (a,) and (d,), or None
     steadiness : float
         Weight of the squared distance to the start, which is added to the stress; not on the line.
-    places : (p, k), or None
+    places : Places, or None
         A point that lies off the map starts from the one of these where its stress is least, and minima on the other
         side of fixed points are looked for; None: one search from one start. Not on the line.
     """
@@ -64,7 +76,7 @@ class Placement:
     offsets: Array | None = None
     centre: Array | None = None
     steadiness: float = 0.0
-    places: Array | None = None
+    places: Places | None = None
 
     def __post_init__(self) -> None:
         # Products with views round otherwise than with copies of them, which a pickle holds.
@@ -84,34 +96,22 @@ class Placement:
             raise ValueError("what says how squared distances follow has other numbers of features or of fixed points")
         with np.errstate(all="ignore"):
             self._origin = weights @ positions
-            self._size = float(np.sqrt(weights @ ((positions - self._origin) ** 2).sum(axis=1))) or 1.0
+            self._size = extent(positions, weights) or 1.0
             scales = [self._size, self.tolerance / self._size, self.steadiness, 1 / self._size]
-        made = (positions, weights, self.projection, self.shift, matrix, offsets, self.centre, self.places)
+        made = (positions, weights, self.projection, self.shift, matrix, offsets, self.centre, *(self.places or ()))
         if not all(np.isfinite(numbers).all() for numbers in (*made, self._origin, scales) if numbers is not None):
             raise ValueError("a placement is made of finite numbers")
 
     @cached_property
     def _native(self) -> _core.Placement:
         """The placement on a map of size 1 round 0."""
-        origin, size, weights, (a, k) = self._origin, self._size, self.weights, self.positions.shape
-        fixed = (self.positions - origin).T / size
-        places, basis, losses = np.empty((0, k)), np.empty((1, 0)), np.empty((a + 1, 0))
-        if self.places is not None:
-            places = (self.places - origin) / size
-            lengths = euclidean(fixed.T, places)
-            losses = -2.0 * weights[:, None] * lengths
-            if BASIS * (a + len(places)) < losses.size:  # two small products instead of a large one
-                basis = np.vstack([losses[:, :BASIS], np.zeros(BASIS)])
-                with one_thread():
-                    products = (weights[:, None] * lengths[:, :BASIS]).T @ lengths
-                    ridge = RIDGE * np.trace(products) * np.eye(BASIS)
-                    losses = np.linalg.solve(products[:, :BASIS] + ridge, products)
-            losses = np.vstack([losses, (weights[:, None] * lengths**2).sum(axis=0)])
-        by_eight = (table.reshape(len(table), -1, 8).swapaxes(0, 1).reshape(-1, 8) for table in (basis, losses))
+        origin, size, nowhere = self._origin, self._size, np.empty((0, 8))
+        fixed = np.vstack([(self.positions - origin).T / size, self.weights])
+        places, *tables = self.places or Places(np.empty((0, len(origin))), nowhere, nowhere)
         return _core.Placement(
-            np.vstack([fixed, weights]), self.projection * size, (self.shift - origin) / size, origin, size,
-            self.tolerance / size, min(self.max_iter, MOST_STEPS), self.matrix, self.offsets, self.centre,
-            self.steadiness, places, *by_eight,
+            fixed, self.projection * size, (self.shift - origin) / size, origin, size, self.tolerance / size,
+            min(self.max_iter, MOST_STEPS), self.matrix, self.offsets, self.centre, self.steadiness,
+            (places - origin) / size, *tables,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -126,7 +126,7 @@ class Placement:
             positions=self.positions @ turn + by,
             projection=turn.T @ self.projection,
             shift=self.shift @ turn + by,
-            places=None if self.places is None else self.places @ turn + by,
+            places=self.places and self.places._replace(positions=self.places.positions @ turn + by),
         )
 
     def place(self, X: NDArray[Any]) -> Array:
@@ -140,12 +140,17 @@ class Placement:
         return np.pad(coordinates, ((0, 0), (0, self._missing))) if self._missing else coordinates
 
 
-def spread_places(positions: Array, weights: Array) -> Array:
-    """Places all over a map of these fixed points and a little beyond, (p, k).
+def extent(positions: Array, weights: Array) -> float:
+    """Root of the weighted mean squared distance from the centre."""
+    return float(np.sqrt(weights @ ((positions - weights @ positions) ** 2).sum(axis=1)))
+
+
+def spread_places(positions: Array, weights: Array) -> Places:
+    """Places all over a map of these fixed points and a little beyond.
 
     They are terms of an additive recurrence (Kronecker's sequence, by powers of a generalised golden ratio), which
     fills a cube evenly, also by its first terms, carried over to the ball of radius 2 and from there to the ellipsoid
-    of the fixed points.
+    of the fixed points. Stress follows by the principal directions of that at the first places.
     """
     a, k = positions.shape
     n = k * k * min(max(FEWEST_PLACES, a), MOST_PLACES) // 8 * 8
@@ -154,6 +159,13 @@ def spread_places(positions: Array, weights: Array) -> Array:
         ratio = (1.0 + ratio) ** (1.0 / (k + 1))
     cube = 2.0 * ((np.arange(1.0, n + 1)[:, None] * ratio ** -np.arange(1.0, k + 1) + 0.5) % 1.0) - 1.0
     ball = cube * (2.0 * np.abs(cube).max(axis=1) / np.linalg.norm(cube, axis=1))[:, None]
-    centre = weights @ positions
-    _, lengths, axes = np.linalg.svd((positions - centre) * np.sqrt(weights)[:, None], full_matrices=False)
-    return centre + ball @ (lengths[:, None] * axes)
+    centre, roots = weights @ positions, np.sqrt(weights)[:, None]
+    _, lengths, axes = np.linalg.svd((positions - centre) * roots, full_matrices=False)
+    places = centre + ball @ (lengths[:, None] * axes)
+    losses = roots * euclidean(positions, places) / (extent(positions, weights) or 1.0)
+    squares, basis = (losses**2).sum(axis=0), np.empty((a + 1, 0))
+    if BASIS * (a + n) < a * n:  # two small products instead of a large one
+        directions = np.linalg.svd(losses[:, : 3 * BASIS], full_matrices=False)[0][:, :BASIS]
+        losses, basis, roots = directions.T @ losses, np.vstack([roots * directions, np.zeros(BASIS)]), np.ones(1)
+    tables = (basis, np.vstack([-2.0 * roots * losses, squares]))
+    return Places(places, *(table.reshape(len(table), -1, 8).swapaxes(0, 1).reshape(-1, 8) for table in tables))

@@ -18,7 +18,7 @@ from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.base import Configured
 from driftmap.embedding.lmds import ClassicalMDS, classical_mds
-from driftmap.embedding.placement import Placement, spread_places
+from driftmap.embedding.placement import Placement, extent, spread_places
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
@@ -292,11 +292,6 @@ def arrange(distances: Array, weights: Array, start: Array, tol: float, max_iter
         sweeps += 1
     positions -= weights @ positions
     return positions, weighted_stress(distances, positions, weights), sweeps
-
-
-def extent(positions: Array, weights: Array) -> float:
-    """Root of the weighted mean squared distance from the centre."""
-    return float(np.sqrt(weights @ ((positions - weights @ positions) ** 2).sum(axis=1)))
 
 
 def is_full(positions: Array, weights: Array) -> bool:
