@@ -3,7 +3,8 @@
 Points of a stream are placed by 50 landmarks, with and without anchors. A point is misplaced if its stress is more than
 1 % above the least that 24 searches from random places find, and by more than rounding. "One start" is landmark MDS
 alone; "now" is what the library does: it looks at other places and behind fixed points, too. Sigma is the stress of the
-map of all pairs, also that of the best of all these starts for each point; time is processor time, one thread.
+map of all pairs; "needed" is that from one start with the misplaced points alone moved to the best places found: the
+least change that leaves none misplaced. Time is processor time, one thread.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ class Losses:
 
 def run(quick: bool) -> list[Limit]:
     """Print the table; returns the limits."""
-    print("| stream | k | anchors | misplaced, one start | now | sigma, one start | now | best starts | time |")
+    print("| stream | k | anchors | misplaced, one start | now | sigma, one start | now | needed | time |")
     print("|---|---|---|---|---|---|---|---|---|")
-    misplaced, sigmas, times = [], [], []
+    shares, sigmas, times = [], [], []
     for seed in TUNED if quick else UNSEEN:
         for name, X in streams(2000, seed):
             for k, n_anchors in itertools.product((2, 3), (128, None)):
@@ -93,23 +94,24 @@ def run(quick: bool) -> list[Limit]:
                     maps = [placer.place(X) for placer in (one, now)]
                     best = losses.best(maps)
                     least = losses(best)
-                    shares = [float(np.mean(losses(Y) > (1 + EXCESS) * least + ROUNDING * least.max())) for Y in maps]
-                    sigma = [stress(X, Y) for Y in (*maps, best)]
+                    misplaced = [losses(Y) > (1 + EXCESS) * least + ROUNDING * least.max() for Y in maps]
+                    needed = np.where(misplaced[0][:, None], best, maps[0])
+                    sigma = [stress(X, Y) for Y in (*maps, needed)]
                     runs = [lambda one=one, X=X: one.place(X), lambda now=now, X=X: now.place(X)]
                     before, after = in_turn(runs, 5 if quick else 15)
-                misplaced.append(shares[1])
+                shares.append(misplaced[1].mean())
                 sigmas.append((sigma[1] / sigma[0], sigma[1] / sigma[2], sigma[2] / sigma[0]))
                 times.append(after / before)
-                found = " | ".join([*(f"{share:.2%}" for share in shares), *(f"{each:.4f}" for each in sigma)])
+                found = " | ".join([*(f"{some.mean():.2%}" for some in misplaced), *(f"{each:.4f}" for each in sigma)])
                 cells = f"{found} | {after / before:.2f}"
                 print(f"| {name} | {k} | {n_anchors or 'none'} | {cells} |", flush=True)
-    to_one, to_best, best_to_one = zip(*sigmas, strict=True)
+    to_one, to_needed, needed_to_one = zip(*sigmas, strict=True)
     print(f"\nMedian time: {np.median(times):.2f}")
-    print(f"Sigma, to one start: {min(to_one):.4f} to {max(to_one):.4f}; the best, up to {max(best_to_one):.4f}")
+    print(f"Sigma, to one start: {min(to_one):.4f} to {max(to_one):.4f}; needed, up to {max(needed_to_one):.4f}")
     return [
-        at_most("share of misplaced points", GOAL, misplaced),
+        at_most("share of misplaced points", GOAL, shares),
         at_most("sigma, to that of one start", 1.0005, to_one),
-        at_most("sigma, to that of the best starts", 1.0005, to_best),
+        at_most("sigma, to what is needed", 1.0005, to_needed),
         at_most("time of placing by anchors, to that of one start", SLOWER, times[::2]),
         at_most("time of placing by landmarks alone, to that of one start", SLOWER, times[1::2]),
     ]

@@ -131,15 +131,29 @@ def test_the_bound_holds_for_every_point_and_every_metric(metric, params, window
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("slack", [0.0, 0.02])
-@given(stream=streams(kinds=KINDS, longest=300))
+@given(stream=streams(kinds=KINDS, longest=300), m=st.integers(1, 3))
 @some
-def test_the_resolution_does_not_exceed_the_largest_radius(metric, slack, stream):
-    X, _ = stream
-    landmarks, largest = OnlineLandmarks(3, memory=48, metric=metric, slack=slack), 0.0
+def test_the_resolution_does_not_exceed_the_largest_radius(metric, slack, stream, m):
+    assert largest_resolution(OnlineLandmarks(m, memory=16 * m, metric=metric, slack=slack), stream[0]) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("d", [32, 128])
+@pytest.mark.parametrize("m", [1, 2])
+def test_the_resolution_does_not_exceed_the_largest_radius_in_many_dimensions(m, d):
+    """Where almost everything that is stored has been a landmark and represents all of its cell."""
+    for seed in range(40, 44):
+        X = np.random.default_rng(seed).standard_normal((430, d))
+        assert largest_resolution(OnlineLandmarks(m, memory=16 * m, slack=0.0), X) <= 1 + 1e-9
+
+
+def largest_resolution(landmarks, X):
+    """The largest quotient of resolution and largest radius so far, after every arrival."""
+    worst = largest = 0.0
     for x in X:
         landmarks.partial_fit(x[None])
         largest = max(largest, landmarks.radius_)
-        assert landmarks.resolution_ <= largest * (1 + 1e-9)
+        worst = max(worst, landmarks.resolution_ / largest)
+    return worst
 
 
 def test_the_radius_shrinks_when_the_stream_does():

@@ -95,6 +95,7 @@ BROKEN = {
     "more landmarks than allowed": lambda h, a: h["params"].__setitem__("n_landmarks", 9),
     "a number of landmarks that would need all memory": lambda h, a: h["params"].__setitem__("n_landmarks", 10**8),
     "points that are not finite": lambda h, a: a["stream.points"].__setitem__((3, 1), np.nan),
+    "points whose squares overflow": lambda h, a: a["stream.points"].__setitem__((3, 1), 1e152),
     "fewer points than arrivals": lambda h, a: a.__setitem__("stream.points", a["stream.points"][:5]),
     "points of no width": lambda h, a: a.__setitem__("stream.points", a["stream.points"][:, :0]),
     "arrivals that are not in order": lambda h, a: a["stream.arrivals"].__setitem__(3, 0),

@@ -582,6 +582,9 @@ def measured(*natively):
 DRAWN = st.fixed_dictionaries(
     {"kind": st.sampled_from(KINDS), "seed": SEEDS, "d": st.sampled_from(WIDTHS), "m": st.integers(1, 3)}
 )
+SLACKS = st.sampled_from([0.0, 0.0, 0.1])
+# Few stored points per landmark, some more, and so many that cells get crowded.
+MEMORIES = st.sampled_from([lambda m: 16 * m, lambda m: 16 * m + 5, lambda m: 16 * m + 40, lambda m: 56 * m])
 
 
 def points_of(drawn, metric, n):
@@ -589,11 +592,11 @@ def points_of(drawn, metric, n):
 
 
 @measured(*TRIANGLE)
-@given(drawn=DRAWN, more=st.sampled_from([0, 5, 40]), slack=st.sampled_from([0.0, 0.0, 0.1]))
+@given(drawn=DRAWN, memory=MEMORIES, slack=SLACKS)
 @few
-def test_bounded_memory_keeps_its_promises_after_every_arrival(metric, native, drawn, more, slack):
-    X, m = points_of(drawn, metric, 130), drawn["m"]
-    promises = Promises(Rows(X, metric, native=native, n_landmarks=m, memory=16 * m + more, slack=slack))
+def test_bounded_memory_keeps_its_promises_after_every_arrival(metric, native, drawn, memory, slack):
+    X, m = points_of(drawn, metric, 160), drawn["m"]
+    promises = Promises(Rows(X, metric, native=native, n_landmarks=m, memory=memory(m), slack=slack))
     for n in range(len(X)):
         promises.check_arrival(promises.learn(n))
         promises.check()
@@ -638,11 +641,11 @@ def moments(n, timed, seed):
 
 @measured("euclidean", "hamming")
 @pytest.mark.parametrize("how", ["window", "half_life"])
-@given(drawn=DRAWN, length=st.integers(1, 120), timed=st.booleans())
+@given(drawn=DRAWN, length=st.integers(1, 120), timed=st.booleans(), memory=MEMORIES)
 @few
-def test_bounded_memory_keeps_its_promises_where_points_expire(metric, how, native, drawn, length, timed):
+def test_bounded_memory_keeps_its_promises_where_points_expire(metric, how, native, drawn, length, timed, memory):
     X, m = points_of(drawn, metric, 150), drawn["m"]
-    rows = Rows(X, metric, native=native, n_landmarks=m, memory=16 * m, **{how: float(length)})
+    rows = Rows(X, metric, native=native, n_landmarks=m, memory=memory(m), **{how: float(length)})
     promises = Promises(rows, times=moments(len(X), timed, drawn["seed"]))
     for n in range(len(X)):
         promises.learn(n)
@@ -651,16 +654,17 @@ def test_bounded_memory_keeps_its_promises_where_points_expire(metric, how, nati
 
 @measured("euclidean", "cityblock")
 @pytest.mark.parametrize("how", ["window", "half_life"])
-@given(drawn=DRAWN, length=st.integers(1, 60), timed=st.booleans(), bounded=st.booleans())
+@given(drawn=DRAWN, length=st.integers(1, 60), timed=st.booleans(), memory=st.sampled_from([200, None]), slack=SLACKS)
 @few
 def test_where_nothing_merges_expiry_is_as_the_oracle_says_after_every_arrival(
-    metric, how, native, drawn, length, timed, bounded
+    metric, how, native, drawn, length, timed, memory, slack
 ):
     X, m = points_of(drawn, metric, 130), drawn["m"]
     times, length = moments(len(X), timed, drawn["seed"]), float(length)
     D = naive.reduced_distances(X, X, metric).tolist()
-    oracle = naive.Forgetful(m, lambda r, s: D[r][s], naive.reduced_radius(1e-20, metric))
-    rows = Rows(X, metric, native=native, n_landmarks=m, memory=200 if bounded else None, **{how: length})
+    squared = metric == "euclidean"
+    oracle = naive.Forgetful(m, lambda r, s: D[r][s], naive.reduced_radius(1e-20, metric), slack=slack, squared=squared)
+    rows = Rows(X, metric, native=native, n_landmarks=m, memory=memory, slack=slack, **{how: length})
     stream = rows.stream
     for n, now in enumerate(times.tolist()):
         prior = rows.learn(n, n + 1, times=times[n : n + 1], priors=True)
@@ -747,6 +751,17 @@ def test_distances_that_have_lost_their_digits_end_somewhere():
     rows.learn(0, 1500)
     assert rows.stream.landmark_masses().sum() == 1500
     assert rows.stream.n_stored <= 48
+
+
+def test_crowded_cells_do_not_get_finer_only_to_get_coarser_again():
+    X, n = np.random.default_rng(0).standard_normal((12_000, 3)), 6_000
+    rows, resolutions = Rows(X, "euclidean", n_landmarks=4, memory=2000, window=4000.0), []
+    rows.learn(0, n, times=np.arange(0.0, n))
+    for n in range(n, len(X), 10):
+        rows.learn(n, n + 10, times=np.arange(n, n + 10.0))
+        resolutions.append(rows.stream.state()["resolution"])
+    assert (rows.stream.cells() >= 0).sum() > 48 * 4
+    assert (np.diff(resolutions) < 0).sum() + (np.diff(resolutions) > 0).sum() < 6
 
 
 def test_what_is_stored_does_not_grow_with_the_stream():

@@ -276,25 +276,30 @@ for name in ("bounded", "window", "function"):
 
 
 INTERRUPTED = """
-name, batch = sys.argv[1], np.cumsum(np.random.default_rng(1).standard_normal((int(sys.argv[2]), 3)), axis=0)
+name, first, begin = sys.argv[1], X[:int(sys.argv[3])], DriftMap if sys.argv[4] == "map" else OnlineLandmarks
+batch = np.cumsum(np.random.default_rng(1).standard_normal((int(sys.argv[2]), 3)), axis=0)
 undone = name in ("detector", "function")
+
+def fresh():
+    landmarks = begin(n_landmarks=8, **MODES[name])
+    return landmarks.partial_fit(first) if len(first) else landmarks
 
 def known(landmarks):
     return (landmarks.n_samples_seen_, landmarks.landmark_indices_.tolist(), landmarks.landmark_mass_.tolist(),
             landmarks.radius_, landmarks.covering_radius_, landmarks.stored_indices_.tolist(), landmarks.events_)
 
-landmarks, began = OnlineLandmarks(8, **MODES[name]).partial_fit(X[:100]), time.perf_counter()
-copy.deepcopy(landmarks).partial_fit(batch)
+landmarks, began = fresh(), time.perf_counter()
+fresh().partial_fit(batch)
 try:
     print(time.perf_counter() - began, flush=True)
     while True:
         landmarks.partial_fit(batch)
 except KeyboardInterrupt:
     pass
-whole, rest = divmod(landmarks.n_samples_seen_ - 100, len(batch))
+whole, rest = divmod(landmarks.n_samples_seen_ - len(first), len(batch))
 assert_whole(landmarks)
 assert not (undone and rest), "a batch with a detector or a function is undone as a whole"
-clean = OnlineLandmarks(8, **MODES[name]).partial_fit(X[:100])
+clean = fresh()
 for part in [batch] * whole + [batch[:rest]] * (rest > 0) :
     clean.partial_fit(part)
 assert known(landmarks) == known(clean)
@@ -305,11 +310,19 @@ print(rest)
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent differently")
 @pytest.mark.parametrize(
-    ("mode", "rows"), [("bounded", 1_000_000), ("window", 300_000), ("detector", 50_000), ("function", 3_000)]
+    ("mode", "rows", "before", "kind"),
+    [
+        ("bounded", 1_000_000, 100, "landmarks"),
+        ("bounded", 1_000_000, 0, "landmarks"),
+        ("bounded", 1_000_000, 0, "map"),
+        ("window", 300_000, 100, "landmarks"),
+        ("detector", 50_000, 100, "landmarks"),
+        ("function", 3_000, 100, "landmarks"),
+    ],
 )
-def test_an_interrupt_inside_a_batch_leaves_a_whole_state(mode, rows):
+def test_an_interrupt_inside_a_batch_leaves_a_whole_state(mode, rows, before, kind):
     """Native metrics: the arrivals before it are learnt. Where Python is called, the batch is undone."""
-    command = [sys.executable, "-c", PRELUDE + INTERRUPTED, mode, str(rows)]
+    command = [sys.executable, "-c", PRELUDE + INTERRUPTED, mode, str(rows), str(before), kind]
     for share in np.random.default_rng(0).uniform(0.3, 0.9, 20):  # of the time that a batch takes
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             seconds = process.stdout.readline()

@@ -2,11 +2,12 @@
 // it.
 //
 // Nothing merges before the memory is full. Then the resolution is raised until an eighth of the memory is free, and
-// stored points within the resolution of each other merge inside their Voronoi cells. From then on a covered arrival
-// joins the nearest representative of its cell within the resolution. Where the resolution is not small against the
-// radius (many dimensions), it joins its landmark instead, without a search, unless it would have widened the cell. A
-// representative knows its weight and its spread: by the triangle inequality all it represents lies within it, however
-// often it merged. A landmark never merges into another point, so merging changes neither landmarks nor radius.
+// stored points within the resolution of each other merge inside their Voronoi cells. Where cells are still crowded,
+// and slow to search, it is raised further, up to a share of the radius. From then on a covered arrival joins the
+// nearest representative of its cell within the resolution. Where the resolution is not small against the radius (many
+// dimensions), it joins its landmark instead, without a search, unless it would have widened the cell. A representative
+// knows its weight and its spread: by the triangle inequality all it represents lies within it, however often it
+// merged. A landmark never merges into another point, so merging changes neither landmarks nor radius.
 #pragma once
 
 #include <tuple>
@@ -16,8 +17,8 @@
 namespace driftmap {
 
 constexpr int kCrowded = 48;            // more stored points than this per landmark are slow to search
-constexpr double kFinest = 0.3;         // the least resolution in crowded cells, relative to the radius
-constexpr double kStale = 0.9;          // the share of that below which the resolution is raised
+constexpr double kCoarse = 0.3;         // the resolution, relative to the radius, up to which that makes points merge
+constexpr double kStale = 0.9;          // the share of that from which on it does not
 constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
 constexpr int kSample = 256;            // stored points by which a resolution is chosen
 constexpr int kCandidates = 8;          // distances measured at a time while points merge
@@ -182,24 +183,20 @@ inline void merge(State& state, Space& space, const std::vector<Entry>& entries)
     }
 }
 
-// The least resolution that is worth its time: any, unless cells are crowded.
-inline double finest(const State& state, const Space& space) {
-    return state.live > kCrowded * state.n_landmarks() ? kFinest * space.expanded(state.radius) : 0.0;
-}
-
 // Raise the resolution to at least this and merge the stored points within it.
 inline void coarsen(State& state, Space& space, double resolution) {
     if (state.parameters.half_life < kInfinity)  // weights are added as of the same time
         for (Representative& one : state.representatives)
             one.weight = state.weight_at(state.now, one), one.time = state.now;
-    state.resolution = std::max({resolution, state.resolution, finest(state, space)});
+    state.resolution = std::max(resolution, state.resolution);
     for (const std::vector<Entry>& entries : sorted_cells(state, space)) merge(state, space, entries);
     drop_forgotten(state, space);
 }
 
-// Whether the radius has grown since points last merged, so that a coarser resolution serves crowded cells as well.
-inline bool is_too_fine(const State& state, const Space& space) {
-    return state.resolution >= 0 && state.resolution < kStale * finest(state, space);
+// Whether cells have so many stored points that a coarser resolution is worth its price.
+inline bool is_crowded(const State& state, const Space& space) {
+    return state.resolution >= 0 && state.live > kCrowded * state.n_landmarks() &&
+           state.resolution < kStale * kCoarse * space.expanded(state.radius);
 }
 
 // Merge so many points, those that raise the resolution least, into their landmarks.
@@ -228,20 +225,22 @@ inline void merge_into_landmarks(State& state, Space& space, std::int32_t n) {
     drop_forgotten(state, space);
 }
 
-// Raise the resolution and merge stored points until an eighth of the memory is free. `merged`: streams were merged. On
-// every level of a tree of merges the spread of a point is added to that of the next merge, so few points should have
-// one: where the resolution is not small against the radius, they merge into landmarks only.
+// Raise the resolution and merge stored points until an eighth of the memory is free and no cells are crowded.
+// `merged`: streams were merged. On every level of a tree of merges the spread of a point is added to that of the next
+// merge, so few points should have one: where the resolution is not small against the radius, they merge into landmarks
+// only.
 inline void thin(State& state, Space& space, bool merged = false) {
     const std::int32_t most = state.parameters.memory - state.parameters.memory / 8;
-    while (state.live > most) {
-        if (merged && state.resolution > kSearch * space.expanded(state.radius)) {
-            merge_into_landmarks(state, space, state.live - most);
+    while (state.live > most || is_crowded(state, space)) {
+        const std::int32_t before = state.live;
+        const double radius = space.expanded(state.radius), enough = before > most ? radius : kCoarse * radius;
+        if (merged && state.resolution > kSearch * radius) {
+            merge_into_landmarks(state, space, before - most);
             continue;
         }
-        const std::int32_t before = state.live;
-        coarsen(state, space, median_cost(state, space));
-        if (state.live == before)
-            state.resolution = std::max(2 * state.resolution, 1e-300);  // no merge was cheap enough
+        coarsen(state, space, std::min(median_cost(state, space), std::max(enough, state.resolution)));
+        if (state.live == before)  // no merge was cheap enough
+            state.resolution = before > most ? std::max(2 * state.resolution, 1e-300) : enough;
     }
 }
 

@@ -61,10 +61,12 @@ inline bool expire(State& state, Space& space, double now) {
     return state.version != version;
 }
 
-// After an arrival: refine the resolution where forgetting has left half of the memory free, and drop forgotten rows.
+// After an arrival: drop forgotten rows, and refine the resolution where they have left half of the memory free, or of
+// what cells hold before they are crowded.
 inline void relax(State& state, Space& space) {
     const Parameters& parameters = state.parameters;
-    if (parameters.bounded() && state.resolution > 0 && state.live < parameters.memory / 2 &&
+    const std::int64_t most = std::min<std::int64_t>(parameters.memory, kCrowded * state.n_landmarks());
+    if (parameters.bounded() && state.resolution > 0 && state.live < most / 2 &&
         state.seen % std::max<std::int64_t>(1, parameters.memory / 8) == 0)
         state.resolution *= 0.8;
     if (state.n > 2 * state.live + 64) drop_forgotten(state, space);

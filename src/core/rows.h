@@ -114,7 +114,7 @@ class NativeSpace : public RowSpace {
     double measured(const double* x, const double* y) const {
         const double t = driftmap::measure(metric_, x, y, padded(width));
         if (!(t < kInfinity) && checked)
-            throw std::domain_error("the distance of two points is not finite: rescale the data");
+            throw std::domain_error("two points have no finite distance: rescale the data or take another metric");
         return t;
     }
 

@@ -105,7 +105,8 @@ struct State {
     std::int32_t slot_of(std::uint64_t id) const { return std::int32_t(id & (id_step - 1)); }
     bool is_landmark(std::uint64_t id) const {
         const std::int32_t slot = slot_of(id);
-        return (landmarks.id[slot] == id) & (landmarks.row[slot] >= 0);
+        const bool named = landmarks.id[slot] == id, taken = landmarks.row[slot] >= 0;  // both, without a branch
+        return named && taken;
     }
     // Whether a landmark at distance t is nearer than another: ties go to the earlier one.
     bool is_nearer(double t, std::int32_t row, double distance, std::uint64_t id) const {

@@ -29,7 +29,7 @@ class Stream {
  public:
     // Returns whether replacements may happen now, given the distance of an arrival divided by the radius.
     using Gate = std::function<bool(double)>;
-    // Called between blocks of arrivals; an exception ends learning there.
+    // Called between blocks of arrivals and after replacements, which may be slow; an exception ends learning there.
     using Interrupt = std::function<void()>;
 
     Stream(std::unique_ptr<Space> space_, const Parameters& parameters)
@@ -67,8 +67,9 @@ class Stream {
                     }
                     if (expires) state.now = arrival.time;
                     if (merging_) state.seen = columns.arrivals[at];
-                    arrive(arrival, nearest_[i], gate);
+                    const bool changed = arrive(arrival, nearest_[i], gate);
                     if (expires) relax(state, *space);
+                    if (changed) interrupt();
                 }
             }
         } catch (...) {
@@ -150,7 +151,8 @@ class Stream {
         return state.base * (space->squared ? factor * factor : factor);
     }
 
-    void arrive(const Arrival& arrival, const Nearest near, const Gate& gate) {
+    // Learn an arrival; returns whether landmarks have changed.
+    bool arrive(const Arrival& arrival, const Nearest near, const Gate& gate) {
         const bool gated = gate && state.n_landmarks() == state.parameters.n_landmarks;
         const bool covered = near.distance <= limit();
         bool open = false;
@@ -179,10 +181,11 @@ class Stream {
             if (newcomer >= 0) exchange(state, *space, newcomer);
         }
         if (newcomer >= 0) patch(~arrival.row + 1, newcomer);
-        if (state.parameters.bounded() && !merging_ && is_too_fine(state, *space)) {
+        if (state.parameters.bounded() && !merging_ && is_crowded(state, *space)) {
             save();
-            coarsen(state, *space, 0.0);
+            thin(state, *space);
         }
+        return newcomer >= 0;
     }
 
     std::vector<std::int32_t> block_;  // names of the rows of a block

@@ -103,7 +103,7 @@ class LandmarkEngine(Saved):
             points = points and self.space.n_features is not None
             # The radius between two events is known from them, unless points are forgotten or wait for a signal.
             size = MOST_EVENTS if moments is None and self.detector is None else 1
-            with self._undone(stream) if n > size and stream.seen else contextlib.nullcontext():
+            with self._undone(stream) if n > size else contextlib.nullcontext():
                 parts = []
                 for i in range(0, n, size):
                     part = None if moments is None else moments[i : i + size]
@@ -134,10 +134,12 @@ class LandmarkEngine(Saved):
             elif times is not None:
                 problem = "are used to forget points: give a window or a half_life, or leave them out"
                 raise InputError(problem, parameter="times")
+            self.stream = stream  # also if it is the first time and interrupted: the rows before that are learnt
             yield stream, batch, moments
-            self.stream = stream
         finally:
             self._is_learning = False
+            if self.stream is not None and not self.stream.seen:
+                self.stream = None
 
     def _parameters(self) -> dict[str, Any]:
         """What the core needs to know, once all parameters have been checked."""
@@ -209,12 +211,13 @@ class LandmarkEngine(Saved):
     @contextlib.contextmanager
     def _undone(self, stream: Stream) -> Iterator[None]:
         """Around learning in several parts: an exception undoes all of them."""
-        state, space, detector, now = stream.state(), self.space.copy(), copy.deepcopy(self.detector), self._now
+        state = stream.state() if stream.seen else None
+        space, detector, now = self.space.copy(), copy.deepcopy(self.detector), self._now
         try:
             yield
         except BaseException:
             self.space, self.detector, self._now = space, detector, now
-            self.stream = self._restored(state)
+            self.stream = None if state is None else self._restored(state)
             raise
 
     def _signals(self, ratio: float) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from driftmap.landmarks.memory import Memory
 from driftmap.utils import Array, Ids
+from driftmap.utils.validation import LARGEST_NUMBER
 
 TYPES: dict[type, tuple[str, ...]] = {
     int: ("seen", "n_replacements", "held", "n_points"),
@@ -17,7 +18,6 @@ TYPES: dict[type, tuple[str, ...]] = {
     np.int64: ("landmarks", "arrivals", "order", "cells", "seconds", "event_numbers"),
     np.float64: ("weights", "spreads", "times", "distances", "second_distances", "event_radii"),
 }
-LARGEST_COORDINATE = 1e153
 
 
 def check_state(state: dict[str, Any], n_landmarks: int, memory: Memory) -> None:
@@ -43,7 +43,7 @@ def _facts(s: SimpleNamespace, n_landmarks: int, memory: Memory) -> Iterator[tup
     yield abs(s.now) < np.inf if memory.expires else s.now == -np.inf, "last time is none"
     if hasattr(s, "points"):
         yield np.shape(s.points)[:1] == (n,) and np.ndim(s.points) == 2, "points are not a matrix with a row for each"
-        yield np.all(np.abs(s.points) < LARGEST_COORDINATE), "points are not finite"
+        yield np.all(np.abs(s.points) <= LARGEST_NUMBER), "points are not usable numbers"
     # the stored points, and which of them are landmarks
     weighted = memory.limit is not None or memory.expires
     lengths = {len(column) for column in (s.arrivals, s.weights, s.spreads, s.times)}

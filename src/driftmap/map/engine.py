@@ -137,11 +137,14 @@ class StreamMap(HasLandmarks):
 
     @contextlib.contextmanager
     def _learning(self) -> Iterator[LandmarkEngine]:
-        """The landmarks that learn; if it is the first time, new ones, and a new map once they have learnt."""
+        """The landmarks that learn. The first time they are new, and the map has them once they have learnt a row."""
         if self.landmarks is None:
             landmarks, frames = self._begin()
-            yield landmarks
-            self.landmarks, self.frames = landmarks, frames
+            try:
+                yield landmarks
+            finally:
+                if landmarks.stream is not None:  # what an interrupt leaves is learnt, too
+                    self.landmarks, self.frames = landmarks, frames
             return
         try:
             yield self.landmarks
