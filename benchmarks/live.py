@@ -26,9 +26,9 @@ from driftmap.live.protocol import decode
 from driftmap.live.scene import Scene
 from driftmap.live.server import serving
 from driftmap.map import RowNovelty, StreamMap
+from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.observer import Update
 from driftmap.map.watching import Watcher
-from driftmap.streams.novelty import NoveltyDetector
 
 FEATURES = 8
 POINTS = 10_000

@@ -26,7 +26,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 
 from driftmap import DriftMap
-from driftmap.streams.novelty import NoveltyDetector, RecentReaches
+from driftmap.map.novelty import NoveltyDetector, RecentReaches
 
 N, D, CHANGE, START = 6500, 8, 4000, 2000
 AGAIN, SPELL = 5500, 500

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from driftmap import DriftMap
 from driftmap.datasets import load_stocks
-from driftmap.streams.novelty import NoveltyDetector
+from driftmap.map.novelty import NoveltyDetector
 
 FIGURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "novelty.png"
 INK, BLUE, RED, GREY = "#22262B", "#0072B2", "#D55E00", "#9AA1A9"

@@ -30,7 +30,7 @@ from driftmap.landmarks import (
     RandomOnlineLandmarks,
     RatioShift,
 )
-from driftmap.streams.novelty import NoveltyDetector
+from driftmap.map.novelty import NoveltyDetector
 from driftmap.utils.validation import EMBEDDINGS
 from streams import EXAMPLES, facts, make
 

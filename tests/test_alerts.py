@@ -13,7 +13,7 @@ import pytest
 from driftmap import DriftMap
 from driftmap.cli import main
 from driftmap.io import tables
-from driftmap.streams.novelty import NoveltyDetector
+from driftmap.map.novelty import NoveltyDetector
 
 ROWS = np.random.default_rng(0).standard_normal((600, 3))
 ROWS[500] = 40.0

@@ -13,7 +13,7 @@ from driftmap.landmarks import RatioShift, online
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.priors import MOST_EVENTS
 from driftmap.map import StreamMap
-from driftmap.streams.novelty import RECENT, NoveltyDetector, RecentReaches
+from driftmap.map.novelty import RECENT, NoveltyDetector, RecentReaches
 from streams import KINDS, make, some
 
 WALK = np.cumsum(np.random.default_rng(3).standard_normal((500, 3)), axis=0)

@@ -754,10 +754,10 @@ def test_distances_that_have_lost_their_digits_end_somewhere():
 
 
 def test_crowded_cells_do_not_get_finer_only_to_get_coarser_again():
-    X, n = np.random.default_rng(0).standard_normal((12_000, 3)), 6_000
-    rows, resolutions = Rows(X, "euclidean", n_landmarks=4, memory=2000, window=4000.0), []
-    rows.learn(0, n, times=np.arange(0.0, n))
-    for n in range(n, len(X), 10):
+    X, resolutions = np.random.default_rng(0).standard_normal((12_000, 3)), []
+    rows = Rows(X, "euclidean", n_landmarks=4, memory=2000, window=4000.0)
+    rows.learn(0, 6000, times=np.arange(6000.0))
+    for n in range(6000, len(X), 10):
         rows.learn(n, n + 10, times=np.arange(n, n + 10.0))
         resolutions.append(rows.stream.state()["resolution"])
     assert (rows.stream.cells() >= 0).sum() > 48 * 4

@@ -1,4 +1,4 @@
-// The module driftmap._level: which levels of the core are built, and the level of this processor: 2, 3 or 4 for
+// The module driftmap._core._level: which levels of the core are built, and the level of this processor: 2, 3 or 4 for
 // x86-64-v2 to v4 of the psABI, less for others. It is compiled for every processor, because the loader imports it
 // first.
 #include <Python.h>

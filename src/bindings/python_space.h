@@ -1,4 +1,4 @@
-// Points that Python stores and measures: a DistanceSource of driftmap/_core.pyi.
+// Points that Python stores and measures: a DistanceSource of driftmap/_core/__init__.pyi.
 #pragma once
 
 #include <algorithm>

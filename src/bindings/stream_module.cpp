@@ -1,4 +1,4 @@
-// The extension module: streams. driftmap/_core.pyi documents it.
+// The extension module: streams. driftmap/_core/__init__.pyi documents it.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 

@@ -22,8 +22,8 @@ from driftmap.map.explain import Explanation, explain, landmark_table
 from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
+from driftmap.map.novelty import NoveltyDetector
 from driftmap.metrics import Metric
-from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
 from driftmap.utils.frames import as_row, materialized

@@ -21,8 +21,8 @@ from driftmap.io.prepared import PreparedTable
 from driftmap.io.spool import Spool
 from driftmap.io.tables import Chunk, Position, RejectedLines, Table
 from driftmap.map import StreamMap
+from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.observer import Observer, Update
-from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils import Array
 
 STAGES = ("measuring", "learning", "mapping", "closing", "finished")

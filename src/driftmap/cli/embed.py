@@ -33,14 +33,17 @@ from driftmap.cli.resume import check_columns, how_to_go_on, start_job
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.cli.stages import find_landmarks, find_scaling, learn, place, place_online
 from driftmap.io.brokers import open_sink
+from driftmap.io.delay import DelayEmbedding
+from driftmap.io.missing import FillMissing
 from driftmap.io.prepared import PreparedTable
 from driftmap.io.readers import open_table
+from driftmap.io.scaling import RunningScale
+from driftmap.io.steps import Step
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import WRITERS
 from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.landmark_count import NUMBERS, largest_map
-from driftmap.streams import DelayEmbedding, FillMissing, RunningScale, Step
-from driftmap.streams.novelty import NoveltyDetector
+from driftmap.map.novelty import NoveltyDetector
 from driftmap.utils.columns import describe
 
 __all__ = ["DESCRIPTION", "add_options", "run"]

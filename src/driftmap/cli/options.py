@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.cli import arguments as kinds
+from driftmap.io.missing import METHODS
 from driftmap.io.writers import TABLE_SUFFIXES
-from driftmap.streams.missing import METHODS
 from driftmap.utils.validation import ANIMATION_FORMATS, EMBEDDINGS, FIGURE_FORMATS, RULES
 
 Options = dict[str, dict[str, Any]]

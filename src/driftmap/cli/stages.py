@@ -10,12 +10,12 @@ import numpy as np
 from driftmap.cli.checkpointing import Job
 from driftmap.cli.errors import UserError
 from driftmap.cli.files import writing
+from driftmap.io.scaling import Moments, Scaling
 from driftmap.io.tables import Chunk, Labels, Table, chunk_rows
 from driftmap.map import RowNovelty
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
+from driftmap.map.novelty import Alert, Difference
 from driftmap.map.observer import Observer, Update
-from driftmap.streams import Moments, Scaling
-from driftmap.streams.novelty import Alert, Difference
 from driftmap.utils import Array
 from driftmap.utils.concurrency import in_parallel, n_threads
 from driftmap.utils.errors import InputError

@@ -1,1 +1,1 @@
-"""Input and output: readers and writers of tables, followed files, atomic writes. Nothing here prints."""
+"""Input and output: readers and writers of tables, followed files, steps before the map, atomic writes."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.sources import RowSource
+from driftmap.io.steps import State, Step
 from driftmap.io.tables import Chunk, Labels, Position, Table
-from driftmap.streams.base import State, Step
 from driftmap.utils import Ids
 from driftmap.utils.errors import InputError
 

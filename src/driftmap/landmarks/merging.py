@@ -47,7 +47,7 @@ class CoreSet(NamedTuple):
     origin: Origin | None = None
     """None: it is known to be that of the first part."""
     recent: Array = np.empty(0)
-    """Reaches of the last arrivals, where they were scored (:class:`driftmap.streams.novelty.RecentReaches`)."""
+    """Reaches of the last arrivals, where they were scored (:class:`driftmap.map.novelty.RecentReaches`)."""
 
 
 def coreset(engine: LandmarkEngine) -> CoreSet:

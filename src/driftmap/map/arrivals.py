@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from driftmap.streams.novelty import Alert, NoveltyDetector, differences
+from driftmap.map.novelty import Alert, NoveltyDetector, differences
 from driftmap.utils import Array, Ids
 
 
@@ -15,7 +15,7 @@ class Scores(NamedTuple):
     reach: Array
     """Distance to the nearest landmark divided by the radius; infinity: there was no radius yet."""
     quantile: Array
-    """The share of recent arrivals whose reach was smaller; see :class:`driftmap.streams.novelty.RecentReaches`."""
+    """The share of recent arrivals whose reach was smaller; see :class:`driftmap.map.novelty.RecentReaches`."""
     nearest: Ids
     """Arrival number of the nearest landmark; -1: there was none."""
     alerts: list[Alert]
@@ -45,7 +45,7 @@ class Arrivals(NamedTuple):
     reach: Array
     """Novelty just before each row was learnt: distance to the nearest landmark divided by the radius."""
     quantile: Array
-    """The share of recent arrivals whose reach was smaller; see :class:`driftmap.streams.novelty.RecentReaches`."""
+    """The share of recent arrivals whose reach was smaller; see :class:`driftmap.map.novelty.RecentReaches`."""
     nearest: Ids
     """Arrival number of the landmark that was nearest; -1: there was none."""
     alerts: list[Alert]

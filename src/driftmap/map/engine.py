@@ -19,9 +19,9 @@ from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.serialization import KNOWN
 from driftmap.map.arrivals import Arrivals, Scores, after_callback, alerts_of
 from driftmap.map.frames import LEAST_SIZE, PLACED_AT_ONCE, Frame, FrameChange, Frames
+from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.metrics import Metric, PrecomputedSpace, Space
 from driftmap.quality import stress
-from driftmap.streams.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError

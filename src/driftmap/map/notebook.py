@@ -12,9 +12,9 @@ from driftmap.live.scene import Seen
 from driftmap.live.ticker import Ticker
 from driftmap.map.arrivals import Arrivals, RowNovelty
 from driftmap.map.engine import StreamMap
+from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.observer import Update
 from driftmap.map.watching import Watcher
-from driftmap.streams.novelty import NoveltyDetector
 from driftmap.utils import validation
 from driftmap.utils.errors import InputError
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from driftmap.io.tables import Chunk
 from driftmap.map.arrivals import RowNovelty
 from driftmap.map.engine import StreamMap
-from driftmap.streams.novelty import Alert
+from driftmap.map.novelty import Alert
 from driftmap.utils import Array, Ids
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.streams.base import State
+from driftmap.io.steps import State
 from driftmap.utils import Array, Ids, validation
 
 KINDS = ("minmax", "zscore")

@@ -1,4 +1,4 @@
-"""Loads the compiled core: its module for the best level of this processor. ``_core.pyi`` documents what it offers.
+"""Loads the compiled core: its module for the best level of this processor. ``__init__.pyi`` documents what it offers.
 
 The environment variable ``DRIFTMAP_LEVEL`` forces a level; results are the same bits on all of them.
 """
@@ -11,7 +11,7 @@ from types import ModuleType
 
 def _import(name: str) -> ModuleType:
     try:
-        return import_module(f"driftmap.{name}")
+        return import_module(f"driftmap._core.{name}")
     except ImportError as error:
         python = f"{sys.implementation.cache_tag} on {sys.platform}"
         how = "build it with `pip install .` in the folder of its sources"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.streams.base import State
+from driftmap.io.steps import State
 from driftmap.utils import Array, Ids, validation
 
 METHODS = ("drop", "mean", "last")
