@@ -182,3 +182,44 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path, monkeypatch):
     assert names[:3] == ["o.csv", "l.csv", "o.csv"]
     assert names.count("c.ckpt") >= 3
     assert len(lengths) >= 2
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_run_that_is_resumed_while_closing_is_finished_only_once_its_output_is_on_the_disk(
+    tmp_path, monkeypatch, renamed
+):
+    """Cut off just before or after the output got its name, whose folder was not synced in either case."""
+    fsync, replace, events = os.fsync, os.replace, []
+    folder = tmp_path / "out"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    np.save("t.npy", np.cumsum(np.random.default_rng(0).standard_normal((150, 3)), axis=0))
+    command = ["embed", "t.npy", "-o", "out/o.csv", "--landmarks", "5", "--checkpoint", "c.ckpt"]
+
+    def cut_off(source, target, **more):
+        if Path(target).name == "o.csv":
+            if renamed:
+                replace(source, target)
+            raise SystemExit
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", cut_off)
+        main(command)
+    assert checkpoint.read("c.ckpt").header["job"]["stage"] == "closing"
+    assert os.listdir(folder) == ["o.csv" if renamed else ".o.csv.partial"]
+
+    def recorded_fsync(descriptor):
+        fsync(descriptor)
+        if os.path.samestat(os.fstat(descriptor), folder.stat()):
+            events.append("synced" if os.listdir(folder) == ["o.csv"] else "synced too early")
+
+    def recorded_replace(source, target, **more):
+        if Path(target).name == "c.ckpt":
+            events.append(checkpoint.read(source).header["job"]["stage"])
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(os, "replace", recorded_replace)
+    assert main([*command, "--resume"]) == 0
+    assert events == ["synced", "finished"]

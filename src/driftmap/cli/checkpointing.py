@@ -208,7 +208,7 @@ class Job:
         when the state was saved; or to none, if its format cannot be continued.
         """
         continued = name == "alerts" or not self.restarts
-        target, unfinished = path.resolve(), atomic.partial(path)
+        unfinished = atomic.partial(path)
         with reopened(unfinished, path, self.lengths.get(name, 0) if continued else 0) as file:
             if continued:
                 self.files[name] = file
@@ -220,8 +220,7 @@ class Job:
                     self.lengths[name] = file.seek(0, os.SEEK_END)
                     del self.files[name]
                     self.next_stage("closing")
-                unfinished.replace(target)
-                atomic.sync_folder(target.parent)
+                atomic.publish(unfinished, path.resolve())
             except BaseException:
                 if not self.saved:
                     unfinished.unlink(missing_ok=True)

@@ -107,13 +107,12 @@ def _close(args: argparse.Namespace, found: Checkpoint) -> None:
         if name == "scores":
             continue
         output: Path = getattr(args, name)
-        unfinished = atomic.partial(output)
-        if unfinished.exists():
-            if unfinished.stat().st_size != size:
-                raise UserError(f"{unfinished} was changed; delete {args.checkpoint} to start again")
-            unfinished.replace(output.resolve())
-        elif not (output.exists() and output.stat().st_size == size):
-            raise UserError(f"{output} was deleted or changed; delete {args.checkpoint} to start again")
+        target, unfinished = output.resolve(), atomic.partial(output)
+        if not unfinished.exists():  # it may have its final name, in a folder that was not synced
+            unfinished = target
+        if not (unfinished.exists() and unfinished.stat().st_size == size):
+            raise UserError(f"{unfinished} was deleted or changed; delete {args.checkpoint} to start again")
+        atomic.publish(unfinished, target)
     spool_path(args.checkpoint).unlink(missing_ok=True)
     atomic.discard(args.checkpoint, str(state.get("temporary")))
     state = {**state, "stage": "finished"}

@@ -72,7 +72,7 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
             try:
                 yield file
                 sync(file)
-                place.replace(target)
+                publish(place, target)
             except BaseException:
                 with contextlib.suppress(OSError):
                     if os.path.samestat(os.lstat(place), os.fstat(file.fileno())):
@@ -82,7 +82,6 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
                 raise
     finally:
         _unfinished.discard(place)
-    sync_folder(target.parent)
 
 
 def discard(path: Path, temporary: str) -> None:
@@ -111,10 +110,14 @@ def sync(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def sync_folder(folder: Path) -> None:
-    """Make sure that a new name in a folder outlives a power failure."""
+def publish(unfinished: Path, target: Path) -> None:
+    """Give a synced file in the same folder its final name, and make sure that the name outlives a power failure.
+
+    A file that has the name already keeps it, and only the folder is synced.
+    """
+    unfinished.replace(target)
     if hasattr(os, "O_DIRECTORY"):  # elsewhere folders cannot be opened, and need not be
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
         finally:
