@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks import growth, learning, mapping, spectra, storm
+from benchmarks import frames, growth, learning, mapping, placement, rows, spectra, storm
 from benchmarks.timing import Limit, command
 
 PARTS: dict[str, Callable[[bool], list[Limit]]] = {
@@ -16,6 +16,9 @@ PARTS: dict[str, Callable[[bool], list[Limit]]] = {
     "A storm of replacements": storm.run,
     "Spectra of temporal networks": spectra.run,
     "Mapping, single rows, threads": mapping.run,
+    "New frames": frames.run,
+    "Points in the wrong minimum": placement.run,
+    "Single rows, metrics, start-up": rows.run,
 }
 
 

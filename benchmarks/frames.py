@@ -2,8 +2,8 @@
 
 A stream is learnt until one more landmark has been replaced, then the map is asked for: the median over many such
 frames, against the first frame of the same map (nothing known) and an eigendecomposition of an m x m matrix in numpy,
-measured next to it. Sigma is that of the last map, against that of frames which measure everything and make a cold fit
-each, as a reference; "cold" is the sigma of a map of the same landmarks made from nothing. Either way a warm fit stays
+measured next to it. Sigma is that of the last map, against that of frames which make a cold fit each, too, as a
+reference; "cold" is the sigma of a map of the same landmarks made from nothing. Either way a warm fit stays
 near the last map as long as its stress is at most 1.13 times that of a cold fit. Processor time, one thread.
 """
 

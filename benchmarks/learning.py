@@ -5,7 +5,8 @@ the same run, one thread, processor time: the least that any method must do whic
 those of the rates, 1 being as fast as the reference; with bounded memory (the default) and with every point stored.
 Where a replacement has to pass over all stored points, since most of them lie about as far from each other (noise,
 topics), the ratio with every point stored says mostly how long the stream is. Goals are for streams that were
-not used to tune the engine; heavy tails, regimes, spectra and the spiral are shown too.
+not used to tune the engine; heavy tails, regimes, spectra and the spiral are shown too. The last limit is the promise
+that the resolution of bounded memory does not exceed the largest radius so far.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import stream
-from benchmarks.timing import TICK, Limit, at_least, command, in_turn
+from benchmarks.timing import TICK, Limit, at_least, at_most, command, in_turn
 from driftmap.landmarks import OnlineLandmarks
 
 SHAPES = ((3, 20, 10**6), (16, 100, 5 * 10**5), (128, 100, 10**5), (768, 100, 30_000))
@@ -67,6 +68,7 @@ def run(quick: bool) -> list[Limit]:
     print("| stream | d | m | n | replacements | bound / radius | reference (M rows/s) | ratio | ratio, all stored |")
     print("|---|---|---|---|---|---|---|---|---|")
     reached: dict[str, tuple[float, list[float]]] = {}
+    resolutions = []
     with threadpool_limits(1):
         for make, shapes, has_goal in STREAMS:
             for d, m, n in shapes:
@@ -74,6 +76,8 @@ def run(quick: bool) -> list[Limit]:
                 reference, bounded = ratio(X, m, "auto", 1 if quick else 3)
                 _, stored = ratio(X[:LONGEST], m, None, 1 if quick else 3)
                 fitted = learn(X, m, "auto")
+                radii = [max(event.radius_before, event.radius_after) for event in fitted.events_]
+                resolutions.append(fitted.resolution_ / max(fitted.radius_, *radii))
                 marks = ["", ""]
                 if make in HARD:
                     reached.setdefault(f"learning, {make.__name__}", (HARD[make], []))[1].append(bounded)
@@ -91,7 +95,8 @@ def run(quick: bool) -> list[Limit]:
                     f"{bounded:.2f}{marks[0]} | {stored:.2f}{marks[1]} |",
                     flush=True,
                 )
-    return [at_least(name, goal, values) for name, (goal, values) in reached.items()]
+    limits = [at_least(name, goal, values) for name, (goal, values) in reached.items()]
+    return [*limits, at_most("resolution, to the largest radius", 1.0, resolutions)]
 
 
 if __name__ == "__main__":

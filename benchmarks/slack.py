@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks import stream
+from benchmarks.learning import LONGEST, STREAMS
 from benchmarks.timing import Limit, command
 from driftmap import DriftMap
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
@@ -43,20 +43,10 @@ def paper_streams() -> Iterator[tuple[str, np.ndarray, int]]:
 def streams(quick: bool) -> Iterator[tuple[str, np.ndarray, int]]:
     """Name, points and number of landmarks of every stream."""
     yield from paper_streams()
-    n = 20_000 if quick else 60_000
-    for make, d, m in (
-        (stream.curve, 16, 100),
-        (stream.noise, 16, 100),
-        (stream.walk, 16, 100),
-        (stream.clusters, 16, 100),
-        (stream.heavy_tails, 16, 100),
-        (stream.regimes, 16, 100),
-        (stream.spectra, 128, 100),
-        (stream.curve, 128, 100),
-        (stream.topics, 384, 100),
-        (stream.topics, 384, 500),
-    ):
-        yield f"{make.__name__}, d={d}, m={m}", make(n, d), m
+    for make, shapes, _ in STREAMS:
+        for d, m, n in shapes:
+            if d < 768:
+                yield f"{make.__name__}, d={d}, m={m}", make(20_000 if quick else min(n, LONGEST), d), m
 
 
 def measure(X: np.ndarray, m: int, slack: float) -> tuple[float, ...]:

@@ -180,7 +180,7 @@ def against_naive(n: int) -> None:
     X = s_curve_stream()[:n]
     ours = best(lambda: OnlineLandmarks(100, rule="paper").fit(X), 5)
     start = time.perf_counter()
-    oracle = naive.Online(100, "paper", naive.squared_euclidean, 1e-40)
+    oracle = naive.Paper(100, naive.squared_euclidean, 1e-40)
     for x in X:
         oracle.add(x)
     literal = time.perf_counter() - start

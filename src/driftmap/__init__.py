@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from driftmap.utils.errors import InputError
 
 __all__ = ["DriftMap", "FrozenMap", "InputError", "OnlineLandmarks"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "DriftMap": "driftmap.estimator",

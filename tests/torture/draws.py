@@ -139,7 +139,7 @@ def modes(case, metric, n, m):
         return {"rule": "paper"}, None
     params = {"slack": rng.choice([0.0, 0.0, 0.05, 0.25])}
     if metric in TRIANGLE:
-        params["memory"] = rng.choice([None, "auto", 16 * m + rng.choice([0, 5, 40])])
+        params["memory"] = rng.choice([None, "auto", 16 * m + rng.choice([0, 5, 40]), 56 * m])
     forgets = metric != "precomputed" and rng.choice(["", "", "window", "half_life", "detector"])
     if forgets == "detector":
         return params | {"replace_on": RatioShift(warm_up=rng.randint(2, 10))}, None
