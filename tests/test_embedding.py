@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import naive
 from driftmap import DriftMap
 from driftmap.embedding import Embedding, LandmarkMDS, classical_mds
-from driftmap.embedding.factory import BY_NAME, KINDS
+from driftmap.embedding.factory import BY_NAME, EMBEDDING_TYPES
 from driftmap.utils.validation import EMBEDDINGS
 
 
@@ -109,7 +109,7 @@ def fitted(name, L, k=2):
 
 def test_names_are_those_of_the_command_line():
     assert tuple(BY_NAME) == EMBEDDINGS
-    assert all(type(BY_NAME[name](2)) in KINDS for name in EMBEDDINGS)
+    assert all(type(BY_NAME[name](2)) in EMBEDDING_TYPES for name in EMBEDDINGS)
 
 
 @pytest.mark.parametrize("name", EMBEDDINGS)

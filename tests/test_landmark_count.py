@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from driftmap import DriftMap, InputError
 from driftmap.landmarks import RatioShift
 from driftmap.map import StreamMap, landmark_count
-from driftmap.map.landmark_count import NUMBERS, count_landmarks, largest_map
+from driftmap.map.landmark_count import LANDMARK_COUNTS, count_landmarks, largest_map
 from streams import make
 
 
@@ -24,10 +24,10 @@ def test_stresses_are_those_of_maps_with_so_many_landmarks(options):
     """While all points are stored; also where a metric promises nothing, so that all points always are."""
     X = rows()
     found = count_landmarks(largest_map(StreamMap(**options)).partial_fit(X))
-    assert tuple(found.stresses) == NUMBERS
+    assert tuple(found.stresses) == LANDMARK_COUNTS
     for m, value in found.stresses.items():
         assert value == pytest.approx(-DriftMap(n_landmarks=m, **options).fit(X).score(X), rel=1e-9)
-    enough = [m for m in NUMBERS[:-2] if found.stresses[m] <= 1.02 * found.stresses[4 * m]]
+    enough = [m for m in LANDMARK_COUNTS[:-2] if found.stresses[m] <= 1.02 * found.stresses[4 * m]]
     assert found.n_landmarks == enough[0]
 
 
@@ -70,14 +70,14 @@ def test_the_largest_number_if_none_is_enough(monkeypatch):
     monkeypatch.setattr(landmark_count, "TOLERANCE", -0.9)
     monkeypatch.setattr(landmark_count, "EXACT", 0.0)
     found = count_landmarks(largest_map(StreamMap()).partial_fit(rows()))
-    assert found.n_landmarks == NUMBERS[-1]
+    assert found.n_landmarks == LANDMARK_COUNTS[-1]
     assert "320 landmarks: fewer are not within" in str(found)
 
 
 def test_few_points_and_equal_points():
     for X in (rows(3), np.ones((50, 3)), rows(500, 1)):  # the last fits exactly, with any number
         assert count_landmarks(largest_map(StreamMap(1)).partial_fit(X)).n_landmarks == 10
-    assert tuple(DriftMap(12, n_landmarks="auto").fit(rows(100, 20)).landmark_count_.stresses) == NUMBERS[1:]
+    assert tuple(DriftMap(12, n_landmarks="auto").fit(rows(100, 20)).landmark_count_.stresses) == LANDMARK_COUNTS[1:]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ from driftmap.io.steps import Step
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import WRITERS
 from driftmap.map import RowNovelty, StreamMap
-from driftmap.map.landmark_count import NUMBERS, largest_map
+from driftmap.map.landmark_count import LANDMARK_COUNTS, largest_map
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.utils.columns import describe
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     args.folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
     mapper = StreamMap(
         args.components,
-        n_landmarks=NUMBERS[0] if args.landmarks == "auto" else args.landmarks,
+        n_landmarks=LANDMARK_COUNTS[0] if args.landmarks == "auto" else args.landmarks,
         rule=args.rule,
         embedding=args.embedding,
         metric=args.metric,

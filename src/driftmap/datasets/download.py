@@ -16,7 +16,7 @@ from driftmap.io.atomic import FLAGS, lock, sync
 from driftmap.utils.errors import MissingDependencyError
 
 PathLike: TypeAlias = str | os.PathLike[str]
-TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
+DOWNLOAD_TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
 
 
 def fetch(url: str, name: str, sha256: str) -> Path:
@@ -78,7 +78,7 @@ def _receive(url: str, file: BinaryIO) -> None:
     # Without this a server may compress what it sends, and byte ranges would count compressed bytes.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
-        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
+        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=DOWNLOAD_TIMEOUT)
     except urllib.error.HTTPError as error:
         with error:
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:

@@ -11,17 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftmap.utils import Array, Ids
+from driftmap.utils import SMALLEST_NORMAL, Array, Ids
 
 TAIL = 3.0
 """Points taken into account, in perplexities: the others have hardly any affinity."""
 STEPS, LONGEST = 8, 1.5
 """Steps of the search for the logarithm of beta, and the longest of them."""
-WIDEST, NARROWEST = -6.0, 40.0
+LEAST_LOG_BETA, MOST_LOG_BETA = -6.0, 40.0
 """The logarithms between which it is sought, where the squared distance at the rank of the perplexity is 1."""
 LARGEST_SQUARE = 1e100
 """Larger squared distances than this count as this: their squares would overflow."""
-SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 class Affinities(NamedTuple):
@@ -71,7 +70,7 @@ def shares_at(squared: Array, perplexity: float) -> Array:
     np.minimum(excess, LARGEST_SQUARE, out=excess)
     squares, target = excess * excess, math.log(perplexity)
     n = len(excess)
-    b, low, high = np.zeros(n), np.full(n, WIDEST), np.full(n, NARROWEST)
+    b, low, high = np.zeros(n), np.full(n, LEAST_LOG_BETA), np.full(n, MOST_LOG_BETA)
     for _ in range(STEPS):
         beta = np.exp(b)
         weights = np.exp(-beta[:, None] * excess)

@@ -24,7 +24,7 @@ from driftmap.utils import Array, Ids
 # 2^64 over the golden ratio: multiples of it, modulo 2^64, spread evenly however many there are.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Dimensions with less than this share of the largest eigenvalue would multiply the rounding errors of distances.
-LEAST_EIGENVALUE = 1e-9
+FAINTEST_SHARE = 1e-9
 
 
 def choose_anchors(
@@ -104,7 +104,7 @@ def infer_distances(distances: Array, masses: Array, anchors: Array) -> Inferenc
     """
     mds = classical_mds(distances, len(distances), masses)
     # Negative eigenvalues show by how much distances miss being Euclidean; smaller positive ones mean nothing then.
-    faintest = max(LEAST_EIGENVALUE * mds.eigenvalues[0], -mds.eigenvalues[-1])
+    faintest = max(FAINTEST_SHARE * mds.eigenvalues[0], -mds.eigenvalues[-1])
     real = min(int(np.sum(mds.eigenvalues > faintest)), mds.n_dimensions)
     nearest = np.argmin(anchors, axis=1)
     shifts = (place(anchors**2, mds) - mds.coordinates[nearest])[:, :real]

@@ -13,6 +13,8 @@ NEEDS = ("stored", "to_landmarks", "neighbours", "start")
 """What an embedding may ask for beyond the distances and masses of the landmarks."""
 LARGEST = 1e150
 """Numbers up to this have squares that can be summed."""
+FLAT = 1e-6
+"""A start whose extent in some direction is below this share of its largest one says nothing about that direction."""
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ MEMBERS = 8
 LAST_BITS = MEMBERS - 1
 BLENDED = 3
 """Charts of which a place is the weighted mean."""
-LEAST_EXTENT = 0.05
+LEAST_CHART_EXTENT = 0.05
 """A direction in which a chart extends less than this share of its largest extent is none of the sheet."""
 LEAST_WEIGHT = 1e-12
 """The least weight of the nearest landmark's chart, where all landmarks are equally near."""
@@ -101,6 +101,6 @@ def make_charts(geodesics: Array, coordinates: Array) -> Charts:
     positions = coordinates[members]
     centres = (positions * reached[:, :, None]).sum(axis=1) / sizes[:, None]
     centred = (positions - centres[:, None]) * reached[:, :, None]
-    slopes = -0.5 * np.linalg.pinv(centred, rcond=LEAST_EXTENT)  # (m, k, e)
+    slopes = -0.5 * np.linalg.pinv(centred, rcond=LEAST_CHART_EXTENT)  # (m, k, e)
     offsets = centres - np.einsum("jke,je->jk", slopes, (centred**2).sum(axis=2))
     return Charts(members, reached, np.ascontiguousarray(offsets.T), np.ascontiguousarray(slopes.transpose(1, 0, 2)))

@@ -21,7 +21,7 @@ from driftmap.embedding.kernels import KernelMap, KernelRows
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
-LEAST_EIGENVALUE = 1e-10
+EIGENVALUE_ROUNDING = 1e-10
 """An eigenvalue below this is rounding noise and no dimension; the largest is 1."""
 BANDWIDTH = 1.25
 """The automatic bandwidth, in spacings of the landmarks."""
@@ -117,7 +117,7 @@ class LandmarkDiffusionMap(Configured):
     def _take(self, walk: Walk, distances: Array) -> None:
         """Keep the first eigenfunctions, and what extends them to other points."""
         self.eigenvalues_ = walk.eigenvalues
-        k = self.n_dimensions_ = min(self.n_components, max(int(np.sum(walk.eigenvalues > LEAST_EIGENVALUE)) - 1, 0))
+        k = self.n_dimensions_ = min(self.n_components, max(int(np.sum(walk.eigenvalues > EIGENVALUE_ROUNDING)) - 1, 0))
         numerators = np.zeros((len(distances), self.n_components))
         numerators[:, :k] = walk.numerators[:, 1 : k + 1] * walk.eigenvalues[1 : k + 1] ** (self.time - walk.order)
         self._extend(numerators, walk.denominators, distances)

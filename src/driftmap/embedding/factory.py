@@ -22,7 +22,7 @@ BY_NAME: dict[str, Callable[[int], Any]] = {
     "kernel-tsne": KernelTSNE,
     "bikernel-tsne": BiKernelTSNE,
 }
-KINDS = (
+EMBEDDING_TYPES = (
     LandmarkStress, LandmarkMDS, LandmarkIsomap, LandmarkDiffusionMap, LandmarkTSNE, KernelTSNE, BiKernelTSNE,
 )  # fmt: skip
 """Embeddings that a checkpoint can hold."""

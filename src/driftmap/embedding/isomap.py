@@ -27,17 +27,17 @@ from driftmap.embedding.lmds import classical_mds
 from driftmap.embedding.neighbours import nearest_neighbours
 from driftmap.embedding.procrustes import procrustes
 from driftmap.embedding.rows import SquaredRows, in_blocks, rows_by_squares
-from driftmap.utils import Array, Ids, validation
+from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
 
 PLACINGS = ("charts", "geodesic")
-TOUCHING = float(np.finfo(np.float64).tiny)
+TOUCHING = SMALLEST_NORMAL
 """The length of a path between points at distance 0; scipy's graphs have no edges of length 0."""
-STALE = 0.5
+STALE_PATHS = 0.5
 """The share of landmarks that may be exchanged, and of stored points that may come, before all paths are new."""
 THROUGH = 4
 """Nearest landmarks through which the geodesics of a point lead."""
-LEAST_EXTENT = 1e-6
+ROUNDING_EXTENT = 1e-6
 """Directions in which positions extend less than this share of their largest extent are rounding noise."""
 
 
@@ -134,7 +134,9 @@ class LandmarkIsomap(Configured):
             raise ValueError(f"start must have shape {(m, self.n_components)}, got {start.shape}")
         self.paths_ = shortest_paths(stored, distances, before)
         with one_thread():
-            self.coordinates_, self.n_dimensions_ = lay_out(self.paths_.lengths, distances, self.n_components, start)
+            self.coordinates_, self.n_dimensions_ = lay_out_parts(
+                self.paths_.lengths, distances, self.n_components, start
+            )
         self._prepare()
         if self.n_parts_ > 1 and not self._warned:
             self._warned = True
@@ -201,19 +203,20 @@ def shortest_paths(stored: StoredPoints, distances: Array, before: Paths | None 
         same, old = np.isin(before.landmarks, ids), np.isin(ids, before.landmarks)
         n_exchanged, grown = before.n_exchanged + int(np.sum(~old)), abs(w - before.n_stored)
         known = before.lengths[np.ix_(same, same)]
-        if n_exchanged <= STALE * len(ids) and grown <= STALE * before.n_stored and np.isfinite(known).all():
-            rows = graph_distances(stored, distances, np.flatnonzero(~old))
+        is_stale = n_exchanged > STALE_PATHS * len(ids) or grown > STALE_PATHS * before.n_stored
+        if not is_stale and np.isfinite(known).all():
+            rows = geodesics_from(stored, distances, np.flatnonzero(~old))
             if np.isfinite(rows).all():
                 lengths = np.empty_like(distances)
                 lengths[np.ix_(old, old)], lengths[~old], lengths[:, ~old] = known, rows, rows.T
                 for row in rows:  # through a new landmark there may be shorter paths
                     np.minimum(lengths, row[:, None] + row, out=lengths)
                 return Paths(ids, np.minimum(lengths, lengths.T), n_exchanged, before.n_stored)
-    lengths = graph_distances(stored, distances, np.arange(len(ids)))
+    lengths = geodesics_from(stored, distances, np.arange(len(ids)))
     return Paths(ids, np.minimum(lengths, lengths.T), 0, w)
 
 
-def graph_distances(stored: StoredPoints, distances: Array, sources: Ids) -> Array:
+def geodesics_from(stored: StoredPoints, distances: Array, sources: Ids) -> Array:
     """Lengths of shortest paths from some landmarks to all, (sources, m); infinity: there is no path."""
     from scipy.sparse import coo_array  # slow to import
     from scipy.sparse.csgraph import dijkstra
@@ -240,7 +243,7 @@ def parts_of(lengths: Array) -> list[Ids]:
 # --- the map ---
 
 
-def lay_out(lengths: Array, distances: Array, n_components: int, start: Array | None) -> tuple[Array, int]:
+def lay_out_parts(lengths: Array, distances: Array, n_components: int, start: Array | None) -> tuple[Array, int]:
     """Positions of landmarks, and how many coordinates are real.
 
     Classical MDS of each part of the graph. To the largest part the others are added, the one that is nearest next,
@@ -295,6 +298,6 @@ def triangulation(lengths: Array, coordinates: Array) -> Triangulation:
     slopes, offsets = np.zeros_like(coordinates), np.empty_like(coordinates)
     for part in parts_of(lengths):
         centre = coordinates[part].mean(axis=0)
-        slopes[part] = -0.5 * np.linalg.pinv(coordinates[part] - centre, rcond=LEAST_EXTENT).T
+        slopes[part] = -0.5 * np.linalg.pinv(coordinates[part] - centre, rcond=ROUNDING_EXTENT).T
         offsets[part] = centre - (lengths[np.ix_(part, part)] ** 2).mean(axis=0) @ slopes[part]
     return Triangulation(slopes, offsets)

@@ -10,7 +10,7 @@ from driftmap.embedding.tsne import LandmarkTSNE
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 
-NARROWEST = 1e-3
+NARROWEST_KERNEL = 1e-3
 """The least width of a kernel, in medians of all: landmarks in the same place would have none."""
 N_LARGEST = 10
 """How many of the largest distances say how far landmarks are apart at most."""
@@ -124,7 +124,7 @@ def kernel_widths(distances: Array, width: float) -> Array:
     nearest = np.where(np.eye(len(distances), dtype=bool), np.inf, distances).min(axis=1)
     known = nearest[(nearest > 0) & (nearest < np.inf)]
     typical = float(np.median(known)) if len(known) else 1.0
-    return width * np.maximum(np.where(nearest < np.inf, nearest, typical), NARROWEST * typical)
+    return width * np.maximum(np.where(nearest < np.inf, nearest, typical), NARROWEST_KERNEL * typical)
 
 
 def wide_rate(distances: Array) -> float:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftmap.embedding.affinities import Affinities, nearest_affinities
-from driftmap.utils import Array, Ids
+from driftmap.embedding.base import FLAT
+from driftmap.utils import SMALLEST_NORMAL, Array, Ids
 
 FEWEST_POINTS = 4
 """Fewer points than this have no neighbourhoods: they are placed by classical MDS."""
@@ -21,15 +22,12 @@ EARLY, LATE = 150, 400
 """Iterations with exaggeration, and after it."""
 WARM, SETTLING = 50, 200
 """Iterations from a start, and further ones before the result is compared with one of early exaggeration."""
-FLAT = 1e-6
-"""A start whose extent in some direction is below this share of its largest one says nothing about that direction."""
-STALE = 0.5
+STALE_LAYOUT = 0.5
 """The share of points that may be exchanged before the map goes through early exaggeration again."""
-STRAY = 1.1
+MOST_WARM_LOSS = 1.1
 """A start is followed as long as the loss is at most this many times that of the last map with early exaggeration."""
 SLOWEST = 50.0
 """The least rate of learning."""
-SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 PULL_STEPS = 15
 """Steps of a point to where it is drawn."""
 
@@ -87,13 +85,13 @@ def lay_out(mds: Array, affinities: Array, ids: Ids, start: Array | None, before
         if before is None:
             return Layout(ids, *warm, warm[1], 0)
         n_exchanged = before.n_exchanged + int(np.sum(~np.isin(ids, before.ids)))
-        if n_exchanged <= STALE * m and warm[1] <= STRAY * before.reference:
+        if n_exchanged <= STALE_LAYOUT * m and warm[1] <= MOST_WARM_LOSS * before.reference:
             return Layout(ids, *warm, before.reference, n_exchanged)
         warm, mds = descend(affinities, warm[0], SETTLING), start
     small = mds * (SMALL / max(float(np.sqrt((mds**2).sum(axis=1).mean())), SMALLEST_NORMAL))
     gathered = descend(affinities, small, EARLY, EXAGGERATION)
     cold = descend(affinities, gathered[0], LATE)
-    return Layout(ids, *(warm if warm is not None and warm[1] <= STRAY * cold[1] else cold), cold[1], 0)
+    return Layout(ids, *(warm if warm is not None and warm[1] <= MOST_WARM_LOSS * cold[1] else cold), cold[1], 0)
 
 
 def _extent(positions: Array) -> int:

@@ -16,17 +16,15 @@ import numpy as np
 
 from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
-from driftmap.embedding.base import Configured
+from driftmap.embedding.base import FLAT, Configured
 from driftmap.embedding.lmds import ClassicalMDS, classical_mds
 from driftmap.embedding.placement import Placement, extent, spread_places
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
-# A start whose extent in some direction is below this share of its largest one says nothing about that direction.
-FLAT = 1e-6
 # A start is followed only as long as the stress it leads to is at most this much larger than that of a fresh start.
-STRAY = 1.13
+MOST_WARM_STRESS = 1.13
 # By dimension: fixed points from which on to start from places all over the map leads to less stress on average.
 FEWEST_FIXED = {2: 3, 3: 6}
 # Sweeps from each view of a cold fit; only the best is continued until it rests.
@@ -176,7 +174,7 @@ class LandmarkStress(Configured):
         if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), squared, mean_squared):
             self.n_dimensions_ = self.n_components
             warm = arrange(targets, weights, start, self.tol, self.max_warm_iter)
-        if warm is not None and reference is not None and warm[1] <= STRAY * reference:
+        if warm is not None and reference is not None and warm[1] <= MOST_WARM_STRESS * reference:
             result, self.cold_stress_ = warm, reference
         else:
             mds = classical_mds(targets, self.n_components + 1, masses)
@@ -186,7 +184,7 @@ class LandmarkStress(Configured):
             cold = self._cold_fit(targets, starts if warm is None or self.n_components == 1 else starts[:1])
             if warm is not None:
                 warm = arrange(targets, weights, warm[0], self.tol, self.max_iter)
-                if warm[1] > STRAY * cold[1]:
+                if warm[1] > MOST_WARM_STRESS * cold[1]:
                     warm, cold = None, self._cold_fit(targets, starts)
             result, self.cold_stress_ = warm or cold, cold[1]
         positions, self.stress_, self.n_iter_ = result

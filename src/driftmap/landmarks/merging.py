@@ -17,7 +17,7 @@ import numpy as np
 from driftmap._core import Stream
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import NativeSpace, Space, make_space
-from driftmap.metrics.base import Source
+from driftmap.metrics.base import PythonSpace
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import is_sparse
@@ -100,7 +100,7 @@ def _absorb(stream: Stream, space: Space, parts: Sequence[CoreSet]) -> None:
         )
     finally:
         space.batch = None
-    if isinstance(space, Source):
+    if isinstance(space, PythonSpace):
         space.arrivals = stream.arrivals().tolist()
 
 

@@ -24,14 +24,12 @@ from driftmap.landmarks.memory import Memory, memory_of, times_of
 from driftmap.landmarks.priors import MOST_EVENTS, Priors, batch_rows, fill_rows, joined, radii_before
 from driftmap.landmarks.serialization import Saved
 from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
-from driftmap.utils import Array, Ids, validation
+from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import RULES
 
 MOST_LANDMARKS = 2**31 - 2
-SMALLEST = np.finfo(np.float64).tiny
-"""The least square of a radius that has all its digits."""
 RECURSIVE = "a metric or detector cannot use the estimator that is learning with it"
 
 
@@ -151,7 +149,7 @@ class LandmarkEngine(Saved):
         p = 2.0
         if isinstance(self.space, NativeSpace):
             source, p = self.space.name, self.space.p
-        if source == "euclidean" and not SMALLEST <= radius * radius < np.inf:
+        if source == "euclidean" and not SMALLEST_NORMAL <= radius * radius < np.inf:
             size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
             raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
         self._memory = memory_of(self, self.space)

@@ -12,7 +12,7 @@ from driftmap.landmarks.memory import Memory
 from driftmap.utils import Array, Ids
 from driftmap.utils.validation import LARGEST_NUMBER
 
-TYPES: dict[type, tuple[str, ...]] = {
+STATE_TYPES: dict[type, tuple[str, ...]] = {
     int: ("seen", "n_replacements", "held", "n_points"),
     float: ("total", "radius", "base", "resolution", "now"),
     np.int64: ("landmarks", "arrivals", "order", "cells", "seconds", "event_numbers"),
@@ -22,7 +22,7 @@ TYPES: dict[type, tuple[str, ...]] = {
 
 def check_state(state: dict[str, Any], n_landmarks: int, memory: Memory) -> None:
     """Raise an error that says what is wrong, unless a stream with these parameters can have this state."""
-    for kind, names in TYPES.items():
+    for kind, names in STATE_TYPES.items():
         for name in names:
             value = state[name]
             is_column = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == kind
@@ -38,8 +38,8 @@ def _facts(s: SimpleNamespace, n_landmarks: int, memory: Memory) -> Iterator[tup
     n, m = s.n_points, len(s.landmarks)
     yield 0 < n <= s.seen < 2**62 and n < 2**31 - 1, "number of points contradicts its number of arrivals"
     yield s.n_replacements >= 0 and 0 <= s.held < 32, "counts are none"
-    yield _are_distances(s.radius) and 0 <= s.base <= s.radius, "radius is none"
-    yield s.resolution == -1 or (memory.limit is not None and _are_distances(s.resolution)), "resolution is none"
+    yield _all_nonnegative(s.radius) and 0 <= s.base <= s.radius, "radius is none"
+    yield s.resolution == -1 or (memory.limit is not None and _all_nonnegative(s.resolution)), "resolution is none"
     yield abs(s.now) < np.inf if memory.expires else s.now == -np.inf, "last time is none"
     if hasattr(s, "points"):
         yield np.shape(s.points)[:1] == (n,) and np.ndim(s.points) == 2, "points are not a matrix with a row for each"
@@ -50,7 +50,7 @@ def _facts(s: SimpleNamespace, n_landmarks: int, memory: Memory) -> Iterator[tup
     yield lengths == {n if weighted else 0}, "columns have different lengths"
     yield 0 < m <= n_landmarks and _ascend(s.landmarks, n), "landmarks are not among its points"
     yield _ascend(s.arrivals, s.seen) and (weighted or n == s.seen), "arrivals are not in order"
-    yield _are_distances(s.weights) and _are_distances(s.spreads), "weights or spreads are none"
+    yield _all_nonnegative(s.weights) and _all_nonnegative(s.spreads), "weights or spreads are none"
     yield memory.limit is None or np.count_nonzero(s.weights) <= memory.limit, "points are more than its memory"
     yield np.isin(np.flatnonzero(s.weights == 0), s.landmarks).all(), "forgotten points are stored"
     if memory.expires:
@@ -75,10 +75,13 @@ def _facts(s: SimpleNamespace, n_landmarks: int, memory: Memory) -> Iterator[tup
     yield k <= 10_000 and len(s.event_radii) == 2 * k and len(s.event_numbers) == 3 * k, "events have different lengths"
     arrivals, came, left = s.event_numbers.reshape(-1, 3).T
     yield np.all((arrivals >= 0) & (arrivals <= s.seen) & (came < s.seen) & (left < s.seen)), "events are none"
-    yield np.all((came >= -1) & (left >= -1) & (came + left > -2)) and _are_distances(s.event_radii), "events are none"
+    yield (
+        np.all((came >= -1) & (left >= -1) & (came + left > -2)) and _all_nonnegative(s.event_radii),
+        "events are none",
+    )
 
 
-def _are_distances(values: Array | float) -> bool:
+def _all_nonnegative(values: Array | float) -> bool:
     return bool(np.all((values >= 0) & (values < 1e300)))  # not if one is NaN
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from driftmap.embedding import Embedding
-from driftmap.embedding.factory import KINDS
+from driftmap.embedding.factory import EMBEDDING_TYPES
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks import Detector
 from driftmap.landmarks.delegation import HasLandmarks
@@ -22,14 +22,13 @@ from driftmap.map.frames import LEAST_SIZE, PLACED_AT_ONCE, Frame, FrameChange, 
 from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.metrics import Metric, PrecomputedSpace, Space
 from driftmap.quality import stress
-from driftmap.utils import Array, Ids, validation
+from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import EMBEDDINGS
 
 COMPARED = 2000
 """The most points between which stress is measured."""
-SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 class Novelty(NamedTuple):
@@ -296,7 +295,7 @@ class StreamMap(HasLandmarks):
         with self.lock:
             header = {
                 "kind": self.kind,
-                "params": pack_params(self.params(), arrays, KNOWN + KINDS),
+                "params": pack_params(self.params(), arrays, KNOWN + EMBEDDING_TYPES),
                 "landmarks": self._landmark_engine().pack_state(arrays),
                 "frames": self.frames.pack(arrays),
                 "feature_names": [str(name) for name in self.feature_names],
@@ -308,7 +307,7 @@ class StreamMap(HasLandmarks):
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
         """Make the map again."""
-        mapper = cls(**unpack_params(header["params"], arrays, KNOWN + KINDS, given))
+        mapper = cls(**unpack_params(header["params"], arrays, KNOWN + EMBEDDING_TYPES, given))
         landmarks, mapper.frames = mapper._begin()
         landmarks.unpack_state(header["landmarks"], arrays)
         mapper.frames.unpack(header["frames"], arrays, landmarks.space, landmarks.n_samples_seen_)

@@ -24,7 +24,7 @@ from driftmap.embedding import (
     move,
     procrustes,
 )
-from driftmap.embedding.factory import BY_NAME, KINDS
+from driftmap.embedding.factory import BY_NAME, EMBEDDING_TYPES
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.verification import ROUNDING
@@ -188,7 +188,7 @@ class Frames:
     @property
     def _is_stored(self) -> bool:
         """Whether a checkpoint can hold a frame."""
-        return type(self.embedding) in KINDS or hasattr(self.embedding, "restore")
+        return type(self.embedding) in EMBEDDING_TYPES or hasattr(self.embedding, "restore")
 
     def copy(self) -> Frames:
         """An independent copy; frames themselves do not change."""
@@ -270,7 +270,7 @@ class Frames:
             raise ValueError("its frame has no landmarks")
         if points is not None and len(points := space.check(points)) != m:
             raise ValueError("its frame has other landmarks")
-        if not _are_distances(inputs.distances, space, landmarks, points):
+        if not _are_between_landmarks(inputs.distances, space, landmarks, points):
             raise ValueError("the distances of its frame are not those of its landmarks")
         embedding = copy.deepcopy(self.embedding)
         if hasattr(embedding, "restore"):
@@ -368,13 +368,13 @@ def _frame(embedding: Any, inputs: Inputs, landmarks: Ids, space: Space, points:
     is_euclidean = isinstance(space, NativeSpace) and space.name == "euclidean"
     # a class that is derived from one of these may place points in another way
     with one_thread():
-        rows = embedding.for_rows(points) if is_euclidean and type(embedding) in KINDS else None
+        rows = embedding.for_rows(points) if is_euclidean and type(embedding) in EMBEDDING_TYPES else None
     diameter = max(array.max(initial=0.0) for array in (inputs.distances, inputs.anchors) if array is not None)
     farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
     return Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), rows, points, farthest)
 
 
-def _are_distances(stated: Array, space: Space, landmarks: Ids, points: Any) -> bool:
+def _are_between_landmarks(stated: Array, space: Space, landmarks: Ids, points: Any) -> bool:
     """Whether distances are those between landmarks, up to rounding; a function, which may be slow, measures a row."""
     if isinstance(space, PrecomputedSpace):
         if not len(space.dump()):  # of a frozen map

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from driftmap.embedding.factory import KINDS
+from driftmap.embedding.factory import EMBEDDING_TYPES
 from driftmap.io import checkpoint, serialization
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.map.engine import Novelty, StreamMap, score
@@ -121,7 +121,7 @@ class FrozenMap:
         frames.current, frames.count = self.frame, self.frame_
         return {
             "kind": self.kind,
-            "params": pack_params(self.params, arrays, KINDS),
+            "params": pack_params(self.params, arrays, EMBEDDING_TYPES),
             "frames": frames.pack(arrays),
             "facts": {name: flatten(getattr(self, name), name, arrays) for name in FACTS},
             "landmark_mass": flatten(np.asarray(self.landmark_mass_), "landmark_mass", arrays),
@@ -133,7 +133,7 @@ class FrozenMap:
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
         """Make the map again."""
-        params = unpack_params(header["params"], arrays, KINDS, given)
+        params = unpack_params(header["params"], arrays, EMBEDDING_TYPES, given)
         facts = {name: rebuild(header["facts"][name], arrays) for name in FACTS}
         seen = validation.integer_at_least(facts["n_samples_seen_"], "n_samples_seen_", 1)
         for name in FACTS[:3]:

@@ -17,7 +17,7 @@ from driftmap.quality import stress
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
-NUMBERS = (10, 20, 40, 80, 160, 320)
+LANDMARK_COUNTS = (10, 20, 40, 80, 160, 320)
 """Numbers of landmarks that are tried, each twice the one before; the last one is that of the pass."""
 TOLERANCE = 0.02
 EXACT = 1e-3
@@ -54,8 +54,8 @@ def check_countable(mapper: StreamMap) -> None:
         problem += "a window or a half_life: the points that decide on it would be forgotten"
     elif not isinstance(mapper.replace_on, str):
         problem += "a detector"
-    elif mapper.n_components >= NUMBERS[-3]:
-        problem += f"n_components={mapper.n_components}: at most {NUMBERS[-3]} landmarks are compared with more"
+    elif mapper.n_components >= LANDMARK_COUNTS[-3]:
+        problem += f"n_components={mapper.n_components}: at most {LANDMARK_COUNTS[-3]} landmarks are compared with more"
     else:
         return
     raise InputError(f"{problem}; give a number", parameter="n_landmarks")
@@ -64,7 +64,7 @@ def check_countable(mapper: StreamMap) -> None:
 def largest_map(mapper: StreamMap) -> StreamMap:
     """The map by these parameters that is to learn the stream first, with the largest number of landmarks."""
     check_countable(mapper)
-    return _with_landmarks(mapper, NUMBERS[-1])
+    return _with_landmarks(mapper, LANDMARK_COUNTS[-1])
 
 
 def count_landmarks(largest: StreamMap) -> LandmarkCount:
@@ -77,14 +77,14 @@ def count_landmarks(largest: StreamMap) -> LandmarkCount:
     engine = largest._landmark_engine()
     sample = _sample(engine.stored_indices_, engine.stored_masses(), min(COMPARED, engine.n_samples_seen_))
     distances, stored, stresses = engine.stored_distances(sample, sample), coreset(engine), {}
-    for m in (m for m in NUMBERS if m > largest.n_components):
+    for m in (m for m in LANDMARK_COUNTS if m > largest.n_components):
         landmarks, frames = _with_landmarks(largest, m)._begin()
         frames.warned = True  # the map that is made in the end will warn
         positions = frames.present(relearnt(landmarks, stored)).place_stored(landmarks, sample)
         stresses[m] = stress(distances, positions, metric="precomputed")
     limits = {m // 4: max((1 + TOLERANCE) * value, EXACT) for m, value in stresses.items()}
     enough = (m for m in stresses if m in limits and stresses[m] <= limits[m])
-    return LandmarkCount(next(enough, NUMBERS[-1]), stresses)
+    return LandmarkCount(next(enough, LANDMARK_COUNTS[-1]), stresses)
 
 
 def _with_landmarks(mapper: StreamMap, m: int) -> StreamMap:

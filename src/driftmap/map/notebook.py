@@ -21,11 +21,11 @@ from driftmap.utils.errors import InputError
 if TYPE_CHECKING:
     from driftmap.live.widget import MapWidget
 
-REFRESH = 0.2
+REFRESH_SECONDS = 0.2
 """Seconds between two messages to the notebook."""
 
 
-class Mapper(Protocol):
+class MapEstimator(Protocol):
     """What learns: a :class:`driftmap.DriftMap`."""
 
     _engine: StreamMap
@@ -37,13 +37,13 @@ class Mapper(Protocol):
 class NotebookView:
     """Learns rows and shows them on the map. It is shown where a cell ends with it."""
 
-    def __init__(self, mapper: Mapper, label: str, points: int) -> None:
+    def __init__(self, mapper: MapEstimator, label: str, points: int) -> None:
         from driftmap.live.widget import MapWidget  # with an extra
 
         self._mapper, self._label = mapper, label
         self._points = validation.integer_at_least(points, "points", 10)
         self._screen = _Screen(MapWidget())
-        self._ticker = Ticker(self._screen.refresh, REFRESH)
+        self._ticker = Ticker(self._screen.refresh, REFRESH_SECONDS)
         weakref.finalize(self, self._ticker.stop)
 
     def update(

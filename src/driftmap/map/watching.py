@@ -15,11 +15,11 @@ from driftmap.map.observer import Observer, Update
 from driftmap.quality import landmark_stress
 from driftmap.utils import Array, Ids
 
-COLUMNS = 16
+MOST_COLUMNS = 16
 """Columns that are shown, at most."""
 SAMPLE_SECONDS = 0.25
 """Between two points of the curves."""
-NOVELTY = "novelty"
+NOVELTY_COLUMN = "novelty"
 
 
 class Watcher(Observer):
@@ -31,9 +31,9 @@ class Watcher(Observer):
 
     def __init__(self, title: str, columns: Sequence[str], label: str | None = None, capacity: int = CAPACITY) -> None:
         self._label = None if label is None else GrowingColumn(label)
-        shown = [GrowingColumn(name, "number") for name in columns[:COLUMNS]]
+        shown = [GrowingColumn(name, "number") for name in columns[:MOST_COLUMNS]]
         given = [] if self._label is None else [self._label]
-        self.scene = Scene(title, [*given, GrowingColumn(NOVELTY, "number"), *shown], capacity, label)
+        self.scene = Scene(title, [*given, GrowingColumn(NOVELTY_COLUMN, "number"), *shown], capacity, label)
         self._n_shown = len(shown)
         self._rows = np.empty((0, 0))  # the features of the rows that are shown, in the slots of a ring
         self._next = 0

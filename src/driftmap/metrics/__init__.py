@@ -5,7 +5,7 @@ A *space* checks points, stores them if asked to, and measures. The core knows s
 evaluated as ``metric(later, earlier)``.
 """
 
-from driftmap.metrics.base import Source, Space
+from driftmap.metrics.base import PythonSpace, Space
 from driftmap.metrics.factory import Metric, make_space
 from driftmap.metrics.native import NativeSpace, euclidean, squared_euclidean
 from driftmap.metrics.precomputed import PrecomputedSpace
@@ -14,7 +14,7 @@ __all__ = [
     "Metric",
     "NativeSpace",
     "PrecomputedSpace",
-    "Source",
+    "PythonSpace",
     "Space",
     "euclidean",
     "make_space",

@@ -73,7 +73,7 @@ class Space(ABC):
         raise ValueError("it stores its points in another way than its metric needs")
 
 
-class Source(Space):
+class PythonSpace(Space):
     """Points that are stored here and measured for the core: a :class:`driftmap._core.DistanceSource`.
 
     The storage is a list. Going back to a saved length is enough to undo what was appended; whatever drops points makes
@@ -106,12 +106,12 @@ class Source(Space):
 
     def to_points(self, queries: Any, points: Any) -> Array:
         """Distances of checked points to others."""
-        return usable(self._between(queries, points), "row {}".format, int, self.hint)
+        return checked_distances(self._between(queries, points), "row {}".format, int, self.hint)
 
     def to_stored(self, queries: Any, rows: Ids) -> Array:
         """Distances of checked points to stored ones."""
         distances = self._between(queries, select(self.points, rows))
-        return usable(distances, "row {}".format, lambda j: self.arrivals[rows[j]], self.hint)
+        return checked_distances(distances, "row {}".format, lambda j: self.arrivals[rows[j]], self.hint)
 
     def copy(self) -> Self:
         """An independent copy; points are shared."""
@@ -139,7 +139,7 @@ class Source(Space):
     def cross(self, batch_rows: Ids, stored_rows: Ids) -> Array:
         """Distances of rows of the present batch to stored points."""
         distances = self._between(select(self.batch, batch_rows), select(self.points, stored_rows))
-        return usable(
+        return checked_distances(
             distances,
             lambda i: f"arrival {self.first + batch_rows[i]}",
             lambda j: self.arrivals[stored_rows[j]],
@@ -147,7 +147,7 @@ class Source(Space):
         )
 
     def _usable_pairs(self, distances: Array, rows: Ids, columns: Ids) -> Array:
-        return usable(
+        return checked_distances(
             distances,
             lambda i: f"arrival {self.arrivals[rows[i]]}",
             lambda j: self.arrivals[columns[j]],
@@ -173,7 +173,7 @@ class Source(Space):
         del self.points[n:], self.arrivals[n:]
 
 
-class RowSource(Source):
+class PythonRowSpace(PythonSpace):
     """Rows of numbers that are measured for the core, in double precision."""
 
     def check(self, X: Any) -> Array:
@@ -201,7 +201,9 @@ def select(points: Sequence[Any], rows: Ids) -> list[Any]:
     return [points[row] for row in rows.tolist()]
 
 
-def usable(distances: Array, row: Callable[[int], str], column: Callable[[int], int], hint: str = Source.hint) -> Array:
+def checked_distances(
+    distances: Array, row: Callable[[int], str], column: Callable[[int], int], hint: str = PythonSpace.hint
+) -> Array:
     """The distances, or an error that names the first pair whose distance is no finite number >= 0.
 
     ``row`` says what a row is called, and ``column`` which arrival a column is.

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.metrics.base import RowSource, Source
+from driftmap.metrics.base import PythonRowSpace, PythonSpace
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
 
-class Function(Source):
+class Function(PythonSpace):
     """Distances from a Python function of two points; nothing but its calls takes time."""
 
     def __init__(self, metric: Callable[..., float], params: dict[str, Any]) -> None:
@@ -42,7 +42,7 @@ def _matrix(values: Iterable[float], n: int, m: int) -> Array:
     return np.fromiter(values, np.float64, n * m).reshape(n, m)
 
 
-class RowFunction(Function, RowSource):
+class RowFunction(Function, PythonRowSpace):
     """Rows of numbers with a function of two rows."""
 
 

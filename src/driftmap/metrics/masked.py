@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.metrics.base import RowSource
+from driftmap.metrics.base import PythonRowSpace
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
@@ -14,7 +14,7 @@ MASKED = "nan_euclidean"
 """The name of the metric, as in scikit-learn."""
 
 
-class MaskedSpace(RowSource):
+class MaskedSpace(PythonRowSpace):
     """The Euclidean distance over the columns that both rows have, scaled up to all columns; NaN is missing.
 
     Three rows may have three pairs of columns in common, so it obeys no triangle inequality.

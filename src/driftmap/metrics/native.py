@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftmap import _core
-from driftmap.metrics.base import Space, usable
+from driftmap.metrics.base import Space, checked_distances
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
@@ -66,7 +66,7 @@ class NativeSpace(Space):
 
     def to_points(self, queries: Array, points: Array) -> Array:
         """Distances of checked points to others."""
-        return usable(_core.distances(queries, points, self.name, self.p), "row {}".format, int)
+        return checked_distances(_core.distances(queries, points, self.name, self.p), "row {}".format, int)
 
 
 def _check_defined(rows: Array, name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftmap.metrics.base import Space, usable
+from driftmap.metrics.base import Space, checked_distances
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
@@ -37,7 +37,7 @@ class PrecomputedSpace(Space):
                 f"up to the last new one), got {array.shape[1]}"
             )
         array[np.arange(array.shape[1]) >= self.n + np.arange(new)[:, None]] = 0.0
-        return usable(array, lambda i: f"arrival {self.n + i}", int)
+        return checked_distances(array, lambda i: f"arrival {self.n + i}", int)
 
     def check_queries(self, X: Any) -> Array:
         """Rows of distances to all arrivals."""
@@ -75,7 +75,7 @@ class PrecomputedSpace(Space):
 
     def to_stored(self, queries: Array, rows: Ids) -> Array:
         """The distances to some of the arrivals."""
-        return usable(queries[:, rows], "row {}".format, lambda j: int(rows[j]))
+        return checked_distances(queries[:, rows], "row {}".format, lambda j: int(rows[j]))
 
     def to_points(self, queries: Any, points: Any) -> Array:
         """Not possible: nothing is known of points but their distances to arrivals."""
@@ -99,7 +99,7 @@ class PrecomputedSpace(Space):
 
     def load(self, points: Any, arrivals: list[int]) -> None:
         """Store what :meth:`dump` gave, and check it."""
-        self.packed = usable(np.array(points, dtype=np.float64, ndmin=2), "distance {}".format, int)[0]
+        self.packed = checked_distances(np.array(points, dtype=np.float64, ndmin=2), "distance {}".format, int)[0]
         self.n = (1 + int(np.sqrt(8 * len(self.packed) + 1))) // 2
 
     # --- what the core asks for; it stores every arrival ---

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.metrics.base import RowSource
+from driftmap.metrics.base import PythonRowSpace
 from driftmap.metrics.native import OBEY_TRIANGLE
 from driftmap.utils import Array, Ids
 from driftmap.utils.columns import suggestion
@@ -24,7 +24,7 @@ NEED_DATA = {
 }
 
 
-class ScipySpace(RowSource):
+class ScipySpace(PythonRowSpace):
     """Rows of numbers with a metric that scipy's cdist knows by name."""
 
     def __init__(self, name: str, params: dict[str, Any]) -> None:

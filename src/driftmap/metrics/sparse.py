@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.metrics.base import Source
+from driftmap.metrics.base import PythonSpace
 from driftmap.metrics.native import UNDEFINED
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER, is_sparse, points, problem_of
 
-NAMES = ("euclidean", "cosine")
+SPARSE_METRICS = ("euclidean", "cosine")
 CLOSE = 1e-6
 """Squared distances below this share of the squared norms are measured by differences, which cancel nothing."""
 PAIRS = 2**12
@@ -50,12 +50,12 @@ class SparseRows:
         return (self[row] for row in range(len(self)))
 
 
-class SparseSpace(Source):
+class SparseSpace(PythonSpace):
     """Rows of sparse matrices with the Euclidean or the cosine distance."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        if name not in NAMES:
+        if name not in SPARSE_METRICS:
             problem = f"={name!r} is for dense rows; sparse ones have euclidean and cosine: choose one, or X.toarray()"
             raise InputError(problem, parameter="metric")
         self.name, self.triangle = name, name == "euclidean"

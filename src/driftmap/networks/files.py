@@ -36,11 +36,11 @@ STATUSES = {"status": "s", "class": "c", "role": "", "group": "g", "department":
 """Attributes of both ends of a contact, with the letter that SocioPatterns uses for some of them."""
 NODES = ("id", "ids", "node", "nodeid", "i", "name", "person", "user", "label", "participant", "individual")
 """Names of the nodes' column in a file that describes them."""
-HEADER = "time, source, target"
+EXAMPLE_HEADER = "time, source, target"
 COMMENTS = ("#", "%")
 
 
-class Layout(NamedTuple):
+class Fields(NamedTuple):
     """Where a line has what: positions of its fields."""
 
     time: int
@@ -216,7 +216,7 @@ def _is_header(fields: Sequence[str]) -> bool:
     return _named(fields) is not None
 
 
-def _named(fields: Sequence[str]) -> Layout | None:
+def _named(fields: Sequence[str]) -> Fields | None:
     """The layout that a header's names say; None if they do not."""
     plain = [_plain(name) for name in fields]
 
@@ -235,14 +235,14 @@ def _named(fields: Sequence[str]) -> Layout | None:
         found = next((places for names in spellings if (places := pair(*names))), None)
         if found is not None:
             attributes.append((name, *found))
-    return Layout(time, ends, next((plain.index(w) for w in WEIGHTS if w in plain), None), tuple(attributes))
+    return Fields(time, ends, next((plain.index(w) for w in WEIGHTS if w in plain), None), tuple(attributes))
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _layout(first: list[str], columns: Sequence[str] | None, source: str, line: int) -> tuple[Layout, bool]:
+def _layout(first: list[str], columns: Sequence[str] | None, source: str, line: int) -> tuple[Fields, bool]:
     """Where a line has what, and whether the first line is a header."""
     if columns is not None:
         return _given(first, columns, source, line)
@@ -250,17 +250,17 @@ def _layout(first: list[str], columns: Sequence[str] | None, source: str, line: 
     if named is not None:
         return named, True
     if 3 <= len(first) <= 4 and _is_dated(first[-1]) and not _is_dated(first[0]):
-        return Layout(len(first) - 1, (0, 1), 2 if len(first) == 4 else None), False
+        return Fields(len(first) - 1, (0, 1), 2 if len(first) == 4 else None), False
     if 3 <= len(first) <= 5 and _is_time(first[0]) and (len(first) != 4 or _is_number(first[3])):
-        return Layout(0, (1, 2), 3 if len(first) == 4 else None, (("status", 3, 4),) if len(first) == 5 else ()), False
+        return Fields(0, (1, 2), 3 if len(first) == 4 else None, (("status", 3, 4),) if len(first) == 5 else ()), False
     problem = (
-        f"is neither `t i j`, `t i j weight` or `t i j Si Sj` nor a header such as `{HEADER}`: {some(first)}; "
+        f"is neither `t i j`, `t i j weight` or `t i j Si Sj` nor a header such as `{EXAMPLE_HEADER}`: {some(first)}; "
         "say which columns are time, node and node"
     )
     raise InputError(problem, source=source, line=line)
 
 
-def _given(first: list[str], columns: Sequence[str], source: str, line: int) -> tuple[Layout, bool]:
+def _given(first: list[str], columns: Sequence[str], source: str, line: int) -> tuple[Fields, bool]:
     """The layout by names of columns or, without a header, by their numbers from 1."""
     if not 3 <= len(columns) <= 5:
         problem = f"must name time, node, node, then a weight or two statuses, if there are any; got {tuple(columns)}"
@@ -273,7 +273,7 @@ def _given(first: list[str], columns: Sequence[str], source: str, line: int) -> 
         raise InputError(problem, source=source, line=line)
     time, i, j, *rest = (first.index(name) if is_header else numbers[name] for name in columns)
     statuses = (("status", rest[0], rest[1]),) if len(rest) == 2 else ()
-    return Layout(time, (i, j), rest[0] if len(rest) == 1 else None, statuses), is_header
+    return Fields(time, (i, j), rest[0] if len(rest) == 1 else None, statuses), is_header
 
 
 def _is_time(text: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from driftmap.datasets import Hospital
 from driftmap.networks import Contacts, laplacian_spectra
 from driftmap.paper.literal import literal_landmarks
-from driftmap.paper.nested_stress import Progress, no_progress
+from driftmap.paper.nested_stress import ReportFraction, no_progress
 from driftmap.paper.scenarios import Stream, embed, select_landmarks, stress_of_landmarks
 from driftmap.paper.settings import Settings
 from driftmap.utils import Array, Ids
@@ -44,7 +44,7 @@ class Timing(NamedTuple):
     seconds: float
 
 
-def stress_against_m(stream: Stream, settings: Settings, progress: Progress = no_progress) -> list[SweepPoint]:
+def stress_against_m(stream: Stream, settings: Settings, progress: ReportFraction = no_progress) -> list[SweepPoint]:
     """The supplement's figure: sigma and sigma_L for many m, as published and with the tight rule."""
     wanted = [(rule, m) for rule in ("published", "tight") for m in settings.landmark_counts[stream.key]]
     found: list[tuple[str, int, Ids]] = []

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from driftmap.paper.bounds import dislocation_bound, measured_dislocation
-from driftmap.paper.scenarios import Landmarks
+from driftmap.paper.scenarios import SelectedLandmarks
 from driftmap.utils import Array
 from driftmap.utils.concurrency import one_thread
 
@@ -37,7 +37,9 @@ class Dislocation(NamedTuple):
         return self.measured / self.bound
 
 
-def dislocations(points: Array, m: int, rule: str, landmarks: Landmarks, n_components: int = 2) -> list[Dislocation]:
+def dislocations(
+    points: Array, m: int, rule: str, landmarks: SelectedLandmarks, n_components: int = 2
+) -> list[Dislocation]:
     """Measured movement and bound for each replacement of a run that starts with the first m points as landmarks.
 
     A replacement is skipped if there is no point yet that is no landmark.

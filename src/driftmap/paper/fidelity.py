@@ -15,13 +15,13 @@ from scipy.spatial.distance import pdist, squareform
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.paper.nested_stress import Progress, nested_stress, no_progress
+from driftmap.paper.nested_stress import ReportFraction, nested_stress, no_progress
 from driftmap.paper.scenarios import DIMENSIONS, DataSetResults, Stream
 from driftmap.paper.settings import Settings
 from driftmap.utils import Array
 
 N_ANCHORS = 128
-METHODS = {
+METHOD_TITLES = {
     "published": "the paper's online embedding (as published)",
     "all": "classical MDS on all points",
     "lmds": "LMDS, tight rule",
@@ -49,7 +49,7 @@ class Fidelity(NamedTuple):
 
 
 def fidelity(
-    all_results: Sequence[DataSetResults], settings: Settings, progress: Progress = no_progress
+    all_results: Sequence[DataSetResults], settings: Settings, progress: ReportFraction = no_progress
 ) -> list[Fidelity]:
     """All methods on the data sets, and the S-curve averaged over other random points."""
     rows: list[Fidelity] = []
@@ -130,7 +130,7 @@ def as_table(rows: Sequence[Fidelity]) -> list[list[str]]:
     heading = ["", *(f"{COLUMN_TITLES[data]}, k={k}" for data, k in columns(rows))]
     body = [
         [title, *(f"{s:.4f}" if (s := value.get((method, *column))) is not None else "" for column in columns(rows))]
-        for method, title in METHODS.items()
+        for method, title in METHOD_TITLES.items()
     ]
     return [heading, *body]
 
@@ -138,7 +138,7 @@ def as_table(rows: Sequence[Fidelity]) -> list[list[str]]:
 def notes(rows: Sequence[Fidelity]) -> list[str]:
     """Footnotes: samples and means."""
     return list(
-        dict.fromkeys(f"{COLUMN_TITLES[row.data]}, {METHODS[row.method]}: {row.note}" for row in rows if row.note)
+        dict.fromkeys(f"{COLUMN_TITLES[row.data]}, {METHOD_TITLES[row.method]}: {row.note}" for row in rows if row.note)
     )
 
 

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from driftmap.utils import Array
 from driftmap.utils.concurrency import in_parallel, n_threads, one_thread
 
-Progress = Callable[[float], None]
+ReportFraction = Callable[[float], None]
 """Called from time to time with the fraction of the work that is done."""
 
 TILE_POINTS = 512
@@ -27,7 +27,7 @@ def no_progress(fraction: float) -> None:
     """Report nothing."""
 
 
-def nested_stress(points: Array, maps: Sequence[Array], progress: Progress = no_progress) -> Array:
+def nested_stress(points: Array, maps: Sequence[Array], progress: ReportFraction = no_progress) -> Array:
     """Normalised stress sigma of each map in its first 1, 2, ..., K coordinates, (n_maps, K).
 
     ``maps`` are coordinates of the same points, (n, K) each. All pairs are compared; nothing is sampled. The result

@@ -12,7 +12,7 @@ from driftmap.datasets import Hospital, Stocks, load_hospital, load_stocks, s_cu
 from driftmap.datasets.download import PathLike
 from driftmap.embedding.lmds import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks, RandomOnlineLandmarks
-from driftmap.paper.nested_stress import Progress, nested_stress, no_progress
+from driftmap.paper.nested_stress import ReportFraction, nested_stress, no_progress
 from driftmap.paper.printed_values import PRINTED
 from driftmap.paper.published import published_landmarks
 from driftmap.utils import Array, Ids
@@ -71,7 +71,7 @@ class Change(NamedTuple):
     left: int
 
 
-class Landmarks(NamedTuple):
+class SelectedLandmarks(NamedTuple):
     """The final landmarks of a scenario, and how they changed."""
 
     indices: Ids
@@ -110,7 +110,7 @@ def load_stream(key: str, data: PathLike | None = None) -> Stream:
     return Stream(key, hospital.spectra(decay=0.01), m, hospital)
 
 
-def select_landmarks(scenario: str, points: Array, m: int, seed: int = 0) -> Landmarks:
+def select_landmarks(scenario: str, points: Array, m: int, seed: int = 0) -> SelectedLandmarks:
     """Run a scenario over a stream; ``seed`` is for the random ones.
 
     >>> stream = load_stream("s-curve")
@@ -121,7 +121,7 @@ def select_landmarks(scenario: str, points: Array, m: int, seed: int = 0) -> Lan
         run = published_landmarks(points, m)
         history = zip(*(entries.tolist() for entries in run.landmark_history), strict=True)
         changes = (Change(*entry) for entry in history)
-        return Landmarks(
+        return SelectedLandmarks(
             run.landmark_indices,
             run.radius,
             run.radius_history.arrivals,
@@ -132,7 +132,7 @@ def select_landmarks(scenario: str, points: Array, m: int, seed: int = 0) -> Lan
         online = OnlineLandmarks(m, rule=scenario).fit(points)
         events = online.events_
         grown = [event for event in events if event.radius_after != event.radius_before]
-        return Landmarks(
+        return SelectedLandmarks(
             online.landmark_indices_,
             online.radius_,
             np.array([event.arrival for event in grown], dtype=np.int64),
@@ -144,11 +144,11 @@ def select_landmarks(scenario: str, points: Array, m: int, seed: int = 0) -> Lan
             ),
         )
     if scenario == "initial":
-        return Landmarks(InitialLandmarks(m).fit(points).landmark_indices_)
+        return SelectedLandmarks(InitialLandmarks(m).fit(points).landmark_indices_)
     if scenario == "random":
-        return Landmarks(RandomLandmarks(m, random_state=seed).fit(points).landmark_indices_)
+        return SelectedLandmarks(RandomLandmarks(m, random_state=seed).fit(points).landmark_indices_)
     if scenario == "random_online":
-        return Landmarks(RandomOnlineLandmarks(m, random_state=seed).fit(points).landmark_indices_)
+        return SelectedLandmarks(RandomOnlineLandmarks(m, random_state=seed).fit(points).landmark_indices_)
     raise ValueError(f"unknown scenario {scenario!r}")
 
 
@@ -180,7 +180,7 @@ def stress_of_landmarks(
     n_components: int = 3,
     *,
     more_maps: Sequence[Array] = (),
-    progress: Progress = no_progress,
+    progress: ReportFraction = no_progress,
 ) -> list[Stress]:
     """Exact sigma and sigma_L in 1, ..., ``n_components`` dimensions for each set of landmarks, then for further maps.
 
@@ -208,13 +208,13 @@ class DataSetResults(NamedTuple):
     """Landmarks and stresses of all scenarios on one data set, by key; random scenarios have one entry per run."""
 
     stream: Stream
-    landmarks: dict[str, list[Landmarks]]
+    landmarks: dict[str, list[SelectedLandmarks]]
     stresses: dict[str, list[Stress]]
     sigma_all_points: Array
     """sigma for k = 1, 2, 3 with every point as a landmark, which a stream does not allow: the best of MDS."""
 
 
-def run_scenarios(stream: Stream, n_runs: int, progress: Progress = no_progress) -> DataSetResults:
+def run_scenarios(stream: Stream, n_runs: int, progress: ReportFraction = no_progress) -> DataSetResults:
     """Run every scenario, the random ones with seeds 0, ..., ``n_runs`` - 1, and compute all stresses in one pass."""
     landmarks = {
         scenario.key: [

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from driftmap.datasets import Stocks
-from driftmap.paper.scenarios import Landmarks, Stream
+from driftmap.paper.scenarios import SelectedLandmarks, Stream
 from driftmap.utils import Array, Ids
 
 
@@ -24,13 +24,13 @@ def years(stream: Stream) -> Ids:
     return stocks_of(stream).dates.astype("datetime64[Y]").astype(np.int64) + 1970
 
 
-def landmark_years(stream: Stream, landmarks: Landmarks) -> dict[int, int]:
+def landmark_years(stream: Stream, landmarks: SelectedLandmarks) -> dict[int, int]:
     """The number of final landmarks in each year that has some."""
     found, counts = np.unique(years(stream)[landmarks.indices], return_counts=True)
     return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
-def fraction_by_year(stream: Stream, landmarks: Landmarks) -> tuple[Ids, Array]:
+def fraction_by_year(stream: Stream, landmarks: SelectedLandmarks) -> tuple[Ids, Array]:
     """The years and, for each arrival from the (m + 1)-th on, the fraction of landmarks in each year, (n - m, 10)."""
     year = years(stream)
     names = np.unique(year)

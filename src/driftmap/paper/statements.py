@@ -19,7 +19,14 @@ from driftmap.paper.hospital import (
     hour_test,
 )
 from driftmap.paper.printed_values import PRINTED
-from driftmap.paper.scenarios import DATA_SETS, SCENARIOS, DataSetResults, Landmarks, aligned_maps, map_of_all_points
+from driftmap.paper.scenarios import (
+    DATA_SETS,
+    SCENARIOS,
+    DataSetResults,
+    SelectedLandmarks,
+    aligned_maps,
+    map_of_all_points,
+)
 from driftmap.paper.spy import landmark_years, yearly_distances, years
 from driftmap.paper.table1 import CROSS, SIGMA, TICK
 from driftmap.quality import covering_radius
@@ -80,7 +87,7 @@ def compare(all_results: list[DataSetResults]) -> Comparison:
     return found
 
 
-def largest_jumps(landmarks: Landmarks, count: int = 3) -> Ids:
+def largest_jumps(landmarks: SelectedLandmarks, count: int = 3) -> Ids:
     """The arrivals at which rho grew most, in order of arrival."""
     grown = np.diff(landmarks.radii, prepend=0.0)
     return np.sort(landmarks.radius_arrivals[np.argsort(grown)[-count:]])

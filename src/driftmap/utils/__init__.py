@@ -6,3 +6,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 """Arrival numbers or rows."""
+
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+"""The smallest positive number in double precision that has all its digits."""

@@ -76,11 +76,11 @@ def as_row(x: Mapping[str, Any], names: Sequence[str]) -> NDArray[Any]:
         return np.array([values], dtype=object)  # an error names the column where the rows are checked
 
 
-Column = NDArray[np.float64] | str | None
+ColumnValues = NDArray[np.float64] | str | None
 """Numbers; or what else a column holds; None: both numbers and something else."""
 
 
-def _columns(X: Any) -> Iterator[tuple[Any, Column]]:
+def _columns(X: Any) -> Iterator[tuple[Any, ColumnValues]]:
     if hasattr(X, "get_columns"):
         for column in X.get_columns():
             yield column.name, _of_polars(column)
@@ -92,7 +92,7 @@ def _columns(X: Any) -> Iterator[tuple[Any, Column]]:
             yield name, _of_pandas(column)
 
 
-def _of_pandas(column: Any) -> Column:
+def _of_pandas(column: Any) -> ColumnValues:
     dtype = column.dtype
     if hasattr(dtype, "categories"):
         numeric = getattr(dtype.categories.dtype, "kind", "O") in NUMERIC
@@ -107,7 +107,7 @@ def _of_pandas(column: Any) -> Column:
     return "dates" if kind == "M" else _of_objects(column.to_numpy(dtype=object))
 
 
-def _of_polars(column: Any) -> Column:
+def _of_polars(column: Any) -> ColumnValues:
     dtype, kind = column.dtype, column.dtype.base_type().__name__
     if dtype.is_numeric() or kind == "Boolean":
         import polars  # whose column it is
@@ -124,7 +124,7 @@ def _of_polars(column: Any) -> Column:
     return _of_objects(np.array(column.to_list(), dtype=object))
 
 
-def _of_arrow(column: Any) -> Column:
+def _of_arrow(column: Any) -> ColumnValues:
     import pyarrow as pa
 
     types, kind = pa.types, column.type
@@ -144,7 +144,7 @@ def _of_arrow(column: Any) -> Column:
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
-def _of_objects(values: NDArray[Any]) -> Column:
+def _of_objects(values: NDArray[Any]) -> ColumnValues:
     """Python objects: numbers of any kind, or what they are if none of them is a number."""
     try:
         return values.astype(np.float64)

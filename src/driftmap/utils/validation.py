@@ -28,7 +28,7 @@ NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 """What the core takes as it is."""
 LARGEST_NUMBER = np.float64(1e150)  # with a Python number, single precision would be compared in single precision
 """Beyond this, squared distances overflow."""
-FILL = (
+MISSING_ADVICE = (
     "fill such entries first, for example with sklearn.impute.SimpleImputer, or drop such rows, "
     'or choose metric="nan_euclidean"'
 )
@@ -113,7 +113,7 @@ def _as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
     """X as a matrix, and the names of its columns, where it has any."""
     X, columns = as_matrix(X)
     if np.ma.is_masked(X):
-        raise InputError(f"has masked entries; {FILL}", parameter="X")
+        raise InputError(f"has masked entries; {MISSING_ADVICE}", parameter="X")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
         raise InputError("holds dates or time spans: map them to numbers first", parameter="X")
     from sklearn.utils.validation import check_array  # slow to import
@@ -150,14 +150,14 @@ def positive_masses(masses: Array | None, n: int) -> Array:
     return masses
 
 
-def first_unusable(array: Array, fill: str = FILL, *, missing: bool = False) -> tuple[int, int, str]:
+def first_unusable(array: Array, fill: str = MISSING_ADVICE, *, missing: bool = False) -> tuple[int, int, str]:
     """Row and column of the first number that cannot be used, and what is wrong with it."""
     size = np.abs(array)
     row, column = (int(i) for i in np.argwhere(size > LARGEST_NUMBER if missing else ~(size <= LARGEST_NUMBER))[0])
     return row, column, problem_of(float(array[row, column]), fill)
 
 
-def problem_of(value: float, fill: str = FILL) -> str:
+def problem_of(value: float, fill: str = MISSING_ADVICE) -> str:
     """What is wrong with a number that cannot be used; ``fill`` is what can be done if it is missing."""
     if value != value:
         return f"is NaN; {fill}"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Axes = Any
 """A panel; matplotlib's types know neither three-dimensional panels nor dates as coordinates."""
 
-INK, GREY, RULER_COLOR = "#1b1f24", "#6b7280", "#d4d8de"
+PAPER_INK, PAPER_GREY, RULER_COLOR = "#1b1f24", "#6b7280", "#d4d8de"
 BLUE, RED, ORANGE, GREEN = "#2563a8", "#c0392b", "#d9822b", "#3a8f5c"
-COLOURS = {"published": BLUE, "paper": GREEN, "tight": ORANGE, "literal": RED, "spectra": GREY}
+COLOURS = {"published": BLUE, "paper": GREEN, "tight": ORANGE, "literal": RED, "spectra": PAPER_GREY}
 SEQUENCE = (
     "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#f2d21b",
 )  # fmt: skip
@@ -71,8 +71,8 @@ def panels(titles: list[str], width: float = 11.0, height: float = 3.9, **kwargs
 
 def heading(axes: Axes, title: str) -> None:
     """Set the heading of a panel and the style that all panels share."""
-    axes.set_title(title, fontsize=10, loc="left", color=INK)
-    axes.tick_params(labelsize=8, colors=INK)
+    axes.set_title(title, fontsize=10, loc="left", color=PAPER_INK)
+    axes.tick_params(labelsize=8, colors=PAPER_INK)
     if axes.name != "3d":
         axes.spines[["top", "right"]].set_visible(False)
 

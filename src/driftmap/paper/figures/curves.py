@@ -12,8 +12,8 @@ from driftmap.paper.dislocation import Dislocation
 from driftmap.paper.figures.base import (
     BLUE,
     COLOURS,
-    GREY,
     PANEL_OF,
+    PAPER_GREY,
     RULE_TITLES,
     Axes,
     PaperFigure,
@@ -66,7 +66,7 @@ def _guides(axes: Axes, literal: dict[int, float]) -> None:
     n = np.array([min(literal), max(literal)], dtype=float)
     for power, style in ((2, "dotted"), (3, "dashdot")):
         seconds = literal[max(literal)] * (n / n[-1]) ** power
-        axes.loglog(n, seconds, color=GREY, linewidth=1.0, linestyle=style, label=f"proportional to $n^{power}$")
+        axes.loglog(n, seconds, color=PAPER_GREY, linewidth=1.0, linestyle=style, label=f"proportional to $n^{power}$")
 
 
 def stress_against_m(points: Sequence[SweepPoint]) -> PaperFigure:
@@ -87,7 +87,7 @@ def stress_against_m(points: Sequence[SweepPoint]) -> PaperFigure:
                 linestyle="dashed",
                 **look,
             )
-        axes.axhline(0.15, color=GREY, linewidth=0.9, linestyle="dotted", label="guideline 0.15")
+        axes.axhline(0.15, color=PAPER_GREY, linewidth=0.9, linestyle="dotted", label="guideline 0.15")
         axes.set(xlabel="m", ylim=(0, None))
     row[0].set_ylabel("stress, k = 2")
     handles, labels = row[0].get_legend_handles_labels()
@@ -145,9 +145,11 @@ def dislocation(rows: Sequence[Dislocation]) -> PaperFigure:
         )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="bound", ylabel="measured")
     ends = np.array([min(row.bound for row in rows), max(row.bound for row in rows)])
-    axes.plot(ends, ends, color=GREY, linewidth=1.0)
+    axes.plot(ends, ends, color=PAPER_GREY, linewidth=1.0)
     middle = float(np.sqrt(ends[0] * ends[1]))
-    axes.annotate("measured = bound", (middle, middle), (6, -10), textcoords="offset points", fontsize=8, color=GREY)
+    axes.annotate(
+        "measured = bound", (middle, middle), (6, -10), textcoords="offset points", fontsize=8, color=PAPER_GREY
+    )
     axes.legend(loc="center left", fontsize=8, frameon=False, bbox_to_anchor=(0, 0.85))
     return PaperFigure(
         "extra4-dislocation",

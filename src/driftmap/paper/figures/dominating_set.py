@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driftmap.paper.example_graph import DOMINATING, EDGES, NOT_DOMINATING, ONLY_BY_3, POSITIONS
-from driftmap.paper.figures.base import BLUE, GREY, INK, RED, PaperFigure, new_figure
+from driftmap.paper.figures.base import BLUE, PAPER_GREY, PAPER_INK, RED, PaperFigure, new_figure
 
 
 def dominating_set() -> PaperFigure:
@@ -13,12 +13,12 @@ def dominating_set() -> PaperFigure:
     axes.set_axis_off()
     axes.set_aspect("equal")
     for r, s in EDGES:
-        axes.plot(*zip(POSITIONS[r], POSITIONS[s], strict=True), color=GREY, linewidth=1.4, zorder=1)
+        axes.plot(*zip(POSITIONS[r], POSITIONS[s], strict=True), color=PAPER_GREY, linewidth=1.4, zorder=1)
     for node, (x, y) in POSITIONS.items():
         face = BLUE if node in DOMINATING else RED if node in NOT_DOMINATING else "white"
-        axes.scatter([x], [y], s=430, color=face, edgecolors=INK, linewidths=1.2, zorder=2)
+        axes.scatter([x], [y], s=430, color=face, edgecolors=PAPER_INK, linewidths=1.2, zorder=2)
         axes.text(
-            x, y, f"$v_{{{node}}}$", ha="center", va="center", color=INK if face == "white" else "white", zorder=3
+            x, y, f"$v_{{{node}}}$", ha="center", va="center", color=PAPER_INK if face == "white" else "white", zorder=3
         )
     for node in ONLY_BY_3:
         axes.scatter(*POSITIONS[node], s=760, facecolors="none", edgecolors=BLUE, linestyles="dotted", linewidths=1.4)

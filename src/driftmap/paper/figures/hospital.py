@@ -8,8 +8,8 @@ import numpy as np
 
 from driftmap.paper.figures.base import (
     DAYS,
-    INK,
     PANELS,
+    PAPER_INK,
     PRINTED_SCENARIOS,
     RULE_TITLES,
     RULER_COLOR,
@@ -81,7 +81,7 @@ def _landmark_times(results: DataSetResults) -> PaperFigure:
         indices = results.landmarks[key][0].indices
         for day in range(len(WEEKDAYS)):
             axes.axhline(day, color=RULER_COLOR, linewidth=0.8, zorder=0)
-        axes.scatter(when.hour[indices], when.day[indices], marker="D", s=30, color=INK, alpha=0.65, linewidths=0)
+        axes.scatter(when.hour[indices], when.day[indices], marker="D", s=30, color=PAPER_INK, alpha=0.65, linewidths=0)
         axes.set(xlim=(0, 24), ylim=(len(WEEKDAYS) - 0.5, -0.5), xticks=range(0, 25, 4), xlabel="hour of the day")
         axes.set_yticks(range(len(WEEKDAYS)), WEEKDAYS if key == PRINTED_SCENARIOS[0] else [""] * len(WEEKDAYS))
     return PaperFigure(

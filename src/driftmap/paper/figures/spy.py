@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from driftmap.paper.figures.base import (
-    GREY,
     PANELS,
+    PAPER_GREY,
     RULE_TITLES,
     SEQUENCE,
     Axes,
@@ -73,7 +73,7 @@ def _fractions(results: DataSetResults) -> PaperFigure:
     heading(axes, "online, as published")
     axes.stackplot(dates[shown], fractions[shown].T, colors=SEQUENCE, labels=[str(name) for name in names], step="post")
     for year in names[1:]:
-        axes.axvline(np.datetime64(f"{year}-01-01"), color=GREY, linestyle="dashed", linewidth=0.8)
+        axes.axvline(np.datetime64(f"{year}-01-01"), color=PAPER_GREY, linestyle="dashed", linewidth=0.8)
     axes.set(xlim=(dates[0], dates[-1]), ylim=(0, 1), ylabel="fraction of landmarks")
     # The stack grows upwards, so the list of years does too.
     handles, labels = axes.get_legend_handles_labels()
