@@ -165,7 +165,7 @@ class Online:
         """The landmark nearest to y; of equally near ones, the earliest."""
         return min(self.landmarks if landmarks is None else landmarks, key=lambda z: (self.d(y, z), z))
 
-    def prior(self, n):
+    def nearest_before(self, n):
         """The nearest landmark of an arrival that has not been learnt, and the distance."""
         z = self.nearest(n) if self.landmarks else -1
         return (z, self.d(n, z)) if z >= 0 else (-1, math.inf)
@@ -199,7 +199,7 @@ class Paper(Online):
 
     def add(self, x):
         n = self.store(x)
-        prior = self.prior(n)
+        before_it = self.nearest_before(n)
         self.neighbours.append(set())
         for s in range(n):
             if self.d(s, n) <= self.rho:
@@ -207,7 +207,7 @@ class Paper(Online):
             else:
                 self.waiting.append((self.d(s, n), s, n))
         if self.neighbours[n] & set(self.landmarks):
-            return prior
+            return before_it
         before = self.rho
         if len(self.landmarks) < self.m:
             self.landmarks.append(n)
@@ -215,7 +215,7 @@ class Paper(Online):
         else:
             came, left = self.replace(n)
             self.change(n, "widened" if came == left else "replaced", came, left, before)
-        return prior
+        return before_it
 
     def join(self, r, s):
         self.neighbours[r].add(s)
@@ -291,7 +291,7 @@ class Tight(Online):
 
     def add(self, x):
         n = self.store(x)
-        prior = _, distance = self.prior(n)
+        before_it = _, distance = self.nearest_before(n)
         complete = len(self.landmarks) == self.m
         signal = False
         if complete and self.gate is not None:
@@ -310,7 +310,7 @@ class Tight(Online):
             point, distance = self.farthest()
             if distance > self.rho:
                 self.exchange(n, point)
-        return prior
+        return before_it
 
     def farthest(self):
         """The remembered point farthest from its landmark, the earliest of equals, and its distance."""

@@ -152,7 +152,7 @@ def assert_same_events(stream, oracle, metric):
     assert stream.n_replacements == sum(kind == "replaced" for _, kind, *_ in expected)
 
 
-def assert_prior(found, expected, metric):
+def assert_nearest_before(found, expected, metric):
     landmarks, distances = found
     assert landmarks.tolist() == [expected[0]]
     assert distances.tolist() == [naive.true(expected[1], metric)]
@@ -229,8 +229,8 @@ def test_all_is_as_the_oracle_says_after_every_arrival(rule, metric, stream):
     rows = Rows(X, metric, n_landmarks=m, rule=rule)
     version, landmarks = rows.stream.version, []
     for n in range(len(X)):
-        prior = oracle.add(n)
-        assert_prior(rows.learn(n, n + 1, priors=True), prior, metric)
+        nearest = oracle.add(n)
+        assert_nearest_before(rows.learn(n, n + 1, nearest_before=True), nearest, metric)
         assert_same(rows.stream, oracle, metric)
         assert rows.stream.version != version or landmarks == oracle.landmarks
         version, landmarks = rows.stream.version, list(oracle.landmarks)
@@ -295,8 +295,8 @@ def test_gates_are_as_the_oracle_says(metric, stream, seed, often, slack):
     )  # fmt: skip
     rows = Rows(X, metric, n_landmarks=m, slack=slack)
     for n in range(len(X)):
-        prior = oracle.add(n)
-        assert_prior(rows.learn(n, n + 1, gate=ours, priors=True), prior, metric)
+        nearest = oracle.add(n)
+        assert_nearest_before(rows.learn(n, n + 1, gate=ours, nearest_before=True), nearest, metric)
         assert_same(rows.stream, oracle, metric)
         assert ours.shown == theirs.shown
     assert_same_events(rows.stream, oracle, metric)
@@ -384,7 +384,7 @@ def test_long_streams_are_as_the_oracle_says(kind, d, m, slack):
     D = naive.reduced_distances(X, X)
     landmarks, masses, rho, history = naive.tight_by_matrix(D, m, naive.squared_radius(radius), slack)
     at_once = Rows(X, "euclidean", n_landmarks=m, slack=slack, initial_radius=radius)
-    priors = at_once.learn(0, n, priors=True)
+    nearest = at_once.learn(0, n, nearest_before=True)
     assert at_once.stream.landmark_rows().tolist() == landmarks
     assert at_once.stream.landmark_masses().tolist() == masses
     assert at_once.stream.radius == math.sqrt(rho)
@@ -394,9 +394,9 @@ def test_long_streams_are_as_the_oracle_says(kind, d, m, slack):
     assert exchanges == [(arrival, left, math.sqrt(after)) for arrival, left, after in history]
     in_parts = Rows(X, "euclidean", n_landmarks=m, slack=slack, initial_radius=radius)
     ends = sorted({*np.random.default_rng(m).integers(1, n, 4).tolist(), 1, n})
-    parts = [in_parts.learn(first, last, priors=True) for first, last in zip([0, *ends], ends, strict=False)]
+    parts = [in_parts.learn(first, last, nearest_before=True) for first, last in zip([0, *ends], ends, strict=False)]
     assert observe(in_parts.stream) == observe(at_once.stream)
-    for whole, pieces in zip(priors, zip(*parts, strict=True), strict=True):
+    for whole, pieces in zip(nearest, zip(*parts, strict=True), strict=True):
         np.testing.assert_array_equal(np.concatenate(pieces), whole, strict=True)
 
 
@@ -406,10 +406,10 @@ def test_long_streams_are_as_the_oracle_says(kind, d, m, slack):
 def test_a_long_batch_is_its_rows_one_by_one(rule, metric, kind):
     X = suited(make(kind, 400, 19, 3), metric)
     one_by_one, at_once = (Rows(X, metric, n_landmarks=12, rule=rule) for _ in range(2))
-    priors = [one_by_one.learn(n, n + 1, priors=True) for n in range(400)]
-    together = at_once.learn(0, 400, priors=True)
+    nearest = [one_by_one.learn(n, n + 1, nearest_before=True) for n in range(400)]
+    together = at_once.learn(0, 400, nearest_before=True)
     assert observe(at_once.stream) == observe(one_by_one.stream)
-    for whole, pieces in zip(together, zip(*priors, strict=True), strict=True):
+    for whole, pieces in zip(together, zip(*nearest, strict=True), strict=True):
         np.testing.assert_array_equal(np.concatenate(pieces), whole, strict=True)
 
 
@@ -455,7 +455,7 @@ class Promises:
             how["times"] = self.times[one].copy()
         if len(self.owner) > len(self.rows.X):
             how["weights"], how["spreads"] = self.weights[one].copy(), self.inner[one].copy()
-        return self.rows.learn(n, n + 1, priors=True, **how)
+        return self.rows.learn(n, n + 1, nearest_before=True, **how)
 
     def mass_of(self, n):
         """What each arrival weighs now."""
@@ -545,14 +545,14 @@ class Promises:
         assert sorted(there) == marks.tolist()
         assert stream.n_replacements == sum(event[1] == "replaced" for event in stream.events())
 
-    def check_arrival(self, prior):
+    def check_arrival(self, found):
         """What became of the last arrival, where nothing expires: it is stored, or has joined a stored point."""
         stream, before, marks, reach, limit, version = self.rows.stream, *self.remembered
         self.remember()
         n, (now, marks_now, *_) = stream.seen - 1, self.remembered
         distance = self.D[n, marks].min(initial=math.inf)
         nearest = marks[int(self.reduced[n, marks].argmin())] if marks else -1
-        assert [array.tolist() for array in prior] == [[nearest], [distance]]
+        assert [array.tolist() for array in found] == [[nearest], [distance]]
         if now.keys() == before.keys():  # it has joined a stored point, and nothing else has merged
             (joined,) = [y for y in now if now[y][0] != before[y][0]]
             widened = [event[0] for event in stream.events()[-1:]] == [n]  # so that points merge, as it has at once
@@ -625,9 +625,9 @@ def test_weighted_arrivals_keep_their_promises(metric, rule_of, drawn, size):
     params = {"memory": {"memory": 16 * m}, "window": {"window": 50.0}, "half_life": {"half_life": 9.0}}[rule_of]
     promises = Promises(Rows(X, metric, n_landmarks=m, **params), clouds=clouds, owner=owner)
     for n in range(len(X)):
-        prior = promises.learn(n)
+        nearest = promises.learn(n)
         if rule_of == "memory":
-            promises.check_arrival(prior)
+            promises.check_arrival(nearest)
         promises.check()
 
 
@@ -667,7 +667,7 @@ def test_where_nothing_merges_expiry_is_as_the_oracle_says_after_every_arrival(
     rows = Rows(X, metric, native=native, n_landmarks=m, memory=memory, slack=slack, **{how: length})
     stream = rows.stream
     for n, now in enumerate(times.tolist()):
-        prior = rows.learn(n, n + 1, times=times[n : n + 1], priors=True)
+        nearest = rows.learn(n, n + 1, times=times[n : n + 1], nearest_before=True)
         here = np.flatnonzero(stream.cells() >= 0)
         remembered = stream.arrivals()[here]
         weights = np.exp2(-(now - times[remembered]) / (length if how == "half_life" else math.inf))
@@ -679,7 +679,7 @@ def test_where_nothing_merges_expiry_is_as_the_oracle_says_after_every_arrival(
             assert all(2.0 ** (-(now - times[y]) / length) < 1 / 128 * (1 + 1e-9) for y in gone)
             if n >= 64:  # by then it has been looked at
                 assert (times[remembered] >= times[n - 64] - 7 * length * (1 + 1e-9)).all()
-        assert_prior(prior, oracle.add_at(n, now, gone), metric)
+        assert_nearest_before(nearest, oracle.add_at(n, now, gone), metric)
         cells = oracle.cells()
         place = {y: k for k, cell in enumerate(cells.values()) for y in cell}
         assert remembered.tolist() == oracle.remembered
@@ -846,17 +846,17 @@ def is_plain(value):
 def test_batch_splits_and_saved_states_change_nothing(mode, metric, native, kind, seed, d, cuts, restores):
     X = make(kind, 260, d, seed)
     at_once, in_parts = (Rows(X, metric, native=native, n_landmarks=4, **MODES[mode]) for _ in range(2))
-    priors = at_once.learn(0, 260, priors=True, **how_to_learn(mode, 0, 260, Signals(seed, 0.05)))
+    nearest = at_once.learn(0, 260, nearest_before=True, **how_to_learn(mode, 0, 260, Signals(seed, 0.05)))
     gate, parts, ends = Signals(seed, 0.05), [], [*sorted(set(cuts)), 260]
     for first, last in zip([0, *ends], ends, strict=False):
-        parts.append(in_parts.learn(first, last, priors=True, **how_to_learn(mode, first, last, gate)))
+        parts.append(in_parts.learn(first, last, nearest_before=True, **how_to_learn(mode, first, last, gate)))
         if restores:
             restored = in_parts.restored()
             assert observe(restored.stream) == observe(in_parts.stream)
             assert same(restored.stream.state(), in_parts.stream.state())
             in_parts = restored
     assert observe(in_parts.stream) == observe(at_once.stream)
-    for whole, pieces in zip(priors, zip(*parts, strict=True), strict=True):
+    for whole, pieces in zip(nearest, zip(*parts, strict=True), strict=True):
         np.testing.assert_array_equal(np.concatenate(pieces), whole, strict=True)
 
 

@@ -77,7 +77,7 @@ RowSpace* rows_of(Stream& stream) { return dynamic_cast<RowSpace*>(stream.space.
 
 nb::object learn(Stream& stream, const std::variant<Matrix, std::int64_t>& batch, const Column& times,
                  const Column& weights, const Column& spreads, const std::optional<Rows>& arrivals,
-                 const nb::object& gate, bool priors) {
+                 const nb::object& gate, bool nearest_before) {
     const Matrix* X = std::get_if<Matrix>(&batch);
     RowSpace* rows = rows_of(stream);
     require((X != nullptr) == (rows != nullptr), "a metric of the core learns a matrix, a source a number of rows");
@@ -99,17 +99,20 @@ nb::object learn(Stream& stream, const std::variant<Matrix, std::int64_t>& batch
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         last = std::chrono::steady_clock::now();
     };
-    std::vector<std::int64_t> landmarks(priors ? n : 0);
-    std::vector<double> nearest(priors ? n : 0);
-    const Columns columns{times ? times->data() : nullptr,     weights ? weights->data() : nullptr,
-                          spreads ? spreads->data() : nullptr, arrivals ? arrivals->data() : nullptr,
-                          priors ? landmarks.data() : nullptr, nearest.data()};
+    std::vector<std::int64_t> landmarks(nearest_before ? n : 0);
+    std::vector<double> nearest(nearest_before ? n : 0);
+    const Columns columns{times ? times->data() : nullptr,
+                          weights ? weights->data() : nullptr,
+                          spreads ? spreads->data() : nullptr,
+                          arrivals ? arrivals->data() : nullptr,
+                          nearest_before ? landmarks.data() : nullptr,
+                          nearest.data()};
     {
         std::optional<nb::gil_scoped_release> released;  // unless Python is called
         if (rows && !ask) released.emplace();
         stream.learn(n, columns, ask, interrupt);
     }
-    if (!priors) return nb::none();
+    if (!nearest_before) return nb::none();
     return nb::make_tuple(to_numpy(std::move(landmarks)), to_numpy(std::move(nearest)));
 }
 
@@ -172,7 +175,7 @@ NB_MODULE(DRIFTMAP_MODULE, module) {
              "rule"_a = "tight", "initial_radius"_a = 1e-20, "slack"_a = 0.0, "memory"_a = nb::none(),
              "window"_a = kInfinity, "half_life"_a = kInfinity, "p"_a = 2.0)
         .def("learn", &learn, "batch"_a, nb::kw_only(), "times"_a = nb::none(), "weights"_a = nb::none(),
-             "spreads"_a = nb::none(), "arrivals"_a = nb::none(), "gate"_a = nb::none(), "priors"_a = false)
+             "spreads"_a = nb::none(), "arrivals"_a = nb::none(), "gate"_a = nb::none(), "nearest_before"_a = false)
         .def("state", &dump)
         .def("restore", &restore, "state"_a)
         .def("points", &points, "rows"_a)

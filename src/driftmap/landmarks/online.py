@@ -21,7 +21,14 @@ from driftmap.landmarks.drift import Detector
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import farthest_first
 from driftmap.landmarks.memory import Memory, memory_of, times_of
-from driftmap.landmarks.priors import MOST_EVENTS, Priors, batch_rows, fill_rows, joined, radii_before
+from driftmap.landmarks.nearest_before import (
+    MOST_EVENTS,
+    NearestBefore,
+    batch_rows,
+    concatenate,
+    fill_rows,
+    radii_before,
+)
 from driftmap.landmarks.serialization import Saved
 from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
@@ -91,10 +98,10 @@ class LandmarkEngine(Saved):
                 self._take_in(stream, batch, moments)
         return self
 
-    def learn_with_priors(self, X: Any, times: Any = None, *, points: bool = False) -> Priors:
-        """Learn from further points; returns how each lay to the landmarks just before it was learnt.
+    def learn_with_nearest(self, X: Any, times: Any = None, *, points: bool = False) -> NearestBefore:
+        """Learn from further points; returns the nearest landmark of each, just before the point was learnt.
 
-        ``points``: also which points its nearest landmarks were.
+        ``points``: with the landmarks themselves.
         """
         with self.lock, self._learning(X, times) as (stream, batch, moments):
             n = len(batch)
@@ -105,15 +112,12 @@ class LandmarkEngine(Saved):
                 parts = []
                 for i in range(0, n, size):
                     part = None if moments is None else moments[i : i + size]
-                    parts.append(self._part_with_priors(stream, batch[i : i + size], part, points))
-            return joined(parts)
+                    parts.append(self._part_with_nearest(stream, batch[i : i + size], part, points))
+            return concatenate(parts)
 
     @contextlib.contextmanager
     def _learning(self, X: Any, times: Any = None) -> Iterator[tuple[Stream, Any, Array | None]]:
-        """The stream that learns (if it is the first time, a new one) and the points in the form that it measures.
-
-        Also when these arrive, if they are ever forgotten.
-        """
+        """The stream (a new one before the first point), the checked points, and their times where points expire."""
         if self._is_learning:  # the lock is taken, so it is this thread that learns
             raise RuntimeError(RECURSIVE)
         self._is_learning = True
@@ -166,26 +170,26 @@ class LandmarkEngine(Saved):
             "half_life": self._memory.half_life,
         }
 
-    def _part_with_priors(self, stream: Stream, batch: Any, moments: Array | None, points: bool) -> Priors:
+    def _part_with_nearest(self, stream: Stream, batch: Any, moments: Array | None, points: bool) -> NearestBefore:
         first, version = stream.seen, stream.version
         radius = stream.radius if first else self.initial_radius
         before = self.landmarks_of(stream) if points and first else None
-        nearest, distances = self._take_in(stream, batch, moments, priors=True)
+        nearest, distances = self._take_in(stream, batch, moments, nearest_before=True)
         changed = stream.version != version
         if len(batch) == 1:
             radii = np.array([radius])
         else:
             radii = radii_before(radius, distances, first, stream.events() if changed else [])
         if not points:
-            return Priors(nearest, distances, radii)
+            return NearestBefore(nearest, distances, radii)
         rows = batch_rows(nearest, first, batch)
         # A landmark that came when another was forgotten, just before the arrival, is one after it.
         for known in [before, self.landmarks_of(stream) if changed else None]:
             if known is not None:
                 fill_rows(rows, nearest, *known)
-        return Priors(nearest, distances, radii, rows)
+        return NearestBefore(nearest, distances, radii, rows)
 
-    def _take_in(self, stream: Stream, batch: Any, moments: Array | None, *, priors: bool = False) -> Any:
+    def _take_in(self, stream: Stream, batch: Any, moments: Array | None, *, nearest_before: bool = False) -> Any:
         space, seen, detector = self.space, stream.seen, copy.deepcopy(self.detector)
         native = isinstance(space, NativeSpace)
         if not native:
@@ -195,7 +199,7 @@ class LandmarkEngine(Saved):
                 batch if native else len(batch),
                 times=moments,
                 gate=None if detector is None else self._signals,
-                priors=priors,
+                nearest_before=nearest_before,
             )
         except BaseException:
             if stream.seen == seen:

@@ -1,4 +1,4 @@
-"""How arrivals lay to the landmarks just before they were learnt."""
+"""Each arrival's nearest landmark, distance and radius before the arrival is learnt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_EVENTS = 10_000
 """Events that the core remembers; so many arrivals never have more."""
 
 
-class Priors(NamedTuple):
+class NearestBefore(NamedTuple):
     """One entry per arrival, each as of the moment before it was learnt."""
 
     landmarks: Ids
@@ -26,13 +26,13 @@ class Priors(NamedTuple):
     """The nearest landmarks themselves, where that was asked for and points are rows; NaN: there was none."""
 
 
-def joined(parts: Sequence[Priors]) -> Priors:
-    """The priors of successive arrivals."""
+def concatenate(parts: Sequence[NearestBefore]) -> NearestBefore:
+    """One table of several tables of successive arrivals."""
     if len(parts) == 1:
         return parts[0]
     landmarks, distances, radii, points = zip(*parts, strict=True)
     rows = None if points[0] is None else np.concatenate(points)
-    return Priors(np.concatenate(landmarks), np.concatenate(distances), np.concatenate(radii), rows)
+    return NearestBefore(np.concatenate(landmarks), np.concatenate(distances), np.concatenate(radii), rows)
 
 
 def radii_before(radius: float, distances: Array, first: int, events: Iterable[Any]) -> Array:
