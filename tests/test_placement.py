@@ -340,7 +340,7 @@ def test_a_search_on_the_other_side_of_a_fixed_point_moves_none_but_to_a_deeper_
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_stress_at_the_places_follows_from_that_at_few_of_them(monkeypatch, k):
+def test_stress_at_the_places_follows_from_principal_directions(monkeypatch, k):
     placement, D = off_map(k)
 
     def loss_of_starts():
@@ -348,12 +348,11 @@ def test_stress_at_the_places_follows_from_that_at_few_of_them(monkeypatch, k):
         places = replace(placement, max_iter=1, tolerance=0.0, places=spread).place(D)
         return np.sum(placement.weights * (D - cdist(places, placement.positions)) ** 2, axis=1)
 
-    few = loss_of_starts()
+    by_directions = loss_of_starts()
     monkeypatch.setattr("driftmap.embedding.placement.BASIS", 10**6)  # so that each is measured by itself
     every = loss_of_starts()
-    assert (few != every).any()
-    assert (few <= 1.02 * every).mean() > 0.98
-    assert (few <= 1.2 * every).all()
+    assert (by_directions != every).any()
+    assert (by_directions <= 1.02 * every).all()
 
 
 def test_places_turn_with_the_map():

@@ -25,7 +25,7 @@ Affine make_affine(int n_outputs, const std::optional<Matrix>& matrix, const std
             "matrix and offsets need a column for each output");
     require(!centre || int(centre->size()) == n_features, "the centre needs a number for each feature");
     Affine map{n_features, n_outputs, {}, {}, centre ? copied(*centre) : Doubles()};
-    if (matrix) map.matrix = copied(*matrix, map.kOutputs), map.offsets = copied(*offsets, map.kOutputs);
+    if (matrix) map.matrix = copied(*matrix, map.kAffineOutputs), map.offsets = copied(*offsets, map.kAffineOutputs);
     return map;
 }
 

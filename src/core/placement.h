@@ -2,12 +2,13 @@
 //
 // A point starts where landmark MDS puts it and goes to a minimum of its stress. One that lies off the map, high above
 // it or far from all fixed points, may have several: it starts from the place of least stress among some that are
-// spread over the map. The stress at a given place is linear in the distances, so that one product serves all of them
-// (in the plane and in space). For other points minima lie in pairs on two sides of the fixed point that pulls hardest:
-// where the other side is expected to be deeper, it is searched, too. Searches run in single precision, whose roots and
-// quotients take a third of the time, in as many lanes as the machine has; the last step is in double precision. Where
-// that step is not short, or single precision does not converge (a point that is far away), the search goes on in
-// double precision. On the line the least of all minima is found.
+// spread over the map (in the plane and in space). But for the sum of w d^2, the stress at a given place is linear in
+// the distances: a product gives it at all places, or two small products where there is a basis. For other points
+// minima lie in pairs on two sides of the fixed point that pulls hardest: where the other side is expected to be
+// deeper, it is searched, too. Searches run in single precision, whose roots and quotients take a third of the time, in
+// as many lanes as the machine has; the last step is in double precision. Where that step is not short, or single
+// precision does not converge (a point that is far away), the search goes on in double precision. On the line the least
+// of all minima is found.
 #pragma once
 
 #include "line.h"
@@ -19,11 +20,11 @@ namespace driftmap {
 // x^2 without a matrix. Sums run in the order of the features, whatever the level.
 struct Affine {
     using V = Lanes<double, 8>;
-    static constexpr int kOutputs = 4;  // whose sums stay in registers
+    static constexpr int kAffineOutputs = 4;  // outputs at a time, whose sums stay in registers
     int n_features, n_outputs;
     Doubles matrix, offsets, centre;  // of the first two, so many numbers more are read
 
-    int n_rounded() const { return (n_outputs + kOutputs - 1) / kOutputs * kOutputs; }
+    int n_rounded() const { return (n_outputs + kAffineOutputs - 1) / kAffineOutputs * kAffineOutputs; }
 
     // Eight rows of n from `first` on, side by side, to n_rounded vectors; the last row again where there are no more.
     // Returns the squared length of x - centre, or 0 without a centre.
@@ -37,12 +38,12 @@ struct Affine {
             square += x[c] * x[c];
         }
         if (matrix.empty()) std::copy(x.begin(), x.end(), out);
-        for (int j = 0; j < n_outputs && !matrix.empty(); j += kOutputs) {
-            V sums[kOutputs];
-            for (int b = 0; b < kOutputs; ++b) sums[b] = offsets[j + b];
+        for (int j = 0; j < n_outputs && !matrix.empty(); j += kAffineOutputs) {
+            V sums[kAffineOutputs];
+            for (int b = 0; b < kAffineOutputs; ++b) sums[b] = offsets[j + b];
             for (int c = 0; c < n_features; ++c)
-                for (int b = 0; b < kOutputs; ++b) sums[b] += x[c] * matrix[size_t(c) * n_outputs + j + b];
-            for (int b = 0; b < kOutputs; ++b) out[j + b] = sums[b];
+                for (int b = 0; b < kAffineOutputs; ++b) sums[b] += x[c] * matrix[size_t(c) * n_outputs + j + b];
+            for (int b = 0; b < kAffineOutputs; ++b) out[j + b] = sums[b];
         }
         return centre.empty() ? V(0) : square;
     }
@@ -61,8 +62,9 @@ struct Placement {
     double steadiness;  // weight of the squared distance to where landmark MDS puts a point
     Affine squares;     // squared distances to the fixed points, on the true map, of what is given
     Doubles places;     // from which a point that lies off the map may start, (8 p, k)
-    // Tables by which stress at the places, but for the part of d^2, follows from d: by `losses`, or if there is a
-    // basis, by `losses` from what follows by that.
+    // Tables for `multiply`. Their product is the stress at the places, less the sum of w d^2, which all places share.
+    // `losses` multiplies the n distances. If there is a basis (principal directions of the distances from the fixed
+    // points to the places), it multiplies the distances, and `losses` multiplies its products.
     std::vector<float> basis, losses;
 
     // Places each of these rows by itself, to (n_rows, k).
@@ -123,10 +125,10 @@ struct Placement {
     // Products of a table (outputs / 8, inputs + 1, 8) with inputs and 1, eight at a time.
     template <class F>
     static void multiply(const std::vector<float>& table, const std::vector<F>& inputs, const auto& visit) {
-        constexpr int kOutputs = 8;  // whose sums stay in registers
+        constexpr int kTableOutputs = 8;  // outputs at a time, whose sums stay in registers
         const float* factors = table.data();
-        for (int first = 0; factors < table.data() + table.size(); first += kOutputs) {
-            F sums[kOutputs];
+        for (int first = 0; factors < table.data() + table.size(); first += kTableOutputs) {
+            F sums[kTableOutputs];
             for (F& sum : sums) sum = 0;
             for (const F& input : inputs)
                 for (F& sum : sums) sum += input * *factors++;

@@ -204,8 +204,8 @@ class Search {
     T position(int lane, int c) const { return (status_of(lane) == STOPPED ? best : y)[c].get(lane); }
 
     // Judges the position y that is tried and chooses the next; returns how many lanes still search. Newton's steps
-    // shrink to their square: a search ends where a step is shorter than `within`, or short and, as far as the step
-    // before it tells, followed by one much shorter than that.
+    // shrink to their square: a search ends where a step is shorter than `within`, or short and, judged by the step
+    // before it, followed by one much shorter than that.
     int advance(const auto& fixed, const V* distances, int n, T within, int max_tries) {
         constexpr T SHORT = 1e-3, FLOOR = 0.02, ROUNDING = 10 * std::numeric_limits<T>::epsilon();
         const int k = y.size();
@@ -288,6 +288,7 @@ class Search {
     // becomes where. On the line through both, the stress at distance t is about h t^2 - 2 (b t + w d |t|), h being the
     // curvature along a valley, with minima at r = (b + w d) / h, which is this one, and (b - w d) / h. With
     // s = w d / (h r), the other is deeper if s > 1, by 4 w d r (s - 1): a model that leaves no stress is not believed.
+    // The threshold 1.07 was found by `python -m benchmarks.placement`.
     bool has_other_side(int lane, const double* minimum, double pull, Array<double, K>& other) const {
         auto gap = other;
         auto matrix = zeros<double, K * K>(inverse.size());

@@ -86,7 +86,7 @@ class Stream:
         spreads: Array | None = None,
         arrivals: Ids | None = None,
         gate: Callable[[float], bool] | None = None,
-        priors: bool = False,
+        nearest_before: bool = False,
     ) -> tuple[Ids, Array] | None:
         """Take in further arrivals.
 
@@ -97,8 +97,8 @@ class Stream:
         are then too many, they are thinned once. ``gate`` is shown the distance of each arrival to its nearest
         landmark, divided by the radius, once all landmarks are there; replacements wait until it returns True.
 
-        With ``priors``, returns for each arrival the arrival number of its nearest landmark before it was learnt (-1:
-        there was none) and the distance to it (infinity).
+        With ``nearest_before``, returns for each arrival the arrival number of its nearest landmark before it was
+        learnt (-1: there was none) and the distance to it (infinity).
 
         After an exception of a metric or gate the whole batch is undone. An interrupt (Ctrl-C) of a native metric
         without a gate leaves the arrivals before it learnt.
@@ -161,7 +161,7 @@ def distances(X: NDArray[Any], Y: NDArray[Any], metric: str = "euclidean", p: fl
     """Distances between the rows of two matrices, (n, m), by a native metric."""
 
 class Placement:
-    """Places points where their distances to fixed points are kept best: a minimum of the stress, each by itself."""
+    """Places points at a minimum of the stress of their distances to fixed points, each by itself."""
 
     def __init__(
         self,
@@ -186,8 +186,8 @@ class Placement:
         ``size`` plus ``origin`` (k,) is returned. ``steadiness`` weighs the squared distance to the start. Squared
         distances are :func:`affine` of the rows that are placed, or their squares where there is no ``matrix``.
         A point off the map starts from one of ``places`` (8 p, k), that with the least stress. But for a constant this
-        is the product of ``losses`` (p, a + 1, 8) with the distances and 1; or, if there is a ``basis``
-        (b, a + 1, 8), that of ``losses`` (p, 8 b + 1, 8) with the product of the basis, and 1.
+        is the product of ``losses`` (p (a + 1), 8) with the distances and 1; or, if there is a ``basis``
+        (b (a + 1), 8), that of ``losses`` (p (8 b + 1), 8) with the product of the basis with the distances, and 1.
         """
 
     def place(self, X: NDArray[Any]) -> Array:

@@ -17,16 +17,17 @@ CALL_ROWS = 4096
 """Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
 MOST_STEPS = 10_000
 FEWEST_PLACES, MOST_PLACES = 28, 56
-"""Places to start from in k dimensions, divided by k^2: as many as there are fixed points, but no fewer and no more."""
+"""Places to start from, per k^2 in k dimensions: as many as there are fixed points, within these limits."""
 BASIS = 16
-"""From so many numbers stress at all places follows, since it is smooth; a multiple of eight."""
+"""Principal directions by which stress at all places is computed: it is smooth, so few are enough. A multiple of 8."""
 
 
 class Places(NamedTuple):
-    """Places all over a map, and how their stress follows from the distances of a point, in sizes of the map.
+    """Places all over a map, and tables that give the stress of a point there, from its distances in sizes of the map.
 
-    But for what all places share, it is the product of ``losses`` with the distances and 1, or, if there is a basis,
-    with the product of that and the distances, and 1. Both are tables by eight, as the core reads them.
+    But for a constant that all places share, the stress is the product of ``losses`` with the distances and 1. If there
+    is a basis, it is the product of ``losses`` with 8 b numbers and 1; these are the product of the basis with the
+    distances. Both tables hold their columns in groups of eight, as the core reads them.
     """
 
     positions: Array
@@ -61,8 +62,9 @@ class Placement:
     steadiness : float
         Weight of the squared distance to the start, which is added to the stress; not on the line.
     places : Places, or None
-        A point that lies off the map starts from the one of these where its stress is least, and minima on the other
-        side of fixed points are looked for; None: one search from one start. Not on the line.
+        A point that lies off the map starts from the one of these where its stress is least. For any other point, a
+        deeper minimum is looked for behind the fixed point that pulls hardest. None: one search from one start. Not on
+        the line.
     """
 
     positions: Array
@@ -84,16 +86,16 @@ class Placement:
         positions, weights, matrix, offsets = self.positions, self.weights, self.matrix, self.offsets
         stops = self.max_iter >= 1 and min(self.tolerance, self.steadiness) >= 0
         if np.ndim(positions) != 2 or 0 in np.shape(weights) or not stops:
-            raise ValueError("there is nothing to place by, or no way to stop")
+            raise ValueError("fixed points, max_iter >= 1, and tolerance and steadiness >= 0 are needed")
         a, k = positions.shape
         self._missing = self.n_components - k
         shapes = [np.shape(x) for x in (weights, self.projection, self.shift)]
         if self._missing < 0 or shapes != [(a,), (k, a), (k,)]:
-            raise ValueError("the fixed points have other numbers of dimensions or of points than what belongs to them")
+            raise ValueError("weights, projection or shift do not match the fixed points")
         d, b = (a, a) if matrix is None else matrix.shape
         fits = b == a and (matrix is None) == (offsets is None) and (offsets is None or np.shape(offsets) == (a,))
         if not fits or (self.centre is not None and np.shape(self.centre) != (d,)):
-            raise ValueError("what says how squared distances follow has other numbers of features or of fixed points")
+            raise ValueError("matrix and offsets do not match the number of features or fixed points")
         with np.errstate(all="ignore"):
             self._origin = weights @ positions
             self._size = extent(positions, weights) or 1.0
@@ -150,7 +152,8 @@ def spread_places(positions: Array, weights: Array) -> Places:
 
     They are terms of an additive recurrence (Kronecker's sequence, by powers of a generalised golden ratio), which
     fills a cube evenly, also by its first terms, carried over to the ball of radius 2 and from there to the ellipsoid
-    of the fixed points. Stress follows by the principal directions of that at the first places.
+    of the fixed points. The distances from the fixed points to the first 48 places, 3 ``BASIS``, have principal
+    directions; the first ``BASIS`` of these are a basis for the distances to all places.
     """
     a, k = positions.shape
     n = k * k * min(max(FEWEST_PLACES, a), MOST_PLACES) // 8 * 8
@@ -162,10 +165,10 @@ def spread_places(positions: Array, weights: Array) -> Places:
     centre, roots = weights @ positions, np.sqrt(weights)[:, None]
     _, lengths, axes = np.linalg.svd((positions - centre) * roots, full_matrices=False)
     places = centre + ball @ (lengths[:, None] * axes)
-    losses = roots * euclidean(positions, places) / (extent(positions, weights) or 1.0)
-    squares, basis = (losses**2).sum(axis=0), np.empty((a + 1, 0))
+    distances = roots * euclidean(positions, places) / (extent(positions, weights) or 1.0)
+    squares, basis = (distances**2).sum(axis=0), np.empty((a + 1, 0))
     if BASIS * (a + n) < a * n:  # two small products instead of a large one
-        directions = np.linalg.svd(losses[:, : 3 * BASIS], full_matrices=False)[0][:, :BASIS]
-        losses, basis, roots = directions.T @ losses, np.vstack([roots * directions, np.zeros(BASIS)]), np.ones(1)
-    tables = (basis, np.vstack([-2.0 * roots * losses, squares]))
+        directions = np.linalg.svd(distances[:, : 3 * BASIS], full_matrices=False)[0][:, :BASIS]
+        distances, basis, roots = directions.T @ distances, np.vstack([roots * directions, np.zeros(BASIS)]), np.ones(1)
+    tables = (basis, np.vstack([-2.0 * roots * distances, squares]))
     return Places(places, *(table.reshape(len(table), -1, 8).swapaxes(0, 1).reshape(-1, 8) for table in tables))
