@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from driftmap import DriftMap
 from driftmap.landmarks import RatioShift, online
+from driftmap.landmarks.nearest_before import MOST_EVENTS
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.landmarks.priors import MOST_EVENTS
 from driftmap.map import StreamMap
 from driftmap.map.novelty import RECENT, NoveltyDetector, RecentReaches
 from streams import KINDS, make, some
@@ -211,7 +211,7 @@ def test_a_checkpoint_and_a_pickle_hold_the_window(tmp_path):
 
 @pytest.mark.parametrize("values", [np.array([0.5, np.nan]), np.array([-0.5]), np.zeros(RECENT + 1), np.zeros((2, 2))])
 def test_a_window_that_is_none_is_refused(values):
-    with pytest.raises(ValueError, match="its recent reaches are none"):
+    with pytest.raises(ValueError, match="its recent reaches are not valid"):
         RecentReaches.of(values)
 
 

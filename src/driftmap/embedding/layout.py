@@ -1,4 +1,4 @@
-"""t-SNE of a few points, exactly (van der Maaten and Hinton, 2008), from the start or near an earlier map."""
+"""t-SNE of a few points, exactly (van der Maaten and Hinton, 2008): a cold fit, or a warm start from an earlier map."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ EXAGGERATION = 12.0
 EARLY, LATE = 150, 400
 """Iterations with exaggeration, and after it."""
 WARM, SETTLING = 50, 200
-"""Iterations from a start, and further ones before the result is compared with one of early exaggeration."""
+"""Iterations of a warm start, and further ones before the result is compared with a cold fit."""
 STALE_LAYOUT = 0.5
-"""The share of points that may be exchanged before the map goes through early exaggeration again."""
+"""The share of points that may be exchanged before the next cold fit, which has early exaggeration."""
 MOST_WARM_LOSS = 1.1
-"""A start is followed as long as the loss is at most this many times that of the last map with early exaggeration."""
+"""A warm start is followed as long as its loss is at most this many times that of the last cold fit."""
 SLOWEST = 50.0
 """The least rate of learning."""
 PULL_STEPS = 15
@@ -42,7 +42,7 @@ class Layout(NamedTuple):
     loss: float
     """The Kullback-Leibler divergence of affinities on the map from the true ones."""
     reference: float
-    """That of the last map with early exaggeration."""
+    """That of the last cold fit."""
     n_exchanged: int
     """Points exchanged since then."""
 
@@ -74,7 +74,7 @@ def attracted(near: Affinities, positions: Array) -> Array:
 def lay_out(mds: Array, affinities: Array, ids: Ids, start: Array | None, before: Layout | None) -> Layout:
     """A map of points with these affinities to each other, (a, a), given their positions in classical MDS, (a, k).
 
-    It starts from there, or from a ``start`` near which it stays.
+    A cold fit starts from these positions, a warm start from ``start``, near which it stays.
     """
     m = len(mds)
     if m < FEWEST_POINTS:

@@ -23,7 +23,7 @@ from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
-# A start is followed only as long as the stress it leads to is at most this much larger than that of a fresh start.
+# A warm start is followed only as long as its stress is at most this many times that of a cold fit.
 MOST_WARM_STRESS = 1.13
 # By dimension: fixed points from which on to start from places all over the map leads to less stress on average.
 FEWEST_FIXED = {2: 3, 3: 6}
@@ -64,7 +64,7 @@ class LandmarkStress(Configured):
         place is linear in squared distances, so single points jump less from frame to frame; stress becomes a little
         larger. Not on the line.
     max_warm_iter : int
-        The most sweeps of a fit that is given a ``start``. Few of them make a map that changes gradually: where the
+        The most sweeps of a warm start (a fit with ``start``). Few of them make a map that changes gradually: where the
         stream bends the map into another shape, it gets there over several fits.
 
     Examples
@@ -87,7 +87,7 @@ class LandmarkStress(Configured):
     stress_: float
     """Normalised stress of these positions: root of the weighted mean of ``(d - |y - y'|)^2`` over that of d^2."""
     cold_stress_: float
-    """Stress of the last fit without a start, this one or that of the ``reference``."""
+    """Stress of the last cold fit, this one or that of the ``reference``."""
     n_iter_: int
     """Number of sweeps."""
     _inference: Inference | None

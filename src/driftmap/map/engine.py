@@ -123,20 +123,20 @@ class StreamMap(HasLandmarks):
 
     def _learn(self, X: Any, times: Any, detector: NoveltyDetector | None) -> Scores:
         with self._learning() as landmarks:
-            priors = landmarks.learn_with_priors(X, times, points=detector is not None)
-        reach = reaches(priors.distances, priors.radii, landmarks.initial_radius)
-        scores = Scores(reach, self.recent.add(reach), priors.landmarks, [])
+            before = landmarks.learn_with_nearest(X, times, points=detector is not None)
+        reach = reaches(before.distances, before.radii, landmarks.initial_radius)
+        scores = Scores(reach, self.recent.add(reach), before.landmarks, [])
         novel = [] if detector is None else detector.update(scores.reach, scores.quantile)
         if novel:
-            rows = None if priors.points is None else landmarks.space.check(X)
+            rows = None if before.points is None else landmarks.space.check(X)
             first = landmarks.n_samples_seen_ - len(reach)
             names = self.feature_names or self.dict_names
-            scores.alerts.extend(alerts_of(novel, scores, first, times, names, rows, priors.points))
+            scores.alerts.extend(alerts_of(novel, scores, first, times, names, rows, before.points))
         return scores
 
     @contextlib.contextmanager
     def _learning(self) -> Iterator[LandmarkEngine]:
-        """The landmarks that learn. The first time they are new, and the map has them once they have learnt a row."""
+        """The landmark engine, for learning. A new engine becomes part of the map once it has learnt a row."""
         if self.landmarks is None:
             landmarks, frames = self._begin()
             try:

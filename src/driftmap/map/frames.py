@@ -28,7 +28,7 @@ from driftmap.embedding.factory import BY_NAME, EMBEDDING_TYPES
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.verification import ROUNDING
-from driftmap.map.measured import MeasuredDistances, Needs, common
+from driftmap.map.stored_cache import DistanceCache, StoredPointCache, common
 from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
 from driftmap.metrics.callables import Function
 from driftmap.quality import Displacement, displacement
@@ -37,8 +37,8 @@ from driftmap.utils.concurrency import in_parallel, one_thread
 from driftmap.utils.errors import InputError
 
 FRAMES_KEPT = 1000
-FRESH = 0.5
-"""The share of landmarks that may be exchanged before stress is fitted without a start again, as a reference."""
+COLD_FIT_SHARE = 0.5
+"""The share of exchanged landmarks after which a cold fit replaces the warm start."""
 SAMPLE = 200
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
 FEWEST_KNOWN = 10
@@ -76,7 +76,7 @@ class Inputs(NamedTuple):
     start: Array | None = None
     """Where the anchors, or the landmarks if there are none, lie on the last map, (a, k)."""
     reference: float | None = None
-    """The stress of the last fit without a start; None: it is out of date."""
+    """The stress of the last cold fit; None: it is out of date."""
     fixed: Ids | None = None
     """Arrival numbers of the anchors, or of the landmarks if there are none; None: not of stress, or of version 0.1."""
 
@@ -181,9 +181,9 @@ class Frames:
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
         self.seen = 0  # arrivals when the current frame was made
-        self.exchanged = 0  # landmarks since the last fit without a start
-        self.between, self.to_anchors = MeasuredDistances(), MeasuredDistances()
-        self.needs = Needs(self.embedding) if getattr(self.embedding, "needs", ()) else None
+        self.exchanged = 0  # landmarks since the last cold fit
+        self.between, self.to_anchors = DistanceCache(), DistanceCache()
+        self.stored_cache = StoredPointCache(self.embedding) if getattr(self.embedding, "needs", ()) else None
 
     @property
     def _is_stored(self) -> bool:
@@ -193,7 +193,7 @@ class Frames:
     def copy(self) -> Frames:
         """An independent copy; frames themselves do not change."""
         other = copy.copy(self)
-        other.changes, other.needs = self.changes.copy(), copy.copy(self.needs)
+        other.changes, other.stored_cache = self.changes.copy(), copy.copy(self.stored_cache)
         return other
 
     def pack(self, arrays: Arrays) -> dict[str, Any]:
@@ -223,7 +223,7 @@ class Frames:
         )
         n, k = len(frames), self.n_components
         if n and (rotations.shape, displacements.shape) != ((n, k, k), (n, 2)):
-            raise ValueError("its changes of frames have other dimensions")
+            raise ValueError("its changes of frames have the wrong shape")
         if self.count > n_seen or not (np.diff(frames, prepend=0, append=self.count + 1) > 0).all():
             raise ValueError("its frames are not in order")
         for number, rotation, moved in zip(frames.tolist(), rotations, displacements.tolist(), strict=True):
@@ -247,29 +247,29 @@ class Frames:
         """A frame from what was packed, once that has been checked."""
         inputs, m, k = Inputs(**values), len(landmarks), self.n_components
         if not (inputs.reference is None or 0 <= inputs.reference < np.inf):
-            raise ValueError("its frame has a stress that is none")
+            raise ValueError("the reference stress of its frame must be finite and not negative")
         a = m if inputs.anchor_masses is None else len(inputs.anchor_masses)
         shapes = {"distances": (m, m), "masses": (m,), "anchors": (a, m), "anchor_masses": (a,), "start": (a, k)}
         arrays = [(rotation, (k, k)), (translation, (k,))] + [(getattr(inputs, name), shapes[name]) for name in shapes]
         for array, shape in arrays:
             if array is not None and not (array.shape == shape and array.dtype == np.float64 and _squarable(array)):
-                raise ValueError("its frame is made of other numbers")
+                raise ValueError("an array of its frame has the wrong shape, type or range")
         for masses in (inputs.masses, inputs.anchor_masses):
             if masses is not None and not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
-                raise ValueError("its frame has masses that are none")
+                raise ValueError("the masses of its frame must be positive")
         if np.abs(rotation @ rotation.T - np.eye(k)).max() > 1e-6:
             raise ValueError("its frame is not rotated but distorted")
         if (inputs.anchors is None) != (inputs.anchor_masses is None) or (inputs.distances < 0).any():
-            raise ValueError("its frame has no anchors or no distances")
+            raise ValueError("its frame lacks anchors or their masses, or has negative distances")
         for ids in (landmarks, landmarks if inputs.fixed is None else inputs.fixed):
             if ids.dtype != np.int64 or not (np.diff(ids, prepend=-1, append=n_seen) > 0).all():
                 raise ValueError("its frame is of landmarks that have not arrived")
         if inputs.fixed is not None and len(inputs.fixed) != a:
-            raise ValueError("its frame has other anchors")
+            raise ValueError("its frame has a wrong number of anchors")
         if (points is None) != isinstance(space, PrecomputedSpace):
-            raise ValueError("its frame has no landmarks")
+            raise ValueError("its frame lacks landmarks, or has some although distances are precomputed")
         if points is not None and len(points := space.check(points)) != m:
-            raise ValueError("its frame has other landmarks")
+            raise ValueError("its frame has a wrong number of landmarks")
         if not _are_between_landmarks(inputs.distances, space, landmarks, points):
             raise ValueError("the distances of its frame are not those of its landmarks")
         embedding = copy.deepcopy(self.embedding)
@@ -298,7 +298,7 @@ class Frames:
         frame = _frame(embedding, inputs, landmarks, engine.space, points, k)
         if old is not None:
             stored = engine.stored_indices_
-            if self.needs is not None and len(known := stored[stored < self.seen]) >= FEWEST_KNOWN:
+            if self.stored_cache is not None and len(known := stored[stored < self.seen]) >= FEWEST_KNOWN:
                 stored = known  # such an embedding does not extrapolate: on the last map, newer points lay anywhere
             sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
             before, after = (f.place_stored(engine, sample) for f in (old, frame))
@@ -327,36 +327,36 @@ class Frames:
             if (points != points[0]).any():
                 problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
                 raise InputError(f"{problem}; rescale the data")
-        self.between = self.between.to(engine, landmarks, landmarks)
+        self.between = self.between.updated(engine, landmarks, landmarks)
         inputs = Inputs(self.between.values, np.maximum(masses, LEAST_MASS * masses.sum()))
-        if self.needs is not None:
-            return self._fit_with_needs(self.needs, engine, landmarks, inputs), inputs
+        if self.stored_cache is not None:
+            return self._fit_with_stored(self.stored_cache, engine, landmarks, inputs), inputs
         if type(self.embedding) is LandmarkStress:
             points = landmarks
             if self.n_anchors is not None and self.n_anchors > len(landmarks):
                 cells, weights = engine.cells()
                 with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
                     points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
-                self.to_anchors = self.to_anchors.to(engine, points, landmarks)
+                self.to_anchors = self.to_anchors.updated(engine, points, landmarks)
                 shares = np.maximum(shares, LEAST_MASS * shares.sum())
                 inputs = inputs._replace(anchors=self.to_anchors.values, anchor_masses=shares)
             inputs = inputs._replace(fixed=points)
             if self.current is not None and self.align:
                 self.exchanged += len(np.setdiff1d(landmarks, self.current.landmarks, assume_unique=True))
-                fresh = self.exchanged < FRESH * len(landmarks)
-                reference = getattr(self.current.embedding, "cold_stress_", None) if fresh else None
+                is_recent = self.exchanged < COLD_FIT_SHARE * len(landmarks)
+                reference = getattr(self.current.embedding, "cold_stress_", None) if is_recent else None
                 inputs = inputs._replace(start=self.current.start(engine, points), reference=reference)
         embedding = inputs.fit(copy.deepcopy(self.embedding))
         if inputs.reference is None or getattr(embedding, "cold_stress_", None) != inputs.reference:
             self.exchanged = 0
         return embedding, inputs
 
-    def _fit_with_needs(self, needs: Needs, engine: LandmarkEngine, landmarks: Ids, inputs: Inputs) -> Any:
+    def _fit_with_stored(self, cache: StoredPointCache, engine: LandmarkEngine, landmarks: Ids, inputs: Inputs) -> Any:
         """A copy of the embedding that was fitted last, fitted to the present landmarks and what it needs."""
         given: dict[str, Any] = {}
-        if needs.names - {"start"}:
-            given["stored"] = needs.stored(engine, landmarks)
-        if "start" in needs.names:
+        if cache.needs - {"start"}:
+            given["stored"] = cache.stored(engine, landmarks)
+        if "start" in cache.needs:
             last = self.current if self.align else None
             given["start"] = None if last is None else last.place_stored(engine, landmarks)
         embedding = copy.deepcopy(self.embedding if self.current is None else self.current.embedding)

@@ -115,7 +115,7 @@ class RecentReaches:
     def of(cls, values: Array, size: int = RECENT) -> Self:
         """The window that holds these reaches, or an error that says why there is none."""
         if values.ndim != 1 or len(values) > size or not ((values >= 0) & (values < np.inf)).all():
-            raise ValueError("its recent reaches are none")
+            raise ValueError("its recent reaches are not valid")
         recent = cls(size, len(values), np.empty(size))
         recent._ring[: len(values)] = values
         return recent
