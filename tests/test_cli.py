@@ -691,7 +691,7 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
             "no column 'x', 'dat' (did you mean 'date'?); it has: date",
         ),
         (["embed", "dated.csv", "--exclude", "y"], "has no column 'y'"),
-        (["embed", "t.csv", "--columns", "a", "--exclude", "a"], "--exclude leaves none of --columns"),
+        (["embed", "t.csv", "--columns", "a", "--exclude", "a"], "--exclude leaves none of the columns"),
         (["embed", "t.csv", "--exclude", "a,b,c,d"], "no column is left"),
         (["embed", "dated.parquet", "--columns", "day,a,s"], "dated.parquet: not numbers: 'day' (dates), 's' (text)"),
         (["embed", "t.csv", "--columns", "a,,b"], "names separated by commas"),

@@ -14,10 +14,14 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from dask.delayed import delayed
 
 from driftmap import DriftMap, InputError, OnlineLandmarks
 from driftmap import dask as on_dask
+from driftmap.cli import cluster
+from driftmap.cli.errors import UserError, one_line
 from driftmap.dask import blocks
 from driftmap.dask.files import write
 from driftmap.io.atomic import replacing
@@ -152,6 +156,20 @@ def test_errors_name_the_partition_and_the_row(kind, match, what):
             dask.compute(*on_dask.transform(mapper.fit(X), bad(kind)))
         else:
             on_dask.certify(mapper.fit(X).freeze(), bad(kind))
+
+
+def test_advice_is_in_the_words_of_those_who_read_it(tmp_path):
+    """Files are read by the code that reads them for the command line, whose options mean nothing in Python."""
+    pq.write_table(pa.table({"a": [1.0, np.nan], "b": [1.0, 2.0]}), tmp_path / "x.parquet")
+    with pytest.raises(on_dask.PartitionError) as caught:
+        on_dask.fit(OnlineLandmarks(5, memory=80), tmp_path / "x.parquet")
+    error = pickle.loads(pickle.dumps(caught.value))  # as it comes from a worker
+    problem = f"{tmp_path / 'x.parquet'}, row 2, column 'a' is NaN"
+    assert str(error) == f"{problem}; fill such entries first, or drop such rows"
+    assert one_line(error) == f"{problem}; choose --missing drop, mean or last"
+    with pytest.raises(UserError) as refused, cluster._failures():  # which refuses --missing
+        raise error
+    assert one_line(refused.value) == str(error)
 
 
 def test_empty_partitions_are_passed_over():

@@ -18,6 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from driftmap.cli import main
+from driftmap.cli.errors import one_line
 from driftmap.io import read_ahead, readers, tables, text, writers
 from driftmap.io.csv import arrow_memory
 from driftmap.io.readers import open_table
@@ -47,7 +48,7 @@ def read(name, monkeypatch, *, rows=10, size=150, start=None, **wanted):
                     chunks.append(chunk)
                     places.append(table.position())
         except InputError as mistake:
-            error = str(mistake)
+            error = one_line(mistake)
     features = np.concatenate([chunk.features for chunk in chunks]) if chunks else np.empty((0, 0))
     labels = [label for chunk in chunks for label in (() if chunk.labels is None else chunk.labels)]
     assert len(said) == rejected.count
@@ -129,7 +130,7 @@ REFUSED_CSV = {
     "null": ", column 'b' is 'null'; choose --missing drop, mean or last",
     "underscore": ", column 'b' " + NO_NUMBER.format("'1_0'"),
     "hexadecimal": ", column 'b' " + NO_NUMBER.format("'0x10'"),
-    "decimal comma": ", column 'b' " + NO_NUMBER.format("'2,5'").replace(";", " without --decimal ,;"),
+    "decimal comma": ", column 'b' " + NO_NUMBER.format("'2,5'").replace(";", " without decimal ',';"),
     "true": ", column 'b' " + NO_NUMBER.format("'true'"),
     "other digits": ", column 'b' " + NO_NUMBER.format("'٣'"),
     "open quote": ": a quote is opened and not closed",
@@ -716,7 +717,9 @@ def test_a_line_that_counts_columns_is_a_header(header, folder):
     label, columns, rows = names_of(f"{header}\n{FRACTIONS}", folder, said)
     assert (label, rows) == (None, 2)
     assert columns == tuple(cell.strip(' "') for cell in header.split(","))
-    assert said == ["t.csv: line 1 counts the columns and is taken as their names; --header no: as a row"]
+    note = "t.csv: line 1 counts the columns and is taken as their names"
+    assert [*map(one_line, said)] == [f"{note}; --header no: as a row"]
+    assert [*map(str, said)] == [f'{note}; header="no": as a row']
     assert names_of(f"{header}\n{FRACTIONS}", folder, said, header="no")[1:] == (("1", "2", "3"), 3)
     assert len(said) == 1
     wide = ",".join(map(str, range(64)))
@@ -755,13 +758,13 @@ def test_a_cell_that_the_user_names_makes_a_header(folder):
     assert names_of(named, folder, label="id") == ("id", ("2020", "2021"), 2)
 
 
-def test_numbers_of_another_form_are_named_with_the_options_that_read_them(folder):
+def test_numbers_of_another_form_are_named_with_the_form_that_reads_them(folder):
     text = "a;b;c\n1,5;1.234,5;x\n-2,25;7,5;y\n"
-    form = "numbers of another form: --decimal ,"
+    form = "numbers of another form: decimal ','"
     with pytest.raises(InputError) as error:
         names_of(text, folder)
-    assert str(error.value).endswith(f"'a' ({form}), 'b' ({form} --thousands .), 'c' (text)")
-    with pytest.raises(InputError, match=r"'1\.234,5', not a number without --decimal , --thousands \.; leave out"):
+    assert str(error.value).endswith(f"'a' ({form}), 'b' ({form}, thousands '.'), 'c' (text)")
+    with pytest.raises(InputError, match=r"'1\.234,5', not a number without decimal ',', thousands '\.'; leave out"):
         names_of(text.replace("7,5", "7"), folder)
     assert names_of(text, folder, decimal=",", thousands=".")[1:] == (("a", "b"), 2)
 

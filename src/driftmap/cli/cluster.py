@@ -150,10 +150,12 @@ def _failures() -> Iterator[None]:
     """Around work of the cluster: what can happen to it is said in one line."""
     from distributed import KilledWorker
 
-    from driftmap.dask import ClusterLostError
+    from driftmap.dask import ClusterLostError, PartitionError
 
     try:
         yield
+    except PartitionError as error:
+        raise UserError(str(error)) from error  # in the words of the library: --missing does not go with --dask
     except ClusterLostError as error:
         raise UserError(str(error)) from error
     except KilledWorker as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Mapping
 
-from driftmap.utils.errors import InputError
+from driftmap.utils.errors import Advice, InputError
 
 OPTIONS = {
     "n_landmarks": "--landmarks",
@@ -18,6 +19,16 @@ OPTIONS = {
     },
 }
 """The options that set parameters of the library."""
+OPTION_ADVICE: Mapping[Advice, str] = {
+    "missing": "choose --missing drop, mean or last",
+    "cell": "leave out the column with --exclude, or such lines with --skip-bad",
+    "line": "leave out such lines with --skip-bad",
+    "header": "say --header yes or --header no",
+    "counted": "--header no: as a row",
+    "endless": "add --follow",
+    "address": "give another --host or --port",
+}
+"""The options that do what errors of the library advise."""
 
 
 class UserError(Exception):
@@ -27,7 +38,7 @@ class UserError(Exception):
 def one_line(error: BaseException) -> str:
     """The message of an error on one line; a system error names its file, and a parameter is called by its option."""
     if isinstance(error, InputError):
-        text = error.in_words(OPTIONS.get(error.parameter or "", error.parameter))
+        text = error.in_words(OPTIONS.get(error.parameter or "", error.parameter), OPTION_ADVICE)
     elif isinstance(error, OSError) and error.strerror:
         text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     else:
@@ -45,9 +56,9 @@ def escaped(text: str) -> str:
     return line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
-def note(message: str) -> None:
+def note(message: str | InputError) -> None:
     """Report what is done, on one line of standard error."""
-    _tell(f"driftmap: {escaped(message)}")
+    _tell(f"driftmap: {escaped(message) if isinstance(message, str) else one_line(message)}")
 
 
 def tell(line: str) -> None:

@@ -136,7 +136,7 @@ def naming(name: str, first: int = 0) -> Iterator[None]:
     except InputError as error:
         if error.parameter is not None:
             raise PartitionError(f": {error}", source=name) from None
-        where = {key: getattr(error, key) for key in ("source", "line", "row", "column", "column_name")}
+        where = {key: getattr(error, key) for key in ("source", "line", "row", "column", "column_name", "advice")}
         where["source"] = where["source"] or name
         raise PartitionError(error.problem, **where) from None
     except (ValueError, TypeError, OSError) as error:

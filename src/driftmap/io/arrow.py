@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftmap.io.sources import Source
-from driftmap.io.tables import FILL, Chunk, Labels, Position, Wanted, check_usable, select, vector_names
+from driftmap.io.tables import Chunk, Labels, Position, Wanted, check_usable, select, vector_names
 from driftmap.utils import Array
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import InputError
@@ -115,7 +115,7 @@ class ArrowTable:
     def _numbers(self, column: Any, name: str, first: int) -> Array:
         if column.null_count and not self._missing:
             row = first + column.is_null().index(True).as_py() + 1
-            raise InputError(f"is empty; {FILL}", source=self.name, row=row, column=name)
+            raise InputError("is empty", source=self.name, row=row, column=name, advice="missing")
         width = self._widths[name]
         return _doubles(column) if width is None else self._lists(column, width, name, first)
 
@@ -131,7 +131,7 @@ class ArrowTable:
             raise InputError(problem, source=self.name, row=first + row + 1, column=name)
         if column.values.null_count and not self._missing:
             row = int(np.searchsorted(starts, column.values.is_null().index(True).as_py(), side="right"))
-            raise InputError(f"has an empty entry; {FILL}", source=self.name, row=first + row, column=name)
+            raise InputError("has an empty entry", source=self.name, row=first + row, column=name, advice="missing")
         rows = np.full((len(column), width), np.nan)
         rows[known] = _doubles(column.values)[starts[known][:, None] + np.arange(width)]
         return rows

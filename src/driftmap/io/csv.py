@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import FILL, LEAVE_OUT, Wanted, kind_of, numbered
-from driftmap.io.text import BOM, MISSING, Block, no_number
+from driftmap.io.tables import Wanted, kind_of, numbered, unusable
+from driftmap.io.text import BOM, MISSING, Block, not_a_number
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
-from driftmap.utils.validation import LARGEST_NUMBER, problem_of
+from driftmap.utils.validation import LARGEST_NUMBER
 
 NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.title())} | {"NaN"})
 """What Arrow takes for a missing number; with blanks around it, it is found later."""
@@ -107,16 +107,12 @@ class CSV:
         if all(numeric):
             is_header = self._is_like(numeric, row) and are_counted(cells, self._cells(row))
             if is_header:
-                self._wanted.rejected.report(
-                    f"{self._source}: line 1 counts the columns and is taken as their names; --header no: as a row"
-                )
+                problem = ": line 1 counts the columns and is taken as their names"
+                self._wanted.rejected.report(InputError(problem, source=self._source, advice="counted"))
             return is_header
         if self._is_like(numeric, row):
-            problem = (
-                "has text and numbers in the same columns as the next line, so it may be names or data: "
-                "say --header yes or --header no"
-            )
-            raise InputError(problem, source=self._source, line=first.line())
+            problem = "has text and numbers in the same columns as the next line, so it may be names or data"
+            raise InputError(problem, source=self._source, line=first.line(), advice="header")
         return True
 
     def _is_like(self, numeric: list[bool], row: bytes) -> bool:
@@ -137,8 +133,8 @@ class CSV:
         for cells in columns:
             present = [cell for cell in cells if cell.strip().lower() not in MISSING]
             kind = kind_of(not cells or any(map(self._is_number, present)), present)
-            options = options_for(present) if kind == "text" else ""
-            found.append(f"numbers of another form: {options}" if options else kind)
+            form = other_form(present) if kind == "text" else ""
+            found.append(f"numbers of another form: {form}" if form else kind)
         return found
 
     def _columns(self, rows: list[bytes]) -> list[list[str]]:
@@ -232,37 +228,37 @@ class CSV:
         table = self._read(row, dict.fromkeys(map(str, range(width)), self._text), width)
         return [column[0].as_py() for column in table.columns]
 
-    def problem(self, row: bytes) -> tuple[str, str | None]:
+    def error(self, row: bytes) -> InputError:
         """What is wrong with a row."""
         if not row.strip(b"\r\n"):
-            return f"is empty; {LEAVE_OUT}", None
+            return InputError("is empty", advice="line")
         try:
             row.decode()
         except UnicodeDecodeError as error:
-            return f"is not UTF-8 text (byte {row[error.start]:#04x})", None
+            return InputError(f"is not UTF-8 text (byte {row[error.start]:#04x})")
         if row.startswith(BOM):
-            return "begins with a byte order mark, which is for the first line only", None
+            return InputError("begins with a byte order mark, which is for the first line only")
         if self._open.fullmatch(row):
-            return ": a quote is opened and not closed", None
+            return InputError(": a quote is opened and not closed")
         try:
             cells = self._cells(row)
         except ValueError:
-            return "holds a carriage return within a row", None
+            return InputError("holds a carriage return within a row")
         if len(cells) != len(self.names):
             number = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-            return f"has {number}, where the first line has {len(self.names)}", None
+            return InputError(f"has {number}, where the first line has {len(self.names)}")
         for place in map(int, self._places):
-            if (wrong := self._wrong(cells[place])) is not None:
-                return wrong, self.names[place]
-        return "holds a carriage return within a row", None
+            if (wrong := self._wrong(cells[place], self.names[place])) is not None:
+                return wrong
+        return InputError("holds a carriage return within a row")
 
-    def _wrong(self, cell: str) -> str | None:
+    def _wrong(self, cell: str, column: str) -> InputError | None:
         """What is wrong with a cell, if anything is."""
         try:
             value = self._cast([cell])[0].as_py()
         except ValueError:
-            return no_number(cell, options_for([cell]))
-        return None if value is None or abs(value) <= LARGEST_NUMBER else problem_of(value, FILL)
+            return not_a_number(cell, column, other_form([cell]))
+        return None if value is None or abs(value) <= LARGEST_NUMBER else unusable(value, column=column)
 
 
 def arrow_memory(data: bytes) -> Any:
@@ -310,16 +306,16 @@ def are_counted(names: list[str], row: list[str]) -> bool:
     return not any(map(str.isdigit, map(str.strip, row))) or (len(names) >= FEWEST_COUNTED and not counts_columns(row))
 
 
-def options_for(cells: list[str]) -> str:
-    """The options that read texts as numbers with another decimal point or thousands separator; empty if none do.
+def other_form(cells: list[str]) -> str:
+    """The decimal point or thousands separator with which texts are numbers; empty if there is none.
 
-    >>> options_for(["1.234,5", "7,25"]), options_for(["1,234", "12,345.5"]), options_for(["1,5", "x"])
-    ('--decimal , --thousands .', '--thousands ,', '')
+    >>> other_form(["1.234,5", "7,25"]), other_form(["1,234", "12,345.5"]), other_form(["1,5", "x"])
+    ("decimal ',', thousands '.'", "thousands ','", '')
     """
     for decimal, thousands in ((",", "."), (".", ",")):
         number = rf"[+-]?(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)(?:{re.escape(decimal)}\d+)?"
         if all(re.fullmatch(number, cell.strip(), re.ASCII) for cell in cells):
-            options = ["--decimal ,"] * (decimal == ",")
-            options += [f"--thousands {thousands}"] * any(thousands in cell for cell in cells)
-            return " ".join(options)
+            form = ["decimal ','"] * (decimal == ",")
+            form += [f"thousands {thousands!r}"] * any(thousands in cell for cell in cells)
+            return ", ".join(form)
     return ""

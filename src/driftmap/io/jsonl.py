@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import FILL, kind_of, numbered, vector_names
-from driftmap.io.text import Block, no_number
+from driftmap.io.tables import kind_of, numbered, unusable, vector_names
+from driftmap.io.text import Block, not_a_number
 from driftmap.utils import Array
-from driftmap.utils.validation import LARGEST_NUMBER, problem_of
+from driftmap.utils.errors import InputError
+from driftmap.utils.validation import LARGEST_NUMBER
 
 EMPTY = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 
@@ -151,7 +152,7 @@ class JSONLines:
             cell = json.loads(line)[self._label]
         return "" if cell is None else json.dumps(cell)
 
-    def problem(self, row: bytes) -> tuple[str, str | None]:
+    def error(self, row: bytes) -> InputError:
         """What is wrong with a row."""
         try:
             value: Any = self._loads(row)
@@ -159,21 +160,22 @@ class JSONLines:
             try:
                 row.decode()
             except UnicodeDecodeError as mistake:
-                return f"is not UTF-8 text (byte {row[mistake.start]:#04x})", None
-            return f"is not JSON: {error}", None
+                return InputError(f"is not UTF-8 text (byte {row[mistake.start]:#04x})")
+            return InputError(f"is not JSON: {error}")
         if not isinstance(value, dict | list):
-            return "is neither an object nor an array", None
+            return InputError("is neither an object nor an array")
         if type(value) is not self._kind:
-            return ": objects and arrays are mixed", None
+            return InputError(": objects and arrays are mixed")
         if isinstance(value, dict):
             missing = next((name for name in self.names if name not in value), None)
             if missing is not None and not self._missing:
-                return f"has no {missing!r}, which the first line has", None
+                return InputError(f"has no {missing!r}, which the first line has")
             if not set(value) <= set(self.names):
-                return f"has {next(k for k in value if k not in self.names)!r}, which the first line has not", None
+                unknown = next(key for key in value if key not in self.names)
+                return InputError(f"has {unknown!r}, which the first line has not")
         elif len(value) != len(self.names):
             number = "1 cell" if len(value) == 1 else f"{len(value)} cells"
-            return f"has {number}, where the first line has {len(self.names)}", None
+            return InputError(f"has {number}, where the first line has {len(self.names)}")
         found: Any = value  # of whichever kind the keys are
         for key in self._keys:
             cell: Any = found.get(key) if isinstance(found, dict) else found[key]
@@ -181,13 +183,14 @@ class JSONLines:
                 continue
             if self._vectors.get(key) is not None:
                 if not self._is_vector(key, cell):
-                    return f"is no list of {self._vectors[key]} numbers, which the first line has", self._name(key)
+                    problem = f"is no list of {self._vectors[key]} numbers, which the first line has"
+                    return InputError(problem, column=self._name(key))
                 cell = max(cell, key=lambda entry: abs(entry or 0)) or 0
             if type(cell) not in (int, float):
-                return no_number(self._as_label(cell, row)), self._name(key)
+                return not_a_number(self._as_label(cell, row), self._name(key))
             if not abs(cell) <= LARGEST_NUMBER:
-                return problem_of(cell, FILL), self._name(key)
-        return "cannot be read", None
+                return unusable(cell, column=self._name(key))
+        return InputError("cannot be read")
 
     def _name(self, key: Any) -> str:
         return self.names[key] if self._kind is list else key

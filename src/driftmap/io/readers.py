@@ -39,8 +39,8 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
         return
     if is_address(file):
         if not following:
-            problem = "never ends, so it cannot be mapped as a whole: add --follow"
-            raise InputError(problem, source=without_credentials(file))
+            problem = "never ends, so it cannot be mapped as a whole"
+            raise InputError(problem, source=without_credentials(file), advice="endless")
         with contextlib.closing(open_broker(file)) as broker:
             yield Source(broker.name, rows=broker)
         return

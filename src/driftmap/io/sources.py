@@ -2,10 +2,10 @@
 
 A :class:`Source` is a file, or a stream, which is copied to a temporary file if it has to be read twice.
 
-What is followed (``--follow``) has ``rows``, a :class:`RowSource`: an object with a ``name`` and
+What is followed has ``rows``, a :class:`RowSource`: an object with a ``name`` and
 ``read(position, limit) -> rows, position``. To follow another kind of source, write such a class and let
 :func:`~driftmap.io.readers.open_source` choose it for its URLs, as :mod:`driftmap.io.brokers` does. The loop, the
-parsers, ``--skip-bad``, checkpoints and outputs need nothing else.
+parsers, bad lines that are skipped, checkpoints and outputs need nothing else.
 """
 
 from __future__ import annotations

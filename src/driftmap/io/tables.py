@@ -10,17 +10,13 @@ from typing import Any, NamedTuple, Protocol
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut, describe, some, suggestion
 from driftmap.utils.errors import InputError
-from driftmap.utils.validation import first_unusable, usable
+from driftmap.utils.validation import first_unusable, problem_of, usable
 
 Labels = list[str] | Array | None
 
 CHUNK_ROWS = 2**14
 CHUNK_CELLS = 2**19
 """Rows and cells of a chunk, at most."""
-NOT_A_NUMBER = "leave out the column with --exclude, or such lines with --skip-bad"
-FILL = "choose --missing drop, mean or last"
-LEAVE_OUT = "leave out such lines with --skip-bad"
-"""What can be done about a cell that is no number, or missing."""
 
 
 class Chunk(NamedTuple):
@@ -60,7 +56,7 @@ class RejectedLines:
     """
 
     skip: bool = False
-    report: Callable[[str], Any] = lambda message: None
+    report: Callable[[str | InputError], Any] = lambda message: None
     settled: int = 0
     last: int = 0
     _recent: set[int] = field(default_factory=set)
@@ -77,7 +73,7 @@ class RejectedLines:
         line = error.line or 0
         if line > self.last and line not in self._recent:
             self._recent.add(line)
-            self.report(f"skipped: {without_advice(error)}")
+            self.report(f"skipped: {error.in_words(error.parameter, {})}")  # what to do about it is decided
 
     def settle(self, line: int) -> None:
         """All lines up to this one have been read."""
@@ -158,7 +154,7 @@ def select(names: Sequence[str], wanted: Wanted, source: str, kinds: Sequence[st
         if unfit:
             raise InputError(f": not numbers: {describe(unfit)}", source=source)
         if not chosen:
-            raise InputError("leaves none of --columns", parameter="exclude")
+            raise InputError("leaves none of the columns", parameter="exclude")
         return Selection(chosen, label)
     left_out = []
     for i in chosen:
@@ -237,10 +233,10 @@ def _is_date(text: str) -> bool:
 def check_usable(features: Array, columns: Sequence[str], source: str, first: int, *, missing: bool) -> None:
     """Raise an error that names the first cell that is no usable number; ``first`` rows are before these."""
     if not usable(features, missing=missing):
-        row, column, problem = first_unusable(features, FILL, missing=missing)
-        raise InputError(problem, source=source, row=first + row + 1, column=columns[column])
+        row, column, _ = first_unusable(features, missing=missing)
+        raise unusable(float(features[row, column]), source=source, row=first + row + 1, column=columns[column])
 
 
-def without_advice(error: InputError) -> str:
-    """What is wrong, without what could be done: for those who have decided to skip it."""
-    return str(error).removesuffix(f"; {NOT_A_NUMBER}").removesuffix(f"; {FILL}").removesuffix(f"; {LEAVE_OUT}")
+def unusable(value: float, **where: Any) -> InputError:
+    """The error for a number of a file that cannot be used."""
+    return InputError("is NaN", advice="missing", **where) if value != value else InputError(problem_of(value), **where)

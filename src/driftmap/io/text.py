@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from driftmap.io.brokers import Broker
 from driftmap.io.follow import LONGEST_ROW, FollowedFile, RestartedError
 from driftmap.io.sources import RowSource, Source
-from driftmap.io.tables import FILL, NOT_A_NUMBER, Chunk, Position, Wanted, select
+from driftmap.io.tables import Chunk, Position, Wanted, select
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import usable
@@ -106,8 +106,8 @@ class Parser(Protocol):
     def parse(self, block: Block) -> tuple[Array, list[Any] | None]:
         """The features and labels of all rows, or any ValueError."""
 
-    def problem(self, row: bytes) -> tuple[str, str | None]:
-        """What is wrong with a row that was refused, and the name of its column if it is one cell."""
+    def error(self, row: bytes) -> InputError:
+        """The error for a row that was refused; it names the column if it is in one cell, and no other place."""
 
 
 def read_pieces(source: Source, offset: int) -> Iterator[bytes]:
@@ -187,8 +187,7 @@ class TextTable:
                 except InputError:
                     raise
                 except ValueError:
-                    problem, _ = self._parser.problem(rows.part(0, 1).data)
-                    self._rejected.reject(InputError(problem, source=self.name, line=rows.line()))
+                    self._reject(rows.part(0, 1), self.name)
                     skipped += 1
         raise InputError("is empty", source=self.name)
 
@@ -328,18 +327,25 @@ class TextTable:
                 yield from self._parsed(block.part(0, half))
                 yield from self._parsed(block.part(half, len(block)))
             else:
-                problem, column = self._parser.problem(block.data)
                 source = self.followed
                 name = source.where(block.offset, block.ahead or 0) if isinstance(source, Broker) else self.name
-                self._rejected.reject(InputError(problem, source=name, line=block.line(), column=column))
+                self._reject(block, name)
             return
         yield block, features, labels
 
+    def _reject(self, row: Block, source: str) -> None:
+        """Reject a row that the parser refused."""
+        assert self._parser is not None
+        error = self._parser.error(row.data)
+        error.source, error.line = source, row.line()
+        self._rejected.reject(error)
 
-def no_number(text: str, options: str = "") -> str:
-    """What is wrong with a cell that is no number; ``options`` would make it one."""
+
+def not_a_number(text: str, column: str, form: str = "") -> InputError:
+    """The error for a cell that is no number, but would be one in another ``form``."""
     text = text.strip()
     if text.lower() in MISSING:
-        return f"is {repr(text) if text else 'empty'}; {FILL}"
+        return InputError(f"is {repr(text) if text else 'empty'}", column=column, advice="missing")
     shown = text if len(text) <= 40 else f"{text[:37]}..."
-    return f"is {shown!r}, not a number{f' without {options}' if options else ''}; {NOT_A_NUMBER}"
+    without = f" without {form}" if form else ""
+    return InputError(f"is {shown!r}, not a number{without}", column=column, advice="cell")

@@ -213,7 +213,7 @@ def _bound(host: str, port: int | None) -> socket.socket:
             if port is None and candidate:
                 continue
             problem = f"{host}, port {candidate}, cannot be listened on: {error.strerror or error}"
-            raise InputError(f"{problem}; give another --host or --port") from None
+            raise InputError(problem, advice="address") from None
         return listening
     raise AssertionError
 

@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
+Advice = Literal["missing", "cell", "line", "header", "counted", "endless", "address"]
+"""What can be done about an error, apart from what is wrong: the command line has other words for it than Python."""
+ADVICE: Mapping[Advice, str] = {
+    "missing": "fill such entries first, or drop such rows",
+    "cell": "leave out the column, or such lines",
+    "line": "leave out such lines",
+    "header": 'say header="yes" or header="no"',
+    "counted": 'header="no": as a row',
+    "endless": "follow it",
+    "address": "give another host or port",
+}
+"""How it is said in Python."""
+
 
 class InputError(ValueError, TypeError):
     """Input that cannot be used: what is wrong with it, and where.
@@ -14,6 +30,9 @@ class InputError(ValueError, TypeError):
     >>> error = InputError("must be at least 1, got 0", parameter="n_landmarks")
     >>> str(error), error.parameter, error.in_words("--landmarks")
     ('n_landmarks must be at least 1, got 0', 'n_landmarks', '--landmarks must be at least 1, got 0')
+    >>> error = InputError("is empty", line=3, advice="line")
+    >>> str(error), error.in_words(None, {})
+    ('line 3 is empty; leave out such lines', 'line 3 is empty')
     """
 
     def __init__(
@@ -26,24 +45,27 @@ class InputError(ValueError, TypeError):
         row: int | None = None,
         column: int | str | None = None,
         column_name: str | None = None,
+        advice: Advice | None = None,
     ) -> None:
         super().__init__(problem)
         self.problem, self.parameter, self.source, self.line, self.row = problem, parameter, source, line, row
-        self.column, self.column_name = column, column_name
+        self.column, self.column_name, self.advice = column, column_name, advice
 
     def __str__(self) -> str:
         return self.in_words(self.parameter)
 
-    def in_words(self, parameter: str | None) -> str:
-        """The message; ``parameter``: how the parameter is called where the message is read."""
+    def in_words(self, parameter: str | None, advice: Mapping[Advice, str] = ADVICE) -> str:
+        """The message; ``parameter`` and ``advice``: how these are called where the message is read, if at all."""
         place = [text for text in (parameter, self.source) if text is not None]
         place += [f"{name} {number}" for name, number in (("line", self.line), ("row", self.row)) if number is not None]
         if self.column is not None:
             name = "" if self.column_name is None else f" ({self.column_name!r})"
             place.append(f"column {self.column!r}{name}")
+        hint = None if self.advice is None else advice.get(self.advice)
+        problem = self.problem if hint is None else f"{self.problem}; {hint}"
         if not place:
-            return self.problem.removeprefix(": ")
-        return f"{', '.join(place)}{'' if self.problem[0] in ':=[' else ' '}{self.problem}"
+            return problem.removeprefix(": ")
+        return f"{', '.join(place)}{'' if problem[0] in ':=[' else ' '}{problem}"
 
 
 class MissingDependencyError(ImportError):
