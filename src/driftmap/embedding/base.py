@@ -66,7 +66,7 @@ class StoredPoints(NamedTuple):
 
 
 class Configured:
-    """An embedding that its parameters describe: it shows them, and a checkpoint holds them."""
+    """An embedding with parameters, which its repr shows and a checkpoint holds."""
 
     def _asdict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
@@ -109,7 +109,7 @@ def check_stored(
 ) -> None:
     """Refuse what a checkpoint holds if it is no array of this shape, or has numbers whose squares overflow."""
     if not (isinstance(array, np.ndarray) and array.shape == shape and array.dtype == dtype):
-        raise ValueError(f"its {name} have another shape or kind")
+        raise ValueError(f"its {name} have the wrong shape or type")
     if not np.all((np.abs(array) < LARGEST) | ((array == np.inf) & (not finite))):
         raise ValueError(f"its {name} are not finite")
 

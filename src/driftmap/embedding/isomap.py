@@ -186,7 +186,7 @@ class LandmarkIsomap(Configured):
         for name in ("n_exchanged", "n_stored"):
             validation.integer_at_least(getattr(paths, name), name, 0)
         if (paths.lengths < 0).any() or np.diag(paths.lengths).any() or (paths.lengths != paths.lengths.T).any():
-            raise ValueError("its paths are no distances")
+            raise ValueError("its path lengths are not valid distances")
         self.paths_, self.coordinates_, self._warned = paths, own["coordinates"], bool(own["warned"])
         self.n_dimensions_ = min(validation.integer_at_least(own["n_dimensions"], "n_dimensions", 0), self.n_components)
         self._prepare()
@@ -197,7 +197,7 @@ class LandmarkIsomap(Configured):
 
 
 def shortest_paths(stored: StoredPoints, distances: Array, before: Paths | None = None) -> Paths:
-    """Geodesics between the landmarks; those of the frame before are kept, as long as they are not out of date."""
+    """Geodesics between the landmarks; those of the frame before are reused, as long as they are not out of date."""
     ids, w = stored.ids[stored.landmarks], len(stored.ids)
     if before is not None:
         same, old = np.isin(before.landmarks, ids), np.isin(ids, before.landmarks)

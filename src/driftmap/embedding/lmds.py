@@ -39,7 +39,7 @@ class ClassicalMDS(NamedTuple):
 
 
 def classical_mds(distances: Array, n_components: int, masses: Array | None = None) -> ClassicalMDS:
-    """Classical MDS (Eq. cMDS of the paper) of points given by their (m, m) distances, weighted if masses are given.
+    """Classical MDS (section 4.1 of the paper) of points given by their (m, m) distances, weighted if masses are given.
 
     The sign of each eigenvector is fixed so that its entry of largest size is positive.
 

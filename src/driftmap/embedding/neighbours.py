@@ -1,4 +1,4 @@
-"""Nearest neighbours of the stored points, kept from one frame to the next: only new stored points are measured.
+"""Nearest neighbours of the stored points, reused between frames: only new stored points are measured.
 
 The lists are a function of the stored points alone: how often they were updated on the way changes nothing.
 """

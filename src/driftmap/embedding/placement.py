@@ -102,7 +102,7 @@ class Placement:
             scales = [self._size, self.tolerance / self._size, self.steadiness, 1 / self._size]
         made = (positions, weights, self.projection, self.shift, matrix, offsets, self.centre, *(self.places or ()))
         if not all(np.isfinite(numbers).all() for numbers in (*made, self._origin, scales) if numbers is not None):
-            raise ValueError("a placement is made of finite numbers")
+            raise ValueError("all numbers of a placement must be finite")
 
     @cached_property
     def _native(self) -> _core.Placement:

@@ -127,7 +127,7 @@ class LandmarkStress(Configured):
             Distances of the anchors to the landmarks, and how many points each anchor stands for.
         start : (m, k), or (a, k) with anchors
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
-            the points are not, or where it leads to more than 1.13 times the stress of a fit from classical MDS.
+            the points are not, or where it leads to more than 1.13 times the stress of a cold fit, from classical MDS.
         reference : float, optional
             The stress of the last cold fit, ``cold_stress_``. A warm fit with at most 1.13 times this stress is taken
             as it is, without an eigendecomposition; another one goes on until it rests, and is compared with a cold
@@ -251,7 +251,7 @@ class LandmarkStress(Configured):
         return replace(self._placement, matrix=-2.0 * matrix, offsets=offsets, centre=centre)
 
     def _is_usable(self, start: Array, squared: Array, mean_squared: Array) -> bool:
-        """Whether a start and the points themselves extend in every dimension; else nothing would ever get there.
+        """Whether a start and the points themselves extend in every dimension; else no sweep would leave it.
 
         The points do if their places in landmark MDS by the start do.
         """
@@ -283,7 +283,7 @@ def arrange(distances: Array, weights: Array, start: Array, tol: float, max_iter
     their centre, (a, k), their normalised stress, and the number of sweeps.
     """
     if not all(np.isfinite(numbers).all() for numbers in (distances, weights, start)):
-        raise ValueError("points are arranged by finite numbers")
+        raise ValueError("distances, weights and start must be finite")
     positions, sweeps, moved, tolerance = np.array(start, order="C"), 0, np.inf, tol * extent(start, weights)
     while sweeps < max_iter and moved > tolerance and start.shape[1]:
         moved = _core.sweep(distances, weights, positions)

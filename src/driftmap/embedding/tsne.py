@@ -54,8 +54,8 @@ class LandmarkTSNE(Configured):
     t-SNE's heavy tails, is in balance: a fixed point of their mean weighted by affinity and by nearness on the map.
 
     Under ``partial_fit`` a map starts from the last one and stays near it. It goes through early exaggeration again,
-    from there, when half of its points have been exchanged or when its loss is 1.1 times what it was then. There is
-    no chance in it: without a last map, it starts from classical MDS.
+    from there, when half of its points have been exchanged or when its loss is 1.1 times what it was then. It is
+    deterministic: without a last map, it starts from classical MDS.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class LandmarkTSNE(Configured):
         check_stored("distances", points.to_landmarks, (a, m))
         check_stored("positions", layout.positions, (a, self.n_components))
         if (points.to_landmarks < 0).any() or not (np.diff(points.landmarks, prepend=-1, append=a) > 0).all():
-            raise ValueError("its landmarks are none of its points")
+            raise ValueError("its landmarks are not among its points")
         self.points_ = points
         self.layout_ = layout._replace(
             loss=validation.positive_number(layout.loss, "loss", or_zero=True),

@@ -234,7 +234,8 @@ class LandmarkEngine(Saved):
     def landmark_indices_(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
         stream = self.fitted_stream()
-        return stream.arrivals()[stream.landmark_rows()].view(np.int64)  # numpy prints no type for this one of two
+        # Of the two types of 64-bit integers, NumPy prints this one without its name.
+        return stream.arrivals()[stream.landmark_rows()].view(np.int64)
 
     @property
     def landmarks_(self) -> Any:

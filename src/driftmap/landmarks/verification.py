@@ -1,4 +1,4 @@
-"""What a checkpoint says of distances that Python measures, measured again."""
+"""Verification of the distances in a checkpoint that Python measured, by measuring them again."""
 
 from __future__ import annotations
 

@@ -315,7 +315,7 @@ class StreamMap(HasLandmarks):
             tuple(map(_text, header[name])) for name in ("feature_names", "dict_names")
         )
         if len(mapper.feature_names) not in (0, landmarks.n_features):
-            raise ValueError("it names other features than its points have")
+            raise ValueError("the number of its feature names differs from that of its features")
         if "recent" in header:  # since version 0.2
             mapper.recent = RecentReaches.of(rebuild(header["recent"], arrays))
         mapper.landmarks = landmarks

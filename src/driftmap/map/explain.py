@@ -56,7 +56,7 @@ class RegionFeature(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Features, the most telling first; printed as a table."""
+    """Features, those that explain most first; printed as a table."""
 
     question: str
     """What is explained."""

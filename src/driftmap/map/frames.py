@@ -92,7 +92,7 @@ class Inputs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The embedding of some landmarks, and how it is laid on the frame before."""
+    """The embedding of some landmarks, and how it is aligned with the frame before."""
 
     embedding: Any
     inputs: Inputs
@@ -104,7 +104,7 @@ class Frame:
     points: Any
     """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
     farthest: float
-    """How large the numbers of a row may be that is placed; infinity: the map is one place."""
+    """The largest number in a row that can be placed; infinity: the map is one place."""
 
     def place(self, distances: Array) -> Array:
         """Positions of points from their distances to the landmarks."""
@@ -141,7 +141,7 @@ class Frame:
         return self._place_part(space, space.check_queries(engine.stored_points(ids)))
 
     def start(self, engine: LandmarkEngine, ids: Ids) -> Array:
-        """Where stress starts on the next frame: points that this one was fitted to lie where they are, others go."""
+        """The warm start of the next frame: points that this one was fitted to stay in place, others are placed."""
         fixed = np.empty(0, np.int64) if self.inputs.fixed is None else self.inputs.fixed
         old, known, others = common(fixed, ids)
         positions = np.empty((len(ids), len(self.translation)))
@@ -197,7 +197,7 @@ class Frames:
         return other
 
     def pack(self, arrays: Arrays) -> dict[str, Any]:
-        """As values that a checkpoint can hold: of a frame, that from which it follows."""
+        """As values that a checkpoint can hold: of a frame, its inputs."""
         frame = self.current
         values: dict[str, Any] = {
             "frames": np.array([change.frame for change in self.changes], dtype=np.int64),
@@ -258,12 +258,12 @@ class Frames:
             if masses is not None and not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
                 raise ValueError("the masses of its frame must be positive")
         if np.abs(rotation @ rotation.T - np.eye(k)).max() > 1e-6:
-            raise ValueError("its frame is not rotated but distorted")
+            raise ValueError("the rotation of its frame is not orthogonal")
         if (inputs.anchors is None) != (inputs.anchor_masses is None) or (inputs.distances < 0).any():
             raise ValueError("its frame lacks anchors or their masses, or has negative distances")
         for ids in (landmarks, landmarks if inputs.fixed is None else inputs.fixed):
             if ids.dtype != np.int64 or not (np.diff(ids, prepend=-1, append=n_seen) > 0).all():
-                raise ValueError("its frame is of landmarks that have not arrived")
+                raise ValueError("the landmarks or anchors of its frame have not arrived, or are not in order")
         if inputs.fixed is not None and len(inputs.fixed) != a:
             raise ValueError("its frame has a wrong number of anchors")
         if (points is None) != isinstance(space, PrecomputedSpace):
@@ -278,7 +278,7 @@ class Frames:
         else:
             inputs.fit(embedding)
         if not _squarable(embedding.coordinates_):
-            raise ValueError("its frame has no positions")
+            raise ValueError("the positions of its frame are not finite")
         return _frame(embedding, inputs, landmarks, space, points, k).laid(rotation, translation)
 
     def present(self, engine: LandmarkEngine) -> Frame:

@@ -5,11 +5,11 @@ moves from psi_1(z) to psi_2(z). The paper's superscripts (1) and (2) are ``befo
 distances, of any metric. Bounds hold to first order in epsilon.
 
 *Frames.* Eigenvectors are defined up to sign and, where eigenvalues are equal, up to a rotation. psi_1 and psi_2 can be
-compared only after their frames are matched. K-tilde, the constant of Theorem eigen_projection_bound, contains the gap
-between lambda_k and lambda_{k+1} but none of the gaps among lambda_1, ..., lambda_k. The theorem holds with this
-constant if the frames are matched by the best orthogonal matrix, which absorbs the mixing of near-equal eigenvalues
-among the first k. If only signs are matched, it holds as long as no gap among the first k is smaller than
-lambda_k - lambda_{k+1}, and can fail otherwise: compare ``smallest_gap`` with ``eigengap`` in the result.
+compared only after their frames are matched. K-tilde, the constant of Theorem 5.1, contains the gap between lambda_k
+and lambda_{k+1} but none of the gaps among lambda_1, ..., lambda_k. The theorem holds with this constant if the frames
+are matched by the best orthogonal matrix, which absorbs the mixing of near-equal eigenvalues among the first k. If only
+signs are matched, it holds as long as no gap among the first k is smaller than lambda_k - lambda_{k+1}, and can fail
+otherwise: compare ``smallest_gap`` with ``eigengap`` in the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from driftmap.utils import Array
 
 
 class DislocationBound(NamedTuple):
-    """Theorem embedding_dislocation for a set of points z: the bound and its terms."""
+    """Theorem 5.5 for a set of points z: the bound and its terms."""
 
     bound: Array
     """Upper bound of the distance between psi_1(z) and psi_2(z), without its O(epsilon^2) term, (n,)."""
@@ -53,7 +53,7 @@ class DislocationBound(NamedTuple):
 
 
 def projection_perturbation_bound(landmark_distances: ArrayLike, n_components: int, perturbation_norm: float) -> float:
-    """Bound of the Frobenius norm of phi in L'_k -> L'_k + epsilon phi (Theorem eigen_projection_bound).
+    """Bound of the Frobenius norm of phi in L'_k -> L'_k + epsilon phi (Theorem 5.1).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def dislocation_bound(
     *,
     replaced: int = -1,
 ) -> DislocationBound:
-    """How far points can move on the map when one landmark is replaced (Theorem embedding_dislocation).
+    """How far points can move on the map when one landmark is replaced (Theorem 5.5).
 
     Parameters
     ----------

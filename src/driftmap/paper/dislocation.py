@@ -27,7 +27,7 @@ class Dislocation(NamedTuple):
     measured: float
     """Distance between the positions of z before and after, with frames aligned by the best rotation."""
     bound: float
-    """Theorem embedding_dislocation for z, without its O(epsilon^2) term."""
+    """Theorem 5.5 for z, without its O(epsilon^2) term."""
     median_measured: float
     """Median movement of the points seen that are no landmarks."""
 

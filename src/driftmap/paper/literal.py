@@ -42,8 +42,8 @@ def literal_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 1e
 def newcomer(x: int, neighbours: Sequence[set[int]], n_edges: int) -> int:
     """Lines 1-6 of Algorithm 2: the point that joins L when x is uncovered.
 
-    It is x itself if deg(x) <= 2 sqrt(|E|), else the first neighbour of x with degree <= sqrt(|E|). Theorem
-    neighbor_degree guarantees that there is one. Degrees are squared, so that the comparisons are exact.
+    It is x itself if deg(x) <= 2 sqrt(|E|), else the first neighbour of x with degree <= sqrt(|E|). Theorem 3.3
+    guarantees that there is one. Degrees are squared, so that the comparisons are exact.
 
     >>> star = [{1, 2, 3, 4, 5, 6}, *({0} for _ in range(6))]
     >>> newcomer(0, star, n_edges=6)  # 6 > 2 sqrt(6)
@@ -113,5 +113,5 @@ class _Graph:
         return next((z for z in (r, s) if z in self.landmarks and not self.only_by(z)), None)
 
     def only_by(self, z: int) -> set[int]:
-        """OnlyBy(z), Eq. (unique_cover)."""
+        """OnlyBy(z) of section 2.4."""
         return {y for y in self.neighbours[z] | {z} if len((self.neighbours[y] | {y}) & self.landmarks) == 1}

@@ -9,7 +9,7 @@ persists from call to call, in order of length (equal lengths: smaller indices f
 2. *Arrival.* x gets an edge to every earlier point at distance strictly < rho. With a landmark among these it
    is covered and nothing else happens: its other pairs are never listed, so a growing rho gives it no further edges
    except to later uncovered arrivals. In Algorithm 2 every pair is a candidate.
-3. *Uncovered arrival.* Its pairs with all earlier points at distance >= rho are listed. Lines 1-6 then select_landmarks
+3. *Uncovered arrival.* Its pairs with all earlier points at distance >= rho are listed. Lines 1-6 then select
    the newcomer as printed (no arrival of the paper's three streams reaches line 4).
 4. *Lines 7-11.* The first listed pair sets rho and (x_r, x_s) but gets no edge. If neither end is in L, pairs
    are stepped over, each getting its edge, up to and including the first that has one, and that becomes
@@ -20,7 +20,7 @@ persists from call to call, in order of length (equal lengths: smaller indices f
    next call, even if it has its edge. Algorithm 2 looks only at pairs without an edge.
 7. *OnlyBy(z)* reads neighbour lists, where z is in N(z) only if z is one of the first m points. It is {z} if
    N(z) holds nothing, or z alone; empty if all of N(z) are landmarks; else N(z) less the lists of the other
-   landmarks. In the paper's Eq. (unique_cover) every z counts itself; here a later landmark can be dropped
+   landmarks. In section 2.4 of the paper every z counts itself; here a later landmark can be dropped
    although no other landmark covers it.
 
 Undoing any one of these changes the outcome on at least one of the data sets: the restriction to uncovered arrivals
@@ -265,7 +265,7 @@ class _Stream:
         neighbours = np.flatnonzero(self._neighbour_list(x))
         if len(neighbours) ** 2 <= 4 * n_edges:
             return x
-        # Theorem neighbor_degree guarantees that there is one.
+        # Theorem 3.3 guarantees that there is one.
         return next(y for y in neighbours.tolist() if self._degree(y) ** 2 <= n_edges)
 
     def _degree(self, x: int) -> int:
