@@ -40,7 +40,7 @@ def test_geodesics_are_shortest_paths(seed, k, kind):
     [(sheets.swiss_roll, 0.020), (sheets.s_curve, 0.015), (lambda seed: sheets.swiss_roll(seed, noise=0.5), 0.05)],
     ids=["swiss roll", "S-curve", "swiss roll with noise"],
 )
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(6))
 def test_sheets_are_unrolled_and_frames_stay_in_place(stream, limit, seed):
     points, new, truth, _ = stream(seed)
     mapper = unrolled(points)

@@ -3,11 +3,12 @@
 //
 // Nothing merges before the memory is full. Then the resolution is raised until an eighth of the memory is free, and
 // stored points within the resolution of each other merge inside their Voronoi cells. Where cells are still crowded,
-// and slow to search, it is raised further, up to a share of the radius. From then on a covered arrival joins the
-// nearest representative of its cell within the resolution. Where the resolution is not small against the radius (many
-// dimensions), it joins its landmark instead, without a search, unless it would have widened the cell. A representative
-// knows its weight and its spread: by the triangle inequality all it represents lies within it, however often it
-// merged. A landmark never merges into another point, so merging changes neither landmarks nor radius.
+// and slow to search, it is raised further, up to a share of the radius; where they are not, to a share at once, so
+// that stored points lie evenly. From then on a covered arrival joins the nearest representative of its cell within the
+// resolution. Where the resolution is not small against the radius (many dimensions), it joins its landmark instead,
+// without a search, unless it would have widened the cell. A representative knows its weight and its spread: by the
+// triangle inequality all it represents lies within it, however often it merged. A landmark never merges into another
+// point, so merging changes neither landmarks nor radius.
 #pragma once
 
 #include <tuple>
@@ -17,6 +18,7 @@
 namespace driftmap {
 
 constexpr int kCrowded = 48;            // more stored points than this per landmark are slow to search
+constexpr double kFine = 0.25;          // the least resolution, relative to the radius, where there are fewer
 constexpr double kCoarse = 0.3;         // the resolution, relative to the radius, up to which that makes points merge
 constexpr double kStale = 0.9;          // the share of that from which on it does not
 constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
@@ -193,9 +195,11 @@ inline void coarsen(State& state, Space& space, double resolution) {
     drop_forgotten(state, space);
 }
 
-// Whether cells have so many stored points that a coarser resolution is worth its price.
-inline bool is_crowded(const State& state, const Space& space) {
-    return state.resolution >= 0 && state.live > kCrowded * state.n_landmarks() &&
+inline bool is_crowded(const State& state) { return state.live > kCrowded * state.n_landmarks(); }
+
+// Whether cells are crowded and a coarser resolution is worth its price.
+inline bool is_too_fine(const State& state, const Space& space) {
+    return state.resolution >= 0 && is_crowded(state) &&
            state.resolution < kStale * kCoarse * space.expanded(state.radius);
 }
 
@@ -231,14 +235,15 @@ inline void merge_into_landmarks(State& state, Space& space, std::int32_t n) {
 // only.
 inline void thin(State& state, Space& space, bool merged = false) {
     const std::int32_t most = state.parameters.memory - state.parameters.memory / 8;
-    while (state.live > most || is_crowded(state, space)) {
+    while (state.live > most || is_too_fine(state, space)) {
         const std::int32_t before = state.live;
         const double radius = space.expanded(state.radius), enough = before > most ? radius : kCoarse * radius;
         if (merged && state.resolution > kSearch * radius) {
             merge_into_landmarks(state, space, before - most);
             continue;
         }
-        coarsen(state, space, std::min(median_cost(state, space), std::max(enough, state.resolution)));
+        const double least = is_crowded(state) ? 0.0 : kFine * radius;
+        coarsen(state, space, std::clamp(median_cost(state, space), least, std::max(enough, state.resolution)));
         if (state.live == before)  // no merge was cheap enough
             state.resolution = before > most ? std::max(2 * state.resolution, 1e-300) : enough;
     }

@@ -181,7 +181,7 @@ class Stream {
             if (newcomer >= 0) exchange(state, *space, newcomer);
         }
         if (newcomer >= 0) patch(~arrival.row + 1, newcomer);
-        if (state.parameters.bounded() && !merging_ && is_crowded(state, *space)) {
+        if (state.parameters.bounded() && !merging_ && is_too_fine(state, *space)) {
             save();
             thin(state, *space);
         }
