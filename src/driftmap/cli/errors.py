@@ -58,26 +58,21 @@ def escaped(text: str) -> str:
 
 def note(message: str | InputError) -> None:
     """Report what is done, on one line of standard error."""
-    _tell(f"driftmap: {escaped(message) if isinstance(message, str) else one_line(message)}")
-
-
-def tell(line: str) -> None:
-    """One line of standard error for programs that read it."""
-    _tell(line)
+    print_line(f"driftmap: {escaped(message) if isinstance(message, str) else one_line(message)}")
 
 
 def warn(message: str) -> None:
     """Print a warning on one line of standard error."""
-    _tell(f"driftmap: warning: {escaped(message)}")
+    print_line(f"driftmap: warning: {escaped(message)}")
 
 
 def report(message: str) -> None:
     """Print the error that ended the command."""
-    _tell(f"driftmap: {message}")
+    print_line(f"driftmap: {message}")
 
 
-def _tell(line: str) -> None:
-    """Standard error may be closed: then nothing is printed, least of all to standard output."""
+def print_line(line: str) -> None:
+    """Print a line to standard error. If that is closed, nothing is printed, least of all to standard output."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             clear = "\r\x1b[2K" if sys.stderr.isatty() else ""  # there may be a progress bar

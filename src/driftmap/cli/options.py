@@ -48,7 +48,7 @@ radius), and "quantile", the share of the last 2,000 rows whose reach was smalle
 distances to the landmarks are off on the map (root mean square, in the units of the data); that is for embeddings that
 keep distances: stress, lmds, weighted-lmds.
 
---alert tells of novel rows as they are learnt, in one line of JSON each: row (from 0), label, reach, quantile, nearest
+--alert reports novel rows as they are learnt, in one line of JSON each: row (from 0), label, reach, quantile, nearest
 landmark and the features that differ most from it. --alert 3 is for a reach of 3 or more, if fewer than 1 in 100 recent
 rows had such a reach; --alert 0.999 for quantiles of which an unchanging stream has 1 in 1,000. A run of novel rows is
 one alert: the next one comes after 10 rows that are not novel.
@@ -214,7 +214,7 @@ WRITING: Options = {
     },
     "--format": {"choices": ("csv", "jsonl"), "help": "of the coordinates on stdout (default: csv)"},
     "--novelty": {"action": "store_true", "help": "three more columns, reach, quantile and residual: see above"},
-    "--alert": {"type": kinds.rate, "metavar": "T", "help": "tell of rows beyond this reach (1 or more) or quantile"},
+    "--alert": {"type": kinds.rate, "metavar": "T", "help": "report rows beyond this reach (1 or more) or quantile"},
     "--alerts": {
         "type": partial(kinds.file, suffixes=(".jsonl", ".ndjson")),
         "metavar": "OUT",

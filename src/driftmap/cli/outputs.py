@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.cli.errors import note, tell
+from driftmap.cli.errors import note, print_line
 from driftmap.cli.files import writing
 from driftmap.io.brokers.base import Record
 from driftmap.io.writers import Column, Writer
@@ -73,7 +73,7 @@ class Alerts(Observer):
         """Write the alerts."""
         for alert in update.alerts:
             if self._file is None:
-                tell(json.dumps(alert.as_json()))
+                print_line(json.dumps(alert.as_json()))
                 continue
             with writing():
                 self._file.write(f"{json.dumps(alert.as_json())}\n".encode())

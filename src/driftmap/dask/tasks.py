@@ -16,7 +16,7 @@ from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
 TOPIC = "driftmap"
-"""Under which workers tell the client how far they are: (stage, partition, its rows so far)."""
+"""The topic under which workers report their progress to the client: (stage, partition, its rows so far)."""
 SECONDS = 0.5
 """Between two such messages about one partition."""
 MEASURED_AT_ONCE = 4096
@@ -167,12 +167,12 @@ def counted(stage: str, source: Any, name: str) -> Iterator[tuple[int, Any, Any]
         done = first + len(block)
         if time.monotonic() > last + SECONDS:
             last = time.monotonic()
-            tell(stage, name, done)
-    tell(stage, name, done)
+            report_progress(stage, name, done)
+    report_progress(stage, name, done)
 
 
-def tell(stage: str, name: str, rows: int) -> None:
-    """Tell the client how far this partition is, if this is a worker of a cluster."""
+def report_progress(stage: str, name: str, rows: int) -> None:
+    """Send the client how far this partition is, if this is a worker of a cluster."""
     distributed = sys.modules.get("distributed")
     if distributed is not None:
         with contextlib.suppress(ValueError):  # this is no worker
