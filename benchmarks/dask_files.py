@@ -266,6 +266,7 @@ def run(rows: int, folder: Path) -> list[Limit]:
     """Write the files, run a tenth of the rows and all of them, delete the files."""
     if rows % (10 * FILE_ROWS):
         raise SystemExit(f"--rows must be a multiple of {10 * FILE_ROWS:,}")
+    folder.mkdir(parents=True, exist_ok=True)
     needed = int(rows * (4 * D * 1.2 + 20))
     if shutil.disk_usage(folder).free < needed:
         raise SystemExit(f"{folder} needs {needed / 1e9:.0f} GB of free space")

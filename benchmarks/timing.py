@@ -111,9 +111,11 @@ def machine() -> str:
 
 
 def command(description: str | None, run: Callable[[bool], list[Limit]]) -> None:
-    """A benchmark on the command line: the machine, its tables, and a summary of its limits."""
+    """A benchmark on the command line: the machine, its tables, and a summary of its limits if it has any."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
     quick = parser.parse_args().quick
     print(f"{machine()}\n")
-    print(f"\n{summary(run(quick))}")
+    limits = run(quick)
+    if limits:
+        print(f"\n{summary(limits)}")
