@@ -271,7 +271,7 @@ def test_headers_that_lie(file):
 def crafted(path, npy: bytes, dtype, shape):
     """A checkpoint whose checksums are right and whose only array is whatever the bytes say."""
     stated = {"dtype": dtype, "shape": shape, "crc32": zlib.crc32(b"")}
-    header = {"format": checkpoint.FORMAT, "version": checkpoint.VERSION, "members": {"x": stated}}
+    header = {"format": checkpoint.FORMAT, "version": checkpoint.FORMAT_VERSION, "members": {"x": stated}}
     with zipfile.ZipFile(path, "w") as archive:
         archive.comment = checkpoint.COMMENT
         archive.writestr(checkpoint.HEADER, json.dumps(header))

@@ -9,7 +9,7 @@ import browser as real
 from driftmap.cli import main
 from driftmap.live.columns import column_of
 from driftmap.live.page import WEB, joined
-from driftmap.live.protocol import VERSION, Quantized, decode, encode, quantize
+from driftmap.live.protocol import PROTOCOL_VERSION, Quantized, decode, encode, quantize
 from driftmap.plot import html
 
 POINTS = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 3.0], [0.0, 3.0], [2.0, 1.0]])
@@ -235,7 +235,7 @@ def test_the_modules_go_into_one_without_a_name_twice():
 )
 def test_a_message_of_another_kind_is_refused(change, problem):
     message = encode({"kind": "delta"}, {"x": np.zeros(3)})
-    assert message[3] == VERSION
+    assert message[3] == PROTOCOL_VERSION
     with pytest.raises(ValueError, match=problem):
         decode(change(message))
 

@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import gzip
 import itertools
 import math
@@ -7,6 +8,7 @@ import sys
 
 import networkx
 import numpy as np
+import pyarrow
 import pytest
 import scipy.linalg
 import scipy.sparse
@@ -27,6 +29,7 @@ from driftmap.networks import (
 )
 
 NODES = range(5)
+zstd = functools.partial(pyarrow.compress, codec="zstd", asbytes=True)
 decays = st.sampled_from([0.0, 0.01, 0.7])
 pairs = st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)).filter(lambda pair: pair[0] != pair[1])
 gaps = st.sampled_from([0.0, 0.0, 0.25, 20.0, 400.0])
@@ -372,11 +375,11 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("compress", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zstd], ids=["plain", "gzip", "zstd"])
 @pytest.mark.parametrize(("text", "columns"), FILES.values(), ids=FILES)
 def test_the_same_contacts_are_read_from_every_format(tmp_path, text, columns, compress):
     file = tmp_path / "contacts"
-    file.write_bytes(gzip.compress(text.encode()) if compress else text.encode())
+    file.write_bytes(compress(text.encode()))
     contacts = read_contacts(file, columns)
     start = 1_400_000_000 if "1400000020" in text else 0
     assert [(i, j, t - start) for i, j, t in contacts] == EVENTS
@@ -426,15 +429,25 @@ def test_a_bad_file_gives_one_error_that_names_file_and_line(tmp_path, text, col
     assert str(error.value).startswith(str(file))
 
 
-def test_a_cut_off_or_damaged_gzip_file_is_named(tmp_path):
+@pytest.mark.parametrize("compress", [gzip.compress, zstd], ids=["gzip", "zstd"])
+def test_a_cut_off_or_damaged_compressed_file_is_named(tmp_path, compress):
     file = tmp_path / "contacts.gz"
-    whole = gzip.compress("".join(f"{20 * k} {k % 7} 9\n" for k in range(10_000)).encode())
+    whole = compress("".join(f"{20 * k} {k % 7} 9\n" for k in range(10_000)).encode())
     damaged = bytearray(whole)
-    damaged[-8] ^= 255  # the checksum
+    damaged[-8 if compress is gzip.compress else 20] ^= 255  # the checksum; a block
     for content in (whole[: len(whole) // 2], bytes(damaged), whole[:5]):
         file.write_bytes(content)
         with pytest.raises(ValueError, match=r"contacts\.gz is cut off or damaged after line \d+"):
             read_contacts(file)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_of_contacts_may_end_in_several_ways_anywhere_in_a_file(tmp_path, end):
+    times = range(0, 2_000_000, 20)
+    (tmp_path / "file").write_bytes("".join(f"{t} {t % 7} é9{end}" for t in times).encode())
+    contacts = read_contacts(tmp_path / "file")
+    assert contacts.times.tolist() == [*times]
+    assert set(contacts.nodes) == {*map(str, range(7)), "é9"}
 
 
 def test_a_missing_file_or_a_wrong_number_of_columns_is_an_error(tmp_path):

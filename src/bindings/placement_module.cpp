@@ -1,7 +1,7 @@
 // Bindings of the placement. driftmap/embedding/placement.py has checked that all numbers are finite and fit together.
 #include <string>
 
-#include "arrangement.h"
+#include "metric_mds.h"
 #include "arrays.h"
 #include "placement.h"
 

@@ -18,9 +18,9 @@
 namespace driftmap {
 
 constexpr int kCrowded = 48;            // more stored points than this per landmark are slow to search
-constexpr double kFine = 0.25;          // the least resolution, relative to the radius, where there are fewer
-constexpr double kCoarse = 0.3;         // the resolution, relative to the radius, up to which that makes points merge
-constexpr double kStale = 0.9;          // the share of that from which on it does not
+constexpr double kFine = 0.25;          // the least resolution, relative to the radius, of cells that are not crowded
+constexpr double kCoarse = 0.3;         // the resolution, relative to the radius, that crowded cells are thinned to
+constexpr double kStale = 0.9;          // they are thinned when it has fallen below this share of kCoarse
 constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
 constexpr int kSample = 256;            // stored points by which a resolution is chosen
 constexpr int kCandidates = 8;          // distances measured at a time while points merge

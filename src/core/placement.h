@@ -11,7 +11,7 @@
 // of all minima is found.
 #pragma once
 
-#include "line.h"
+#include "line_stress.h"
 #include "stress.h"
 
 namespace driftmap {

@@ -25,8 +25,8 @@ from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.metrics import Metric
 from driftmap.utils import Array, validation
+from driftmap.utils.data_frames import as_row, materialized
 from driftmap.utils.errors import InputError
-from driftmap.utils.frames import as_row, materialized
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

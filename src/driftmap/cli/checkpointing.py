@@ -17,7 +17,7 @@ from driftmap.cli.files import writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
 from driftmap.io.brokers import Broker
-from driftmap.io.prepared import PreparedTable
+from driftmap.io.preprocessing import PreparedTable
 from driftmap.io.spool import Spool
 from driftmap.io.tables import Chunk, Position, RejectedLines, Table
 from driftmap.map import StreamMap
@@ -125,7 +125,7 @@ class Job:
     def idle(self) -> None:
         """There is no row to be done. A broker may wait until those that are have been saved.
 
-        A request to stop ends reading by an exception, which is lost where exceptions are ignored: so ask again.
+        A request to stop raises an exception in the reader. A library that ignores exceptions loses it, so ask again.
         """
         if self.stop is not None:
             self.stop.check()

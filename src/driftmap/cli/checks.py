@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.cli.errors import UserError
-from driftmap.cli.options import PAGE
+from driftmap.cli.options import PAGE_SUFFIX
 from driftmap.io.atomic import identity, partial
 from driftmap.io.brokers import is_address, parse
 from driftmap.io.readers import BINARY, COMPRESSIONS
@@ -29,7 +29,7 @@ def check(args: argparse.Namespace) -> None:
     elif args.resume or args.checkpoint_every is not None:
         option = "--resume" if args.resume else "--checkpoint-every"
         raise UserError(f"{option} needs to know the checkpoint: add --checkpoint FILE")
-    if (args.plot is not None and args.plot.suffix.lower() != PAGE) or args.animate is not None:
+    if (args.plot is not None and args.plot.suffix.lower() != PAGE_SUFFIX) or args.animate is not None:
         from driftmap.plot import require_matplotlib  # not before: plotting is slow to import
 
         require_matplotlib()

@@ -146,7 +146,7 @@ def _follow(mapper: StreamMap, X: Array, progress: Progress) -> Result:
 
 
 def _map(name: str, selector: LandmarkSelector, X: Array, onto: Result, progress: Progress) -> Result:
-    """The map of other landmarks; who selects these stores no other points, thus there are no anchors."""
+    """The map of fixed landmarks. Their selectors store no other points, so there are no anchors."""
     _learn(name, selector, X, progress)
     between, masses = selector.landmark_distances(), np.maximum(selector.landmark_mass_, 1).astype(np.float64)
     embedding = LandmarkStress(2).fit(between, masses)

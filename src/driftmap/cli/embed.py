@@ -19,7 +19,7 @@ from driftmap.cli.checks import check
 from driftmap.cli.contacts import ContactTable, open_contacts
 from driftmap.cli.errors import note, warn
 from driftmap.cli.files import StandardOutput, new_file
-from driftmap.cli.options import DESCRIPTION, PAGE, add_options
+from driftmap.cli.options import DESCRIPTION, PAGE_SUFFIX, add_options
 from driftmap.cli.outputs import (
     Alerts,
     Coordinates,
@@ -35,7 +35,7 @@ from driftmap.cli.stages import find_landmarks, find_scaling, learn, place, plac
 from driftmap.io.brokers import open_sink
 from driftmap.io.delay import DelayEmbedding
 from driftmap.io.missing import FillMissing
-from driftmap.io.prepared import PreparedTable
+from driftmap.io.preprocessing import PreparedTable
 from driftmap.io.readers import open_table
 from driftmap.io.scaling import RunningScale
 from driftmap.io.steps import Step
@@ -238,7 +238,7 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
         from driftmap.cli.pictures import Animation, Page, Picture  # not before: plotting is slow to import
     if args.plot is not None:
         file, how = opened["plot"], {"online": args.online, "shade": args.shade}
-        is_page = args.plot.suffix.lower() == PAGE
+        is_page = args.plot.suffix.lower() == PAGE_SUFFIX
         job.observers.append(Page(file, table, **how) if is_page else Picture(file, args.plot, table, **how))
     if args.animate is not None:
         n_frames = args.animate_frames or N_PICTURES

@@ -18,7 +18,7 @@ Options = dict[str, dict[str, Any]]
 NOVELTY = ("reach", "quantile", "residual")
 """The fields of ``driftmap.map.RowNovelty``, which takes too long to import just for these."""
 
-PAGE = ".html"
+PAGE_SUFFIX = ".html"
 """The suffix of a plot that a browser shows."""
 
 DESCRIPTION = """\
@@ -225,7 +225,7 @@ WRITING: Options = {
         "help": "for each axis of the map, the columns that correlate most with it, on stderr (all: --json)",
     },
     "--plot": {
-        "type": partial(kinds.file, suffixes=(*FIGURE_FORMATS, PAGE)),
+        "type": partial(kinds.file, suffixes=(*FIGURE_FORMATS, PAGE_SUFFIX)),
         "metavar": "FIGURE",
         "help": "the map as .png, .svg, .pdf or .html",
     },

@@ -51,7 +51,7 @@ examples:
 """
 REFRESH = 0.1
 """Seconds between two changes of everything but new rows."""
-RECORD = 0.05
+RECORDING_INTERVAL = 0.05
 """Seconds between two records."""
 
 SHOWING: Options = {
@@ -120,7 +120,7 @@ def _view(args: argparse.Namespace, table: Table, job: Job) -> Iterator[Observer
     with contextlib.ExitStack() as stack:
         if args.record is not None:
             recorder = Recorder(watcher.scene, stack.enter_context(_new_recording(args.record)), warn)
-            stack.callback(Ticker(recorder.write, RECORD).stop)
+            stack.callback(Ticker(recorder.write, RECORDING_INTERVAL).stop)
         stack.callback(Ticker(watcher.refresh, REFRESH).stop)
         stack.enter_context(_serving(args, watcher.scene))
         yield watcher

@@ -89,7 +89,7 @@ class _Part(NamedTuple):
 
 
 def _merge(parts: list[_Part]) -> _Part:
-    """The first of the parts that have rows takes in the core-sets of the others, which are all that travels."""
+    """Merge the parts into the first one that has rows. Of the others only core-sets are transferred."""
     if len(parts) == 1:
         return parts[0]
     needed = [parts[0].state]

@@ -145,7 +145,7 @@ def naming(name: str, first: int = 0) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shifting(first: int) -> Iterator[None]:
-    """Around work on rows before which there are others: errors count them; a file counts its rows itself."""
+    """Errors in this context number rows from the first one of the partition on; a file numbers its rows itself."""
     try:
         yield
     except InputError as error:

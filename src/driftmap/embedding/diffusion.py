@@ -15,9 +15,8 @@ from driftmap.embedding.base import (
     StoredPoints,
     check_between,
     check_stored,
-    check_to_landmarks,
 )
-from driftmap.embedding.kernels import KernelMap, KernelRows
+from driftmap.embedding.kernels import KernelMap, PlacedByKernels
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
@@ -28,7 +27,7 @@ BANDWIDTH = 1.25
 FORMS = ("landmarks", "roseland")
 
 
-class LandmarkDiffusionMap(Configured):
+class LandmarkDiffusionMap(PlacedByKernels, Configured):
     """Diffusion map of the landmarks with their masses; points by the Nystrom extension.
 
     Coordinate i is the i-th eigenfunction of the walk after the constant one, times its eigenvalue to the power of
@@ -128,14 +127,6 @@ class LandmarkDiffusionMap(Configured):
         rates, columns = np.full(m, 0.5 / self.bandwidth_**2), np.column_stack([numerators, denominators])
         self._map = KernelMap(rates, columns, np.zeros(k + 1), normalised=True)
         self.coordinates_ = self._map.place(distances)
-
-    def place(self, distances: Array) -> Array:
-        """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return self._map.place(check_to_landmarks(distances, len(self.coordinates_)))
-
-    def for_rows(self, landmarks: Array) -> KernelRows:
-        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
-        return self._map.for_rows(landmarks)
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds."""

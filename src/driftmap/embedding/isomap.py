@@ -26,7 +26,7 @@ from driftmap.embedding.charts import make_charts
 from driftmap.embedding.lmds import classical_mds
 from driftmap.embedding.neighbours import nearest_neighbours
 from driftmap.embedding.procrustes import procrustes
-from driftmap.embedding.rows import SquaredRows, in_blocks, rows_by_squares
+from driftmap.embedding.row_placement import SquaredRows, in_blocks, rows_by_squares
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftmap.embedding.base import check_to_landmarks
-from driftmap.embedding.kernels import KernelMap, KernelRows
+from driftmap.embedding.kernels import KernelMap, PlacedByKernels
 from driftmap.embedding.tsne import LandmarkTSNE
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
@@ -20,7 +19,7 @@ LEAST_COMPONENT = 1e-12
 """A principal component smaller than this share of the largest is rounding noise."""
 
 
-class KernelTSNE(LandmarkTSNE):
+class KernelTSNE(PlacedByKernels, LandmarkTSNE):
     """Kernel t-SNE (Gisbrecht, Schulz and Hammer, 2015): points by a normalised Gaussian kernel.
 
     The width of a landmark's kernel is ``width`` times the distance to its nearest other landmark. The columns of the
@@ -70,16 +69,8 @@ class KernelTSNE(LandmarkTSNE):
         columns = np.column_stack([np.linalg.pinv(kernels) @ self.coordinates_, np.ones(m)])
         self._map = KernelMap(rates, columns, np.zeros(k + 1), normalised=True)
 
-    def place(self, distances: Array) -> Array:
-        """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return self._map.place(check_to_landmarks(distances, len(self.coordinates_)))
 
-    def for_rows(self, landmarks: Array) -> KernelRows:
-        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
-        return self._map.for_rows(landmarks)
-
-
-class BiKernelTSNE(LandmarkTSNE):
+class BiKernelTSNE(PlacedByKernels, LandmarkTSNE):
     """Bi-kernel t-SNE (Zhang et al., Information Visualization 20(1), 2021).
 
     Gaussian kernels of the data and of the map by t-SNE are related by least squares; the map is the first principal
@@ -109,14 +100,6 @@ class BiKernelTSNE(LandmarkTSNE):
         self.coordinates_ = (map_kernel - mean) @ axes
         self.n_dimensions_ = int(np.sum(axes.any(axis=0)))
         self._map = KernelMap(np.full(len(distances), rate), fitted @ axes, -mean @ axes, normalised=False)
-
-    def place(self, distances: Array) -> Array:
-        """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return self._map.place(check_to_landmarks(distances, len(self.coordinates_)))
-
-    def for_rows(self, landmarks: Array) -> KernelRows:
-        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
-        return self._map.for_rows(landmarks)
 
 
 def kernel_widths(distances: Array, width: float) -> Array:

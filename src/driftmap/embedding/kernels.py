@@ -1,4 +1,4 @@
-"""Maps by Gaussian kernels with the landmarks: a point goes where a linear function of its kernels says."""
+"""Maps by Gaussian kernels with the landmarks: a position is a linear function of the point's kernels."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from driftmap import _core
+from driftmap.embedding.base import check_to_landmarks
 from driftmap.embedding.procrustes import move
-from driftmap.embedding.rows import in_blocks
+from driftmap.embedding.row_placement import in_blocks
 from driftmap.utils import Array
 
 LARGEST_EXPONENT = 1e300
@@ -87,3 +88,18 @@ class KernelRows(NamedTuple):
             squares = np.minimum((centred * centred).sum(axis=1), LARGEST_EXPONENT / max(self.rates.max(), 1.0))
             exponents -= squares[:, None] * self.rates
         return move(self.kernels.from_exponents(exponents), self.rotation, self.translation)
+
+
+class PlacedByKernels:
+    """An embedding that places points by the map of kernels that its fit made."""
+
+    coordinates_: Array
+    _map: KernelMap
+
+    def place(self, distances: Array) -> Array:
+        """Place points from their (n, m) distances to the landmarks; each row by itself."""
+        return self._map.place(check_to_landmarks(distances, len(self.coordinates_)))
+
+    def for_rows(self, landmarks: Array) -> KernelRows:
+        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
+        return self._map.for_rows(landmarks)

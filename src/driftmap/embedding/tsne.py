@@ -24,7 +24,7 @@ from driftmap.embedding.base import (
 )
 from driftmap.embedding.layout import FEWEST_POINTS, Layout, attracted, carried_over, lay_out, neighbourhood
 from driftmap.embedding.lmds import classical_mds, place
-from driftmap.embedding.rows import in_blocks, rows_by_squares
+from driftmap.embedding.row_placement import in_blocks, rows_by_squares
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
 from driftmap.utils.errors import InputError

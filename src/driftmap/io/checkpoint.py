@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from driftmap.io.atomic import replacing
 
 FORMAT = "driftmap checkpoint"
-VERSION = 2
+FORMAT_VERSION = 2
 """The version of the format that this library reads and writes."""
 HEADER = "driftmap.json"
 LARGEST_HEADER = 2**26
@@ -70,7 +70,7 @@ def write(
         name: {"dtype": array.dtype.str, "shape": list(array.shape), "crc32": zlib.crc32(_bytes_of(array))}
         for name, array in stored.items()
     }
-    own = {"format": FORMAT, "version": VERSION, "library": _library(), "members": members}
+    own = {"format": FORMAT, "version": FORMAT_VERSION, "library": _library(), "members": members}
     text = json.dumps({**own, **header, **own}, indent=1).encode()
     if len(text) > LARGEST_HEADER:
         raise CheckpointError(f"{path} cannot be written: its header would be larger than {LARGEST_HEADER} bytes")
@@ -149,11 +149,13 @@ def _check_header(header: Any, name: str) -> dict[str, dict[str, Any]]:
     version = header["version"]
     if type(version) is not int or version < 1:
         raise ValueError(f"its version is {version!r}")
-    if version != VERSION:
-        advice = "upgrade with pip install --upgrade driftmap" if version > VERSION else "start again from the data"
+    if version != FORMAT_VERSION:
+        advice = (
+            "upgrade with pip install --upgrade driftmap" if version > FORMAT_VERSION else "start again from the data"
+        )
         raise CheckpointError(
             f"{name} was written by driftmap {header.get('library')} in version {version} of the format; this is "
-            f"driftmap {_library()}, which reads version {VERSION}: {advice}"
+            f"driftmap {_library()}, which reads version {FORMAT_VERSION}: {advice}"
         )
     members: dict[str, dict[str, Any]] = header["members"]
     for member, stated in members.items():

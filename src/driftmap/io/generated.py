@@ -23,7 +23,7 @@ OUTLIER = 1700
 """Rows from one outlier to the next."""
 FEATURES = 6
 COLUMNS = ("kind", "temperature", "pressure", "vibration", "load", "current", "noise")
-KINDS = ("pump a", "pump b", "pump c", "pump d, new", "outlier")
+LABELS = ("pump a", "pump b", "pump c", "pump d, new", "outlier")
 
 
 class GeneratedRows:
@@ -52,7 +52,7 @@ class GeneratedRows:
 
 def _line(i: int) -> bytes:
     kind, features = generated_row(i)
-    return (",".join([f'"{KINDS[kind]}"', *(f"{value:.4g}" for value in features)]) + "\n").encode()
+    return (",".join([f'"{LABELS[kind]}"', *(f"{value:.4g}" for value in features)]) + "\n").encode()
 
 
 @cache

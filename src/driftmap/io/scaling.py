@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftmap.io.steps import State
 from driftmap.utils import Array, Ids, validation
 
-KINDS = ("minmax", "zscore")
+NORMALIZATIONS = ("minmax", "zscore")
 
 
 class Scaling(NamedTuple):
@@ -116,7 +116,7 @@ class RunningScale:
     """
 
     def __init__(self, kind: str, warm_up: int = 100) -> None:
-        self.kind, self.warm_up = validation.one_of(kind, "kind", KINDS), warm_up
+        self.kind, self.warm_up = validation.one_of(kind, "kind", NORMALIZATIONS), warm_up
         self.reset()
 
     def reset(self) -> None:

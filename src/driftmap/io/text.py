@@ -110,7 +110,7 @@ class Parser(Protocol):
         """The error for a row that was refused; it names the column if it is in one cell, and no other place."""
 
 
-def read_pieces(source: Source, offset: int) -> Iterator[bytes]:
+def read_pieces(source: Source, offset: int) -> Generator[bytes, None, None]:
     """The decompressed bytes from a place on (a stream: from where it is), as they come."""
     with contextlib.ExitStack() as stack:
         file = source.stream

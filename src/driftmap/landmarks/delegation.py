@@ -13,7 +13,7 @@ from driftmap.landmarks.events import Event
 from driftmap.landmarks.merging import CoreSet, check_settings
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.utils import Array, Ids, validation
-from driftmap.utils.frames import materialized
+from driftmap.utils.data_frames import materialized
 
 T = TypeVar("T")
 

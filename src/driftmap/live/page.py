@@ -27,7 +27,7 @@ BUDGET = 1_750_000
 PRECISIONS = (("f4", "f4"), ("f4", "u2"), ("u2", "u2"), ("u2", "u1"))
 """Of positions and of columns, from the finest on."""
 
-PAGE = """<!doctype html>
+PAGE_TEMPLATE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -84,7 +84,7 @@ def standalone(
     """A map as one HTML file; ``landmarks``: their arrival numbers, coordinates and masses."""
     message = _message(coordinates, columns, landmarks, title, color)
     sheet, script = page_style(), joined("file.js")
-    return PAGE.format(
+    return PAGE_TEMPLATE.format(
         title=html.escape(title),
         style=sheet,
         script=script,

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from driftmap.utils import Array
 
-MAGIC = b"DRM"
-VERSION = 1
+MESSAGE_MAGIC = b"DRM"
+PROTOCOL_VERSION = 1
 TYPES: dict[str, np.dtype[Any]] = {
     "f4": np.dtype("<f4"),
     "f8": np.dtype("<f8"),
@@ -67,15 +67,15 @@ def encode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | Quanti
         parts.append(data + bytes(-len(data) % ALIGNMENT))
     text = json.dumps({**header, "arrays": described}, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-len(text) % ALIGNMENT)
-    return b"".join([MAGIC, bytes([VERSION]), struct.pack("<I", len(text)), text, *parts])
+    return b"".join([MESSAGE_MAGIC, bytes([PROTOCOL_VERSION]), struct.pack("<I", len(text)), text, *parts])
 
 
 def decode(message: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a message, or a ValueError that says why it is none."""
-    if message[:3] != MAGIC:
+    if message[:3] != MESSAGE_MAGIC:
         raise ValueError("this is not a message of Driftmap")
-    if message[3] != VERSION:
-        raise ValueError(f"the message has version {message[3]} of the protocol, this program reads {VERSION}")
+    if message[3] != PROTOCOL_VERSION:
+        raise ValueError(f"the message has version {message[3]} of the protocol, this program reads {PROTOCOL_VERSION}")
     (length,) = struct.unpack_from("<I", message, 4)
     header = json.loads(message[8 : 8 + length])
     arrays, offset = {}, 8 + length

@@ -14,8 +14,8 @@ from driftmap.live.protocol import decode
 from driftmap.live.scene import Scene, Seen
 from driftmap.utils.errors import InputError
 
-MAGIC = b"driftmap recording 1\n"
-RECORD = struct.Struct("<dI")
+FILE_MAGIC = b"driftmap recording 1\n"
+RECORD_HEADER = struct.Struct("<dI")
 """Seconds since the start, and bytes of the message that follows."""
 
 
@@ -27,7 +27,7 @@ class Recorder:
         self._failed = False
         self._seen: Seen | None = None
         self._start = time.monotonic()
-        file.write(MAGIC)
+        file.write(FILE_MAGIC)
         self.write()
 
     def write(self) -> None:
@@ -37,7 +37,7 @@ class Recorder:
             return
         message, self._seen = changed
         try:
-            self._file.write(RECORD.pack(time.monotonic() - self._start, len(message)) + message)
+            self._file.write(RECORD_HEADER.pack(time.monotonic() - self._start, len(message)) + message)
             self._file.flush()
         except OSError as error:
             self._failed = True
@@ -46,10 +46,10 @@ class Recorder:
 
 def records(file: BinaryIO, name: str) -> Iterator[tuple[float, bytes]]:
     """Times and messages. A last record that was cut off, as by a crash, is left out."""
-    if file.read(len(MAGIC)) != MAGIC:
+    if file.read(len(FILE_MAGIC)) != FILE_MAGIC:
         raise InputError("is not a recording of driftmap watch", source=name)
-    while len(head := file.read(RECORD.size)) == RECORD.size:
-        seconds, length = RECORD.unpack(head)
+    while len(head := file.read(RECORD_HEADER.size)) == RECORD_HEADER.size:
+        seconds, length = RECORD_HEADER.unpack(head)
         message = file.read(length)
         if len(message) < length:
             return

@@ -17,7 +17,7 @@ from driftmap.utils import Array, Ids
 CAPACITY = 10_000
 """Rows that are shown by default."""
 CURVES = ("time", "rows", "radius", "stress", "novelty", "rate")
-SAMPLES = 600
+MOST_SAMPLES = 600
 """Points of a curve, at most: then every second one is dropped, and new ones come half as often."""
 ALERTS = 100
 
@@ -97,7 +97,7 @@ class Scene:
         """A further point of the curves."""
         with self.lock:
             self._samples.append(tuple(sample[name] for name in CURVES))
-            if len(self._samples) >= SAMPLES:
+            if len(self._samples) >= MOST_SAMPLES:
                 self._samples = deque(list(self._samples)[1::2])
             self._n_curves += 1
 

@@ -15,8 +15,8 @@ from driftmap.metrics.native import NativeSpace
 from driftmap.metrics.precomputed import PrecomputedSpace
 from driftmap.metrics.scipy_metrics import ScipySpace
 from driftmap.metrics.sparse import SparseSpace
+from driftmap.utils.data_frames import is_frame
 from driftmap.utils.errors import InputError
-from driftmap.utils.frames import is_frame
 from driftmap.utils.validation import is_sparse
 
 Metric = str | Callable[[Any, Any], float]

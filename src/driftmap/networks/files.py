@@ -1,25 +1,26 @@
-"""Files of contacts as people have them, plain or gzipped, and files that describe the nodes."""
+"""Files of contacts as people have them, plain or compressed, and files that describe the nodes."""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import datetime
-import gzip
 import io
 import itertools
 import math
 import os
 import re
-import zlib
 from array import array
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from driftmap.io.sources import Source
+from driftmap.io.text import read_pieces
 from driftmap.networks.contacts import EARLIEST, LATEST, Contacts, check_contact
 from driftmap.utils.columns import some, suggestion
 from driftmap.utils.errors import InputError
@@ -56,7 +57,8 @@ class Fields(NamedTuple):
 
 
 def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Contacts:
-    """Read contacts from a file: SocioPatterns and its like, or CSV; plain or gzipped.
+    """Read contacts from a file: SocioPatterns and its like, or CSV; plain, or compressed by gzip
+    or zstd.
 
     Fields are separated by tabs, spaces, commas or semicolons. A line without a header before it is `t i j`, `t i j
     weight` or `t i j Si Sj` (with statuses), or `i j t` or `i j weight t` if t is a date or in seconds since 1970. A
@@ -170,29 +172,37 @@ def _rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
     """The lines of a text file that are not blank, numbered and split; of comments at its start, only a header."""
     number = 0
     try:
-        with path.open("rb") as raw:
-            packed = raw.peek(2)[:2] == b"\x1f\x8b"  # the magic number is more reliable than the suffix
-            stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
-            with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-                skipped: list[str] = []
+        with contextlib.closing(_lines(path)) as text:
+            skipped: list[str] = []
+            first = ""
+            for first in text:
+                is_comment = first.startswith(COMMENTS) and not _is_header(_split_comment(first))
+                if first.strip() and not is_comment:
+                    break
+                skipped.append(first)
                 first = ""
-                for first in text:
-                    is_comment = first.startswith(COMMENTS) and not _is_header(_split_comment(first))
-                    if first.strip() and not is_comment:
-                        break
-                    skipped.append(first)
-                    first = ""
-                number = len(skipped)
-                if first.startswith(COMMENTS):
-                    first = first.lstrip("#% ")
-                for number, fields in enumerate(_split(first, itertools.chain([first], text)), len(skipped) + 1):
-                    if any(fields):
-                        yield number, fields
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            number = len(skipped)
+            if first.startswith(COMMENTS):
+                first = first.lstrip("#% ")
+            for number, fields in enumerate(_split(first, itertools.chain([first], text)), len(skipped) + 1):
+                if any(fields):
+                    yield number, fields
+    except InputError as error:
         raise InputError(f"is cut off or damaged after line {number}", source=str(path)) from error
     except (UnicodeDecodeError, csv.Error) as error:
         problem = f"is not a text file of contacts after line {number} ({error})"
         raise InputError(problem, source=str(path)) from error
+
+
+def _lines(path: Path) -> Generator[str, None, None]:
+    """The lines of a file, with their ends."""
+    last = ""
+    with contextlib.closing(read_pieces(Source(str(path), path), 0)) as pieces:
+        for text in codecs.iterdecode(pieces, "utf-8-sig"):
+            *lines, last = io.StringIO(last + text, newline="")  # the last one may go on in the next piece
+            yield from lines
+    if last:
+        yield last
 
 
 def _split(first: str, lines: Iterable[str]) -> Iterable[list[str]]:

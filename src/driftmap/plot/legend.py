@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GREY = "#9AA1A9"
-LONGEST_NAME = 28
+MOST_LETTERS = 28
 """Letters of a name in the legend."""
 ROWS_OF_CLASSES = 12
 """Classes below each other in the legend; more are in two columns."""
@@ -43,12 +43,12 @@ def label_axis(axis: Any, name: str, *, is_date: bool = False) -> None:
         axis.set_major_formatter(PlainNumbers(None if is_plain else power))
         name = name if is_plain else f"{name} (10{str(power).translate(SUPERSCRIPTS)})"
     # parse_math: a dollar sign in a name is no mathematics, here and below.
-    axis.set_label_text(_short(name, 3 * LONGEST_NAME), fontsize=10, color=INK, parse_math=False)
+    axis.set_label_text(_short(name, 3 * MOST_LETTERS), fontsize=10, color=INK, parse_math=False)
     axis.set_tick_params(labelsize=9, color=GREY, labelcolor=INK, length=3)
 
 
 def _shared_date(first: float, last: float) -> str:
-    """The year, month or day that two times (in days since 1970) share, as far as ticks between them do not tell it."""
+    """The year, month or day that two times (in days since 1970) share, as far as ticks between them do not show it."""
     first_time, last_time = (np.datetime64(round(day * 86_400e6), "us").astype(object) for day in (first, last))
     if first_time.date() == last_time.date():
         return f"{first_time:%Y-%m-%d}"
@@ -93,7 +93,7 @@ def add_legend(ax: Any, coloring: Coloring, *, landmarks: bool, most: int = 0) -
 def legend_width(coloring: Coloring) -> float:
     """Inches that the names of classes take, roughly."""
     longest = max(map(len, coloring.classes), default=0)
-    return 0.08 * min(longest, LONGEST_NAME) * _columns(coloring)
+    return 0.08 * min(longest, MOST_LETTERS) * _columns(coloring)
 
 
 def _columns(coloring: Coloring) -> int:
@@ -124,5 +124,5 @@ def _handle(name: str, marker: str, face: Any, edge: Any, opacity: float = 1.0) 
     return Line2D([], [], linestyle="none", marker=marker, markersize=5, label=_short(name), alpha=opacity, **style)
 
 
-def _short(name: str, longest: int = LONGEST_NAME) -> str:
+def _short(name: str, longest: int = MOST_LETTERS) -> str:
     return name if len(name) <= longest else f"{name[: longest - 3]}..."

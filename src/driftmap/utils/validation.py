@@ -13,8 +13,8 @@ import numpy as np
 
 from driftmap.utils import Array
 from driftmap.utils.columns import suggestion
+from driftmap.utils.data_frames import as_matrix
 from driftmap.utils.errors import InputError
-from driftmap.utils.frames import as_matrix
 
 RULES = ("tight", "paper")
 EMBEDDINGS = (

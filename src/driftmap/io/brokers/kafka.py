@@ -11,7 +11,7 @@ from typing import Any
 from driftmap.io.brokers.base import WAIT_SECONDS, Address, Broker, LostError, Message, require
 from driftmap.utils.errors import InputError
 
-TIMEOUT = 10.0
+CONNECT_TIMEOUT = 10.0
 """Seconds to wait for the answer of a broker."""
 
 
@@ -32,7 +32,7 @@ class KafkaTopic(Broker):
             "auto.offset.reset": "error",
         })  # fmt: skip
         topic = self.address.stream
-        found = self._asked(lambda: self._consumer.list_topics(topic, timeout=TIMEOUT)).topics[topic]
+        found = self._asked(lambda: self._consumer.list_topics(topic, timeout=CONNECT_TIMEOUT)).topics[topic]
         if found.error is not None or not found.partitions:
             raise InputError("has no such topic", source=self.name)
         self._offsets = {}
@@ -87,7 +87,7 @@ class KafkaTopic(Broker):
 
     def _bounds(self, partition: int) -> tuple[int, int]:
         where = self._kafka.TopicPartition(self.address.stream, partition)
-        low, high = self._asked(lambda: self._consumer.get_watermark_offsets(where, timeout=TIMEOUT))
+        low, high = self._asked(lambda: self._consumer.get_watermark_offsets(where, timeout=CONNECT_TIMEOUT))
         return low, high
 
     def _asked(self, question: Any) -> Any:

@@ -21,7 +21,7 @@ REMEMBERED = 4096
 """Messages that are recognised if they are delivered again."""
 UNACKNOWLEDGED = 1000
 """The most messages that the broker is asked to send ahead of acknowledgements; brokers may send fewer."""
-TIMEOUT = 10.0
+CONNECT_TIMEOUT = 10.0
 
 
 class MqttTopic(Broker):
@@ -54,7 +54,7 @@ class MqttTopic(Broker):
         except OSError as error:
             raise LostError(str(error)) from error
         self._client.loop_start()
-        if not self._state.wait(TIMEOUT):
+        if not self._state.wait(CONNECT_TIMEOUT):
             raise LostError("no answer")
         self._check()
 

@@ -14,7 +14,7 @@ from typing import Any
 from driftmap.io.brokers.base import WAIT_SECONDS, Address, Broker, LostError, Message, require
 from driftmap.utils.errors import InputError
 
-TIMEOUT = 10.0
+CONNECT_TIMEOUT = 10.0
 """Seconds to wait for the answer of a server."""
 CLOSING = 2.0
 """Seconds in which a connection is closed in order."""
@@ -38,7 +38,7 @@ class NatsStream(Broker):
 
     async def _subscribe(self, position: int) -> int:
         self._connection = await connected(self._nats, self.address)
-        jetstream = self._connection.jetstream(timeout=TIMEOUT)
+        jetstream = self._connection.jetstream(timeout=CONNECT_TIMEOUT)
         try:
             state = (await jetstream.stream_info(self.address.stream)).state
         except self._nats.js.errors.NotFoundError as error:
@@ -101,7 +101,7 @@ async def connected(nats: Any, address: Address) -> Any:
 
     return await nats.connect(
         f"nats://{address.host}:{address.port or 4222}", user=address.user, password=address.password,
-        allow_reconnect=False, connect_timeout=TIMEOUT, error_cb=silent,
+        allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT, error_cb=silent,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 PAYLOADS = ("json", "csv", "arrow", "float32")
-ARROW = b"\xff\xff\xff\xff"
+IPC_STREAM_START = b"\xff\xff\xff\xff"
 """How an IPC stream of Arrow begins."""
 
 
@@ -22,7 +22,7 @@ def rows_of(payload: bytes, kind: str | None = None) -> list[bytes]:
     """
     if kind == "float32":
         return [_numbers(payload)]
-    if kind == "arrow" or (kind is None and payload.startswith(ARROW)):
+    if kind == "arrow" or (kind is None and payload.startswith(IPC_STREAM_START)):
         return _record_batches(payload)
     if kind == "csv" or (kind is None and payload.lstrip()[:1] not in (b"{", b"[")):
         return [line + b"\n" for line in payload.splitlines() if line.strip()]

@@ -13,7 +13,7 @@ from driftmap.io.brokers.mqtt import client_of
 from driftmap.io.brokers.nats import BackgroundLoop, connected
 from driftmap.utils.errors import InputError
 
-TIMEOUT = 30.0
+SEND_TIMEOUT = 30.0
 """Seconds to wait until a broker has what was sent."""
 
 
@@ -68,7 +68,11 @@ class RedisSink(Sink):
         redis, address = require("redis", "redis"), self.address
         self._errors = redis.exceptions
         self._client = redis.Redis(
-            address.host, address.port or 6379, username=address.user, password=address.password, socket_timeout=TIMEOUT
+            address.host,
+            address.port or 6379,
+            username=address.user,
+            password=address.password,
+            socket_timeout=SEND_TIMEOUT,
         )
 
     def _send(self, records: Sequence[Record]) -> None:
@@ -98,7 +102,7 @@ class NatsSink(Sink):
             raise LostError(str(error) or type(error).__name__) from error
 
     def _send(self, records: Sequence[Record]) -> None:
-        jetstream = self._connection.jetstream(timeout=TIMEOUT)
+        jetstream = self._connection.jetstream(timeout=SEND_TIMEOUT)
 
         async def publish() -> None:
             for record in records:
@@ -131,7 +135,7 @@ class KafkaSink(Sink):
 
         for record in records:
             self._producer.produce(self.address.stream, record.data, key=record.id, on_delivery=delivered)
-        if self._producer.flush(TIMEOUT) or failed:
+        if self._producer.flush(SEND_TIMEOUT) or failed:
             self._producer.purge()
             raise LostError(failed[0] if failed else "no answer")
 
@@ -155,7 +159,7 @@ class MqttSink(Sink):
         sent = [self._client.publish(self.address.stream, record.data, qos=1) for record in records]
         try:
             for one in sent:
-                one.wait_for_publish(TIMEOUT)
+                one.wait_for_publish(SEND_TIMEOUT)
         except (RuntimeError, ValueError) as error:
             raise LostError(str(error)) from error
         if not all(one.is_published() for one in sent):

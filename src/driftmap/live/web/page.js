@@ -8,7 +8,7 @@ import { decodeMessage } from "./protocol.js";
 const LONGEST_WAIT_MS = 3000;
 
 let socket = null;
-/** Whether the server waits to be told that its last message is drawn; it sends no other one before. */
+/** Whether the server waits for the notice that its last message is drawn, before it sends another one. */
 let owed = false;
 let wait = 250;
 

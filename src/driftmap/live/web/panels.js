@@ -59,11 +59,11 @@ function groups({ coloring, palette }) {
   return [element("ul", {}, ...list)];
 }
 
-/** The row under the pointer, next to it; screen readers are told of it. */
+/** The row under the pointer, next to it; screen readers announce it. */
 export function rowTip(view) {
   const tip = element("dl", { className: "tip", hidden: true });
-  const told = element("p", { className: "unseen", "aria-live": "polite" });
-  view.element.append(tip, told);
+  const announcement = element("p", { className: "unseen", "aria-live": "polite" });
+  view.element.append(tip, announcement);
   view.addEventListener("hovered", () => {
     tip.hidden = view.hovered === null;
     if (tip.hidden) return;
@@ -71,7 +71,7 @@ export function rowTip(view) {
     tip.replaceChildren(
       ...entries.flatMap(([name, value]) => [element("dt", { textContent: name }), element("dd", { textContent: value })]),
     );
-    told.textContent = entries.map((entry) => entry.join(" ")).join(", ");
+    announcement.textContent = entries.map((entry) => entry.join(" ")).join(", ");
     place();
   });
   const place = () => {

@@ -82,7 +82,7 @@ export class MapView extends EventTarget {
     if (header.kind === "whole" && this.camera.auto) this.camera.fit(this.bounds);
     this.describe();
     this.redraw();
-    this.tell("received", { header, arrays });
+    this.emit("received", { header, arrays });
   }
 
   /** Whether a whole scene is that of the same stream, a little later: then points glide to it. */
@@ -103,11 +103,11 @@ export class MapView extends EventTarget {
     this.alerts = [];
     this.back = this.selected = 0;
     this.hover(null);
-    this.tell("begun", {});
+    this.emit("begun", {});
     this.colourBy(this.chosen ?? header.color);
   }
 
-  tell(type, detail) {
+  emit(type, detail) {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
@@ -127,7 +127,7 @@ export class MapView extends EventTarget {
     this.coloring.measure(this.store);
     this.coloring.apply(this.store);
     this.palette = paletteOf(this.coloring, this.dark);
-    this.tell("coloured", {});
+    this.emit("coloured", {});
     this.redraw();
   }
 
@@ -141,7 +141,7 @@ export class MapView extends EventTarget {
   goBack(back) {
     this.back = Math.max(0, Math.min(back, (this.store?.count ?? 1) - 1));
     this.hover(null);
-    this.tell("went", {});
+    this.emit("went", {});
     this.redraw();
   }
 
@@ -182,7 +182,7 @@ export class MapView extends EventTarget {
   hover(arrival) {
     if (arrival === this.hovered) return;
     this.hovered = arrival;
-    this.tell("hovered", {});
+    this.emit("hovered", {});
     this.redraw();
   }
 
@@ -199,7 +199,7 @@ export class MapView extends EventTarget {
       if (inside) this.selected++;
     }
     store.touch(store.oldest, store.next);
-    this.tell("selected", {});
+    this.emit("selected", {});
     this.redraw();
   }
 
@@ -235,7 +235,7 @@ export class MapView extends EventTarget {
     this.scheduled ??= requestAnimationFrame((now) => {
       this.scheduled = undefined;
       this.draw(now);
-      this.tell("drawn", {});
+      this.emit("drawn", {});
     });
   }
 

@@ -1,4 +1,4 @@
-"""Rows of numbers placed by their squared Euclidean distances to landmarks, which take no roots and no differences."""
+"""Rows of numbers placed by squared Euclidean distances to landmarks: matrix products, without roots."""
 
 from __future__ import annotations
 

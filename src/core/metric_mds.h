@@ -5,7 +5,7 @@
 // of all never goes up.
 #pragma once
 
-#include "line.h"
+#include "line_stress.h"
 #include "stress.h"
 
 namespace driftmap {
