@@ -1,8 +1,8 @@
 // Bindings of the placement. driftmap/embedding/placement.py has checked that all numbers are finite and fit together.
 #include <string>
 
-#include "metric_mds.h"
 #include "arrays.h"
+#include "metric_mds.h"
 #include "placement.h"
 
 namespace driftmap {
