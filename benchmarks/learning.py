@@ -5,8 +5,8 @@ the same run, one thread, processor time: the least that any method must do whic
 those of the rates, 1 being as fast as the reference; with bounded memory (the default) and with every point stored.
 Where a replacement has to pass over all stored points, since most of them lie about as far from each other (noise,
 topics), the ratio with every point stored says mostly how long the stream is. Goals are for streams that were
-not used to tune the engine; heavy tails, regimes, spectra and the spiral are shown too. The last limit is the promise
-that the resolution of bounded memory does not exceed the largest radius so far.
+not used to tune the engine; heavy tails, regimes, spectra and the spiral are shown too. The last limit is
+that of the resolution of bounded memory, the largest radius so far.
 """
 
 from __future__ import annotations

@@ -146,6 +146,34 @@ def test_the_resolution_does_not_exceed_the_largest_radius_in_many_dimensions(m,
         assert largest_resolution(OnlineLandmarks(m, memory=16 * m, slack=0.0), X) <= 1 + 1e-9
 
 
+def growing(n, d, seed):
+    return np.random.default_rng(seed).standard_normal((n, d)) * (1 + np.arange(n) / 200)[:, None]
+
+
+def corners(n):
+    """The corners of a simplex, all about as far from each other, so that no point is worth more than another."""
+    X = np.eye(n, n + 1, 1)
+    X[:, 0] = (-1.0) ** np.arange(n) * 0.01 * 1.001 ** np.arange(n)
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "m", "memory"),
+    [
+        (growing(2000, 64, 2), 1, 16),
+        (growing(1500, 256, 1), 1, 16),
+        (corners(600), 1, 16),
+        (corners(600), 1, 40),
+        (corners(600), 3, 48),
+    ],
+)
+@pytest.mark.parametrize("slack", [0.0, 0.02])
+def test_the_resolution_does_not_exceed_twice_the_largest_radius_where_all_that_is_stored_was_a_landmark(
+    X, m, memory, slack
+):
+    assert largest_resolution(OnlineLandmarks(m, memory=memory, slack=slack), X) <= 2 + 1e-9
+
+
 def largest_resolution(landmarks, X):
     """The largest quotient of resolution and largest radius so far, after every arrival."""
     worst = largest = 0.0
@@ -204,6 +232,13 @@ def test_masses_decay():
     np.testing.assert_allclose(landmarks.landmark_mass_, [(newest / 2).sum(), newest.sum()])
 
 
+def test_points_of_one_moment_are_remembered_however_short_the_window():
+    now = 1.7e18  # nanoseconds since 1970, between which are 256 of them
+    landmarks = OnlineLandmarks(2, window=10.0).partial_fit(np.eye(5), times=np.full(5, now))
+    assert len(landmarks.stored_indices_) == 5
+    assert len(landmarks.partial_fit(np.eye(5), times=np.full(5, now + 256)).stored_indices_) == 5
+
+
 # --- mistakes ---------------------------------------------------------------------------------------------------------
 
 
@@ -218,6 +253,7 @@ def test_masses_decay():
         ({"memory": 500, "metric": lambda x, y: 1.0}, "obeys_triangle = True"),
         ({"window": 5, "rule": "paper"}, 'window does not go with rule="paper"'),
         ({"window": -1}, "window must be positive"),
+        ({"window": 5e-324}, "window must be at least"),
         ({"half_life": 0.0}, "half_life must be positive"),
         ({"window": 5, "half_life": 5}, "give one of them"),
         ({"window": 5, "metric": "precomputed"}, 'window does not go with metric="precomputed"'),

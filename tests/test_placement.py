@@ -305,6 +305,16 @@ def test_points_off_the_map_start_from_the_place_of_least_stress():
     assert now.mean() < before.mean()
 
 
+@pytest.mark.parametrize("n", [5, 8, 128])
+def test_points_of_a_plane_stay_in_it(n):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, Q = rng.standard_normal((n, 2)), 3 * rng.standard_normal((200, 2))  # some of them off the map
+        D = cdist(Q, X)
+        placement = LandmarkStress(2).fit(cdist(X, X), np.ones(n))._placement
+        np.testing.assert_allclose(cdist(placement.place(D), placement.positions), D, atol=1e-6)
+
+
 @pytest.mark.parametrize("k", [2, 3])
 def test_hardly_a_point_lies_in_another_minimum_than_the_best_of_many_starts(k):
     both, D = off_map(k, n=2000)

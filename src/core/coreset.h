@@ -143,8 +143,8 @@ inline void walk_back(const State& state, Space& space, const std::vector<Entry>
     }
 }
 
-// The median, over a sample, of the resolution at which a point could merge into an earlier one of its cell.
-inline double median_cost(const State& state, Space& space) {
+// The resolution at which this share of a sample of points could merge into an earlier one of their cells.
+inline double merge_cost(const State& state, Space& space, double share) {
     std::vector<double> costs;
     const int step = std::max(1, state.live / kSample);
     int position = 0;
@@ -160,9 +160,9 @@ inline double median_cost(const State& state, Space& space) {
         }
     }
     if (costs.empty()) return 0.0;
-    const auto middle = costs.begin() + std::ptrdiff_t(costs.size() / 2);
-    std::nth_element(costs.begin(), middle, costs.end());
-    return *middle;
+    const auto last = costs.begin() + std::ptrdiff_t(share * double(costs.size()));
+    std::nth_element(costs.begin(), last, costs.end());
+    return *last;
 }
 
 // Merge each point of a cell into the last one before it that is within the resolution; the landmark stays.
@@ -238,12 +238,14 @@ inline void thin(State& state, Space& space, bool merged = false) {
     while (state.live > most || is_too_fine(state, space)) {
         const std::int32_t before = state.live;
         const double radius = space.expanded(state.radius), enough = before > most ? radius : kCoarse * radius;
-        if (merged && state.resolution > kSearch * radius) {
+        if (merged && before > most && state.resolution > kSearch * radius) {
             merge_into_landmarks(state, space, before - most);
             continue;
         }
         const double least = is_crowded(state) ? 0.0 : kFine * radius;
-        coarsen(state, space, std::clamp(median_cost(state, space), least, std::max(enough, state.resolution)));
+        coarsen(state, space, std::clamp(merge_cost(state, space, 0.5), least, std::max(enough, state.resolution)));
+        // Where almost all stored points represent cells of their own, none may be within the radius of another.
+        if (state.live == before && before > most) coarsen(state, space, merge_cost(state, space, 0.125));
         if (state.live == before)  // no merge was cheap enough
             state.resolution = before > most ? std::max(2 * state.resolution, 1e-300) : enough;
     }

@@ -14,7 +14,7 @@ inline bool is_due(const State& state, const Representative& one, double now) {
     if (parameters.half_life < kInfinity) return state.weight_at(now, one) < kLightest;
     // a representative may stand for any point of its eighth of the window
     const double until = state.resolution < 0 ? one.time : (eighth(state, one.time) + 1) * (parameters.window / 8);
-    return until + parameters.window <= now;
+    return now - until >= parameters.window;
 }
 
 inline void forget(State& state, std::int32_t row) {

@@ -137,7 +137,7 @@ struct Placement {
         }
     }
 
-    // Moves rows that lie off the map to the places of least stress.
+    // Moves rows that lie off the map to the places of least stress, where that is less than where they are.
     template <int N>
     void choose_places(const V* squared, const std::vector<char>& off_map, double* out) const {
         using F = Lanes<float, N>;
@@ -155,7 +155,12 @@ struct Placement {
             for (F& distance : distances) distance = sqrt(distance);
             mixed.clear();
             multiply(basis, distances, [&](int, const auto& sums) { mixed.insert(mixed.end(), sums, sums + 8); });
-            F least = std::numeric_limits<float>::infinity(), best = 0;
+            F least = 0, best = -1;
+            for (int j = 0; j < n; ++j) {
+                F square = 0;
+                for (int c = 0; c < k; ++c) square += (home[c] - single[c * n + j]) * (home[c] - single[c * n + j]);
+                least += single[k * n + j] * (square - 2 * distances[j] * sqrt(square));
+            }
             multiply(losses, basis.empty() ? distances : mixed, [&](int place, const auto& sums) {
                 for (F stress : sums) {
                     for (int c = 0; c < k && steadiness > 0; ++c) {
@@ -167,7 +172,8 @@ struct Placement {
                 }
             });
             for (int lane = 0; lane < count; ++lane)
-                std::copy_n(&places[int(best.get(lane)) * k], k, out + rows[first + lane] * k);
+                if (best.get(lane) >= 0)
+                    std::copy_n(&places[int(best.get(lane)) * k], k, out + rows[first + lane] * k);
         }
     }
 

@@ -27,6 +27,9 @@ OPTION_ADVICE: Mapping[Advice, str] = {
     "counted": "--header no: as a row",
     "endless": "add --follow",
     "address": "give another --host or --port",
+    "decimal ','": "read it with --decimal , or leave out such lines with --skip-bad",
+    "thousands ','": "read it with --thousands , or leave out such lines with --skip-bad",
+    "decimal ',', thousands '.'": "read it with --decimal , --thousands . or leave out such lines with --skip-bad",
 }
 """The options that do what errors of the library advise."""
 

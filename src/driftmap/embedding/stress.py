@@ -25,8 +25,8 @@ from driftmap.utils.concurrency import one_thread
 
 # A warm start is followed only as long as its stress is at most this many times that of a cold fit.
 MOST_WARM_STRESS = 1.13
-# By dimension: fixed points from which on to start from places all over the map leads to less stress on average.
-FEWEST_FIXED = {2: 3, 3: 6}
+# By dimension: with fewer fixed points, to start from places all over the map leads to more stress on average.
+FEWEST_FIXED = {2: 5, 3: 12}
 # Sweeps from each view of a cold fit; only the best is continued until it rests.
 TRIAL_SWEEPS = 50
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from driftmap.io.tables import Wanted, kind_of, numbered, unusable
 from driftmap.io.text import BOM, MISSING, Block, not_a_number
 from driftmap.utils import Array
-from driftmap.utils.errors import InputError
+from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import LARGEST_NUMBER
 
 NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.title())} | {"NaN"})
@@ -133,8 +133,8 @@ class CSV:
         for cells in columns:
             present = [cell for cell in cells if cell.strip().lower() not in MISSING]
             kind = kind_of(not cells or any(map(self._is_number, present)), present)
-            form = other_form(present) if kind == "text" else ""
-            found.append(f"numbers of another form: {form}" if form else kind)
+            form = other_form(present) if kind == "text" else None
+            found.append(kind if form is None else f"numbers of another form: {form}")
         return found
 
     def _columns(self, rows: list[bytes]) -> list[list[str]]:
@@ -306,16 +306,16 @@ def are_counted(names: list[str], row: list[str]) -> bool:
     return not any(map(str.isdigit, map(str.strip, row))) or (len(names) >= FEWEST_COUNTED and not counts_columns(row))
 
 
-def other_form(cells: list[str]) -> str:
-    """The decimal point or thousands separator with which texts are numbers; empty if there is none.
+def other_form(cells: list[str]) -> Advice | None:
+    """Which other form texts need to be numbers: a comma as decimal point, or thousands separated; None: none helps.
 
     >>> other_form(["1.234,5", "7,25"]), other_form(["1,234", "12,345.5"]), other_form(["1,5", "x"])
-    ("decimal ',', thousands '.'", "thousands ','", '')
+    ("decimal ',', thousands '.'", "thousands ','", None)
     """
     for decimal, thousands in ((",", "."), (".", ",")):
         number = rf"[+-]?(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)(?:{re.escape(decimal)}\d+)?"
         if all(re.fullmatch(number, cell.strip(), re.ASCII) for cell in cells):
-            form = ["decimal ','"] * (decimal == ",")
-            form += [f"thousands {thousands!r}"] * any(thousands in cell for cell in cells)
-            return ", ".join(form)
-    return ""
+            if not any(thousands in cell for cell in cells):
+                return "decimal ','" if decimal == "," else None
+            return "decimal ',', thousands '.'" if decimal == "," else "thousands ','"
+    return None

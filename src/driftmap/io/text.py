@@ -21,7 +21,7 @@ from driftmap.io.follow import LONGEST_ROW, FollowedFile, RestartedError
 from driftmap.io.sources import RowSource, Source
 from driftmap.io.tables import Chunk, Position, Wanted, select
 from driftmap.utils import Array
-from driftmap.utils.errors import InputError
+from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import usable
 
 BOM = b"\xef\xbb\xbf"
@@ -341,11 +341,10 @@ class TextTable:
         self._rejected.reject(error)
 
 
-def not_a_number(text: str, column: str, form: str = "") -> InputError:
-    """The error for a cell that is no number, but would be one in another ``form``."""
+def not_a_number(text: str, column: str, form: Advice | None = None) -> InputError:
+    """The error for a cell that is no number, but may be one in another ``form``."""
     text = text.strip()
     if text.lower() in MISSING:
         return InputError(f"is {repr(text) if text else 'empty'}", column=column, advice="missing")
     shown = text if len(text) <= 40 else f"{text[:37]}..."
-    without = f" without {form}" if form else ""
-    return InputError(f"is {shown!r}, not a number{without}", column=column, advice="cell")
+    return InputError(f"is {shown!r}, not a number", column=column, advice=form or "cell")

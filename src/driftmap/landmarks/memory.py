@@ -9,7 +9,7 @@ import numpy as np
 
 from driftmap.io.serialization import seconds
 from driftmap.metrics import PrecomputedSpace, Space
-from driftmap.utils import Array, validation
+from driftmap.utils import SMALLEST_NORMAL, Array, validation
 from driftmap.utils.errors import InputError
 
 DEFAULT_MEMORY = 10_000
@@ -17,6 +17,8 @@ DEFAULT_MEMORY = 10_000
 PER_LANDMARK = 16
 """The least number of stored points per landmark."""
 LARGEST_MEMORY = 2**62
+SHORTEST_WINDOW = 8 * SMALLEST_NORMAL
+"""Times are divided by an eighth of the window."""
 TIME_KINDS = ("none", "numbers", "dates", "spans")
 """What arrivals may come with; none: their numbers are their times."""
 
@@ -56,6 +58,8 @@ def memory_of(params: Params, space: Space) -> Memory:
         np.inf if value is None else validation.positive_number(seconds(value), name)
         for name, value in (("window", params.window), ("half_life", params.half_life))
     )
+    if window < SHORTEST_WINDOW:
+        raise InputError(f"must be at least {SHORTEST_WINDOW:g}, got {params.window}", parameter="window")
     given = "window" if window < np.inf else "half_life" if half_life < np.inf else None
     if given is None:
         return Memory(limit, window, half_life, expires=False)

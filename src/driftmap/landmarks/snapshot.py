@@ -38,7 +38,7 @@ def _facts(s: SimpleNamespace, n_landmarks: int, memory: Memory) -> Iterator[tup
     n, m = s.n_points, len(s.landmarks)
     yield 0 < n <= s.seen < 2**62 and n < 2**31 - 1, "number of points contradicts its number of arrivals"
     yield s.n_replacements >= 0 and 0 <= s.held < 32, "number of replacements or of uncovered arrivals is out of range"
-    yield _in_range(s.radius) and 0 <= s.base <= s.radius, "radius is not a valid radius"
+    yield 0 <= s.base <= s.radius < np.inf, "radius is not a valid radius"
     has_resolution = memory.limit is not None and _in_range(s.resolution)
     yield s.resolution == -1 or has_resolution, "resolution is not a valid distance"
     yield abs(s.now) < np.inf if memory.expires else s.now == -np.inf, "last time is not a valid time"
@@ -80,7 +80,7 @@ def _facts(s: SimpleNamespace, n_landmarks: int, memory: Memory) -> Iterator[tup
     arrived = (arrivals >= 0) & (arrivals <= s.seen) & (came < s.seen) & (left < s.seen)
     yield np.all(arrived), "events name points that have not arrived"
     yield np.all((came >= -1) & (left >= -1) & (came + left > -2)), "events name no landmark"
-    yield _in_range(s.event_radii), "events have radii that are not valid"
+    yield np.all((s.event_radii >= 0) & (s.event_radii < np.inf)), "events have radii that are not valid"
 
 
 def _in_range(values: Array | float) -> bool:

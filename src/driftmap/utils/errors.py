@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Advice = Literal["missing", "cell", "line", "header", "counted", "endless", "address"]
+Advice = Literal[
+    "missing", "cell", "line", "header", "counted", "endless", "address",
+    "decimal ','", "thousands ','", "decimal ',', thousands '.'",
+]  # fmt: skip
 """What can be done about an error, apart from what is wrong: the command line has other words for it than Python."""
 ADVICE: Mapping[Advice, str] = {
     "missing": "fill such entries first, or drop such rows",
@@ -15,6 +18,9 @@ ADVICE: Mapping[Advice, str] = {
     "counted": 'header="no": as a row',
     "endless": "follow it",
     "address": "give another host or port",
+    "decimal ','": "read it with decimal ',' or leave out such lines",
+    "thousands ','": "read it with thousands ',' or leave out such lines",
+    "decimal ',', thousands '.'": "read it with decimal ',', thousands '.' or leave out such lines",
 }
 """How it is said in Python."""
 
