@@ -172,8 +172,7 @@ struct Placement {
                 }
             });
             for (int lane = 0; lane < count; ++lane)
-                if (best.get(lane) >= 0)
-                    std::copy_n(&places[int(best.get(lane)) * k], k, out + rows[first + lane] * k);
+                if (best.get(lane) >= 0) std::copy_n(&places[int(best.get(lane)) * k], k, out + rows[first + lane] * k);
         }
     }
 
