@@ -112,6 +112,13 @@ def test_the_map_of_the_papers_data_stays_in_place(name):
     assert max(medians) < 0.04
 
 
+def test_a_warm_start_of_the_same_points_is_where_they_are():
+    mapper = DriftMap(n_landmarks=8).fit(make("walk", 300, 3, seed=0))
+    frame = mapper._engine.unobserved_frame()
+    start = frame.start(mapper._engine.landmarks, frame.inputs.fixed)
+    np.testing.assert_array_equal(start, frame.embedding.anchor_coordinates_)
+
+
 def test_missing_dimensions_stay_zero():
     X = make("collinear", 80, 3, seed=0)
     mapper = DriftMap(2, n_landmarks=6)

@@ -147,7 +147,8 @@ class Frame:
         positions = np.empty((len(ids), len(self.translation)))
         if len(known):
             positions[known] = move(self.embedding.anchor_coordinates_[old], self.rotation, self.translation)
-        positions[others] = self.place_stored(engine, ids[others])
+        if len(others):
+            positions[others] = self.place_stored(engine, ids[others])
         return positions
 
     def landmark_positions(self) -> Array:
