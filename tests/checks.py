@@ -179,6 +179,16 @@ def known(subject, estimator):
 # --- the promises -----------------------------------------------------------------------------------------------------
 
 
+def for_subjects(that):
+    """A check is one of these subjects only."""
+
+    def restrict(check):
+        check.applies = that
+        return check
+
+    return restrict
+
+
 def check_batches_are_their_rows_one_by_one(subject, folder):
     for seed in range(max(1, EXAMPLES // 120)):
         whole = known(subject, subject.fitted(seed=seed))
@@ -191,9 +201,8 @@ def check_batches_are_their_rows_one_by_one(subject, folder):
             assert known(subject, estimator) == whole
 
 
+@for_subjects(lambda subject: isinstance(subject.make(), DriftMap))
 def check_row_i_is_scored_after_row_i_minus_1_was_learnt(subject, folder):
-    if not isinstance(subject.make(), DriftMap):
-        return
     X, results = subject.stream(0), []
     for splits in (range(1, N), [], [1, 8, 100]):
         estimator, detector, parts = subject.make(), NoveltyDetector(0.8, quiet=0), []
@@ -212,9 +221,8 @@ def check_row_i_is_scored_after_row_i_minus_1_was_learnt(subject, folder):
             assert one.tobytes() == another.tobytes()
 
 
+@for_subjects(lambda subject: not subject.timed)
 def check_fit_forgets_and_takes_the_same_path(subject, folder):
-    if subject.timed:
-        return
     estimator = subject.fitted(seed=1)
     assert known(subject, estimator.fit(subject.stream(0))) == known(subject, subject.fitted())
 
@@ -260,9 +268,8 @@ def check_threads_change_nothing(subject, folder):
             assert estimator.set_params(n_jobs=n_jobs).transform(many).tobytes() == alone
 
 
+@for_subjects(lambda subject: subject.saves)
 def check_a_saved_estimator_goes_on_as_if_nothing_had_happened(subject, folder):
-    if not subject.saves:
-        return
     estimator, path = subject.make(), folder / "a.ckpt"
     for first, last in ((0, 100), (100, 130), (130, 170)):
         subject.learn(estimator, first, last)
@@ -290,9 +297,8 @@ def check_copies_go_on_by_themselves(subject, folder):
         assert known(subject, subject.learn(estimator, 180, N)) == known(subject, twin)
 
 
+@for_subjects(lambda subject: subject.bounded)
 def check_memory_does_not_grow_with_the_stream(subject, folder):
-    if not subject.bounded:
-        return
     estimator, sizes = subject.make(), []
     points = np.random.default_rng(0).standard_normal((6000, 3))
     for part in np.split(points, 20):
@@ -319,9 +325,8 @@ def check_nothing_is_known_before_the_first_point(subject, folder):
     assert str(clone(estimator).get_params()) == str(estimator.get_params())
 
 
+@for_subjects(lambda subject: subject.stream is rows)
 def check_points_are_copied(subject, folder):
-    if subject.stream is not rows:
-        return
     points, estimator = rows(), subject.make()
     estimator.partial_fit(points, **({"times": np.arange(N) / 3} if subject.timed else {}))
     expected = known(subject, subject.fitted())
@@ -354,9 +359,9 @@ FORMS = {
 DTYPES = ("f8", "f4", "f2", "i8", "i1", "?")
 
 
+@for_subjects(lambda subject: subject.stream is rows and getattr(subject.make(), "embedding", "stress") == "stress")
 def check_dtypes_and_layouts_change_nothing(subject, folder):
-    if subject.stream is not rows or getattr(subject.make(), "embedding", "stress") != "stress":
-        return  # points are converted before any embedding is asked: one stands for all
+    # points are converted before any embedding is asked: one stands for all
     times = {"times": np.arange(60) / 3} if subject.timed else {}
     for width in (3, 17):
         if width != 3 and subject.make().metric_params:

@@ -69,3 +69,11 @@ def test_the_tight_rule_is_close_to_the_offline_yardstick_on_the_s_curve():
     paper = OnlineLandmarks(100, rule="paper").fit(X).covering_radius_
     offline = FarthestFirstLandmarks(100).fit(X).covering_radius_
     assert (round(tight, 3), round(paper, 3), round(offline, 3)) == (0.326, 0.536, 0.334)
+
+
+def test_a_selector_that_cannot_begin_has_seen_nothing():
+    selector = RandomLandmarks(3, random_state="one")
+    with pytest.raises(ValueError, match="seed"):
+        selector.partial_fit([[0.0], [1.0]])
+    assert not selector.__sklearn_is_fitted__()
+    assert selector.set_params(random_state=1).partial_fit([[0.0], [1.0]]).n_samples_seen_ == 2

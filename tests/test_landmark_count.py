@@ -62,6 +62,11 @@ def test_an_estimator_with_auto_is_that_with_the_number(tmp_path):
     assert clone(mapper).n_landmarks == "auto"
     mapper.save(tmp_path / "map")
     assert DriftMap.load(tmp_path / "map").n_landmarks == m
+    with pytest.raises(ValueError, match="NaN"):
+        mapper.fit(X * np.nan)
+    assert mapper.landmark_count_.n_landmarks == m
+    with pytest.raises(AttributeError, match="was given"):
+        _ = mapper.set_params(n_landmarks=50).fit(X).landmark_count_
     small = DriftMap(n_landmarks="auto", memory=16 * m).fit(X)  # less than the largest number needs
     assert len(small.stored_indices_) <= 16 * m
 

@@ -135,6 +135,13 @@ def test_names_of_dicts_belong_to_the_last_fit():
     with pytest.raises(ValueError, match="NaN"):
         (fresh := DriftMap(1, n_landmarks=5)).learn_one({"u": np.nan})
     assert fresh.fit(table).transform_one(row) == mapper.transform_one(row)
+    learnt = DriftMap(1, n_landmarks=5).fit(table.to_numpy())
+    before = learnt.landmark_table()
+    for bad in ({"u": 1.0}, {"u": 1.0, "v": "much"}):
+        with pytest.raises(ValueError, match=r"X has 1 features|row 0, column 1"):
+            learnt.transform_one(bad)
+    assert [*learnt.landmark_table()] == [*before]
+    assert learnt.transform_one(row) == mapper.transform_one(row)
     nameless = DriftMap(1, n_landmarks=5).fit(table.to_numpy())
     assert nameless.transform_one(row) == nameless.transform_one(dict(reversed(row.items())))
 

@@ -1,5 +1,7 @@
 """Bounded memory, expiry and detectors: what OnlineLandmarks promises about every point ever seen."""
 
+import contextlib
+import copy
 import datetime
 
 import numpy as np
@@ -309,6 +311,34 @@ def test_a_metric_that_fails_changes_nothing(how):
         landmarks.partial_fit(np.vstack([more, [[99.0]]]))
     assert facts(landmarks) == facts(twin)
     assert facts(landmarks.partial_fit(more)) == facts(twin.partial_fit(more))
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.3])
+def test_one_row_is_undone_wherever_its_metric_fails(slack):
+    remaining = np.inf  # calls until the metric fails
+
+    def failing(x, y):
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0:
+            raise ZeroDivisionError("no distance today")
+        return abs(float(x[0]) - float(y[0]))
+
+    failing.obeys_triangle = True
+    first, *points = make("stationary", 1200, 1, 5) * np.linspace(1, 4, 1200)[:, None]
+    landmarks, n_thinned = OnlineLandmarks(3, metric=failing, memory=160, slack=slack).fit([first]), 0
+    for point in points:
+        after = copy.deepcopy(landmarks).partial_fit([point])
+        if len(after.stored_indices_) < len(landmarks.stored_indices_):
+            n_thinned += 1
+            for remaining in range(0, 600, 7):
+                other = copy.deepcopy(landmarks)
+                with contextlib.suppress(ZeroDivisionError):
+                    other.partial_fit([point])
+                failed, remaining = remaining < 0, np.inf
+                assert facts(other) == facts(landmarks if failed else after)
+        landmarks = after
+    assert n_thinned >= 3
 
 
 # --- fidelity ---------------------------------------------------------------------------------------------------------

@@ -195,11 +195,13 @@ inline void coarsen(State& state, Space& space, double resolution) {
     drop_forgotten(state, space);
 }
 
-inline bool is_crowded(const State& state) { return state.live > kCrowded * state.n_landmarks(); }
+inline bool is_crowded(const State& state, int further = 0) {
+    return state.live + further > kCrowded * state.n_landmarks();
+}
 
-// Whether cells are crowded and a coarser resolution is worth its price.
-inline bool is_too_fine(const State& state, const Space& space) {
-    return state.resolution >= 0 && is_crowded(state) &&
+// Whether cells are crowded, with so many further points, and a coarser resolution is worth its price.
+inline bool is_too_fine(const State& state, const Space& space, int further = 0) {
+    return state.resolution >= 0 && is_crowded(state, further) &&
            state.resolution < kStale * kCoarse * space.expanded(state.radius);
 }
 

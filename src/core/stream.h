@@ -161,7 +161,7 @@ class Stream {
             open = gate(std::min(space->expanded(near.distance) / radius, kLargestRatio));
             state.held += !covered;
         }
-        if (!(near.distance <= state.radius)) save();
+        if (!(near.distance <= state.radius) || (state.parameters.bounded() && is_too_fine(state, *space, 1))) save();
         if (covered && near.distance > state.radius) state.radius = near.distance;
         bool joined = (covered || gated) && !merging_ && join(state, *space, arrival, near);
         if (!joined && !merging_ && state.parameters.bounded() && state.live >= state.parameters.memory) {
@@ -181,10 +181,7 @@ class Stream {
             if (newcomer >= 0) exchange(state, *space, newcomer);
         }
         if (newcomer >= 0) patch(~arrival.row + 1, newcomer);
-        if (state.parameters.bounded() && !merging_ && is_too_fine(state, *space)) {
-            save();
-            thin(state, *space);
-        }
+        if (state.parameters.bounded() && !merging_ && is_too_fine(state, *space)) thin(state, *space);
         return newcomer >= 0;
     }
 

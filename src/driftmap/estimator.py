@@ -46,7 +46,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         Dimension of the map.
     n_landmarks : int or "auto"
         The most landmarks to keep, at least ``n_components + 1``. "auto": ``fit`` learns X twice and takes the fewest
-        whose stress is within 2 % of that of four times as many; ``landmark_count_`` says why.
+        whose stress is within 2 % of that of four times as many; ``landmark_count_`` says why. A map that is loaded
+        has the number that was found.
     rule : {"tight", "paper"}
         Which landmark leaves when a new one comes; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
@@ -82,7 +83,6 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
 
     _engine: StreamMap
     _engine_type = StreamMap
-    landmark_count_: LandmarkCount
 
     landmark_embedding_ = Delegated[Array](StreamMap, "_fitted_engine")
     fitted_embedding_ = Delegated[Any](StreamMap, "_fitted_engine")
@@ -143,13 +143,13 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         X = materialized(X)
         self._check_features(X)
         with self._learning_engine(X) as engine:
-            arrivals: Arrivals = engine.update(X, times, detector)
+            arrivals: Arrivals = engine.update(X, times, detector, self.n_jobs)
         return arrivals
 
     def _choose(self, engine: StreamMap, X: Any) -> None:
         if isinstance(self.n_landmarks, str) and self.n_landmarks == "auto":
-            self.landmark_count_ = count_landmarks(largest_map(engine).partial_fit(X))
-            engine.n_landmarks = self.landmark_count_.n_landmarks
+            engine.landmark_count = count_landmarks(largest_map(engine).partial_fit(X))
+            engine.n_landmarks = engine.landmark_count.n_landmarks
 
     def _prepare(self, engine: StreamMap, X: Any) -> None:
         if isinstance(engine.n_landmarks, str) and engine.n_landmarks == "auto":
@@ -187,6 +187,14 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         engine, X = self._fitted_engine(), materialized(X)
         self._check_features(X)
         return -engine.stress_of(X)
+
+    @property
+    def landmark_count_(self) -> LandmarkCount:
+        """Why ``n_landmarks="auto"`` took its number of landmarks; absent if the number was given."""
+        count: LandmarkCount | None = self._fitted_engine().landmark_count
+        if count is None:
+            raise AttributeError("the number of landmarks was given")
+        return count
 
     # --- what the map means ---
 
@@ -308,16 +316,20 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         row = as_row(x, names)
         with self._learning_engine(row) as engine:
             engine.partial_fit(row)
-        self._engine.dict_names = names
+            engine.dict_names = names
         return self
 
     def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
-        """Place one point given as a dict of features; before the first point is learnt, at 0, as in river."""
+        """Place one point given as a dict of features; before the first point is learnt, at 0, as in river.
+
+        If the points learnt had no names, the first dict that is placed or learnt names the features, in its order.
+        """
         if not self.__sklearn_is_fitted__():
             return dict.fromkeys(map(str, self.get_feature_names_out()), 0.0)
         engine = self._fitted_engine()
-        engine.dict_names = self._names_of(x)
-        place = engine.transform(as_row(x, engine.dict_names))[0]
+        names = self._names_of(x)
+        place = engine.transform(as_row(x, names))[0]
+        engine.dict_names = names
         return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
 
     _supervised = False

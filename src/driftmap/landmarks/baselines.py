@@ -45,8 +45,8 @@ class Baseline(LandmarkSelector):
         validation.integer_at_least(self.n_landmarks, "n_landmarks", 1)
         space = make_space(self.metric, self.metric_params, X)
         batch = space.check(X)
-        self._space = space
         self._start()
+        self._space = space
         self._learn(batch)
         return self
 

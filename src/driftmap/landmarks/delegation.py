@@ -178,9 +178,9 @@ class EngineEstimator(HasLandmarks):
         """Write everything to a checkpoint file, from which :meth:`load` goes on as if nothing had happened.
 
         The same points then give the same results to the bit. The file is replaced as a whole or not at all. Its size
-        is that of the stored points and 72 bytes more for each (40 where all are stored), 40 bytes for each of
-        ``events_``, and, of a map, the present frame: mostly 8 bytes for each pair of a landmark and an anchor or
-        another landmark.
+        is that of the stored points and 72 bytes more for each (40 with ``memory=None`` and neither ``window`` nor
+        ``half_life``), 40 bytes for each of ``events_``, and, of a map, the present frame: mostly 8 bytes for each pair
+        of a landmark and an anchor or another landmark.
         """
         checkpoint.write(path, *self._fitted_engine().pack())
 

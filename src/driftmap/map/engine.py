@@ -79,6 +79,8 @@ class StreamMap(HasLandmarks):
         """Of the columns of the data frame that came first, if it was one."""
         self.dict_names: tuple[str, ...] = ()
         """Of the features of points that came as dicts."""
+        self.landmark_count: Any = None
+        """The :class:`~driftmap.map.landmark_count.LandmarkCount` that chose the number, if one did."""
         self.recent = RecentReaches()
         """Reaches of recent arrivals that were scored."""
 
@@ -105,7 +107,9 @@ class StreamMap(HasLandmarks):
             scores = self._learn(X, times, detector)
         return after_callback(detector, scores)
 
-    def update(self, X: Any, times: Any = None, detector: NoveltyDetector | None = None) -> Arrivals:
+    def update(
+        self, X: Any, times: Any = None, detector: NoveltyDetector | None = None, n_jobs: int | None = None
+    ) -> Arrivals:
         """Score, learn and place further points: :meth:`learn`, and positions on the map after the last of them."""
         with self.lock:
             before = self.frames.count if self.fitted else 0
@@ -118,7 +122,7 @@ class StreamMap(HasLandmarks):
             else:
                 queries = space.check_queries(X)
         if not isinstance(space, PrecomputedSpace):
-            coordinates = frame.place_queries(space, queries, n_threads(self.n_jobs))
+            coordinates = frame.place_queries(space, queries, n_threads(n_jobs))
         return Arrivals(coordinates, count, count != before, *after_callback(detector, scores))
 
     def _learn(self, X: Any, times: Any, detector: NoveltyDetector | None) -> Scores:
@@ -201,7 +205,7 @@ class StreamMap(HasLandmarks):
             engine = self._landmark_engine()
             space, queries = engine.space, engine.space.check_queries(X)
             frame = self.frames.present(engine)
-        return frame.place_queries(space, queries, n_threads(n_jobs or self.n_jobs))
+        return frame.place_queries(space, queries, n_threads(n_jobs))
 
     def novelty(self, X: Any) -> Novelty:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""

@@ -17,6 +17,8 @@ from driftmap.map.frames import Frame, Frames
 from driftmap.metrics import Space, make_space
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import n_threads
+from driftmap.utils.data_frames import materialized
+from driftmap.utils.errors import InputError
 
 PARAMS = ("n_components", "embedding", "n_anchors", "align", "metric", "metric_params")
 """The parameters of the map that placing depends on."""
@@ -98,9 +100,11 @@ class FrozenMap:
         return np.array([f"driftmap{i}" for i in range(self.params["n_components"])], dtype=object)
 
     def _check(self, X: Any) -> Any:
-        names = tuple(map(str, getattr(X, "columns", ())))
+        X = materialized(X)
+        names = validation.column_names(X)
         if self.feature_names and names and names != self.feature_names:
-            raise ValueError(f"X has the columns {list(names)}, but the map was learnt from {list(self.feature_names)}")
+            problem = f"has the columns {list(names)}, but the map was learnt from {list(self.feature_names)}"
+            raise InputError(problem, parameter="X")
         return self.space.check_queries(X)
 
     # --- files ---
