@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import datetime
+import math
 
 import numpy as np
 import pytest
@@ -339,6 +340,25 @@ def test_one_row_is_undone_wherever_its_metric_fails(slack):
                 assert facts(other) == facts(landmarks if failed else after)
         landmarks = after
     assert n_thinned >= 3
+
+
+@pytest.mark.parametrize("params", [{"memory": None}, {"memory": 112}], ids=str)
+@pytest.mark.parametrize("kind", ["squared", "noisy"])
+def test_a_metric_that_is_none_loses_no_point(kind, params):
+    """It claims the triangle inequality, or gives another distance each time: a mistake that is easily made."""
+    random = np.random.default_rng(5).random
+
+    def metric(x, y):
+        squared = float(((x - y) ** 2).sum())
+        return squared if kind == "squared" else math.sqrt(squared) * (1 + 0.3 * random())
+
+    metric.obeys_triangle = True
+    for seed in range(20):
+        landmarks = OnlineLandmarks(7, metric=metric, slack=0.0, window=100, **params)
+        for part in np.split(np.random.default_rng(seed).normal(size=(500, 2)), 25):
+            landmarks.partial_fit(part)
+        assert landmarks.landmark_mass_.sum() == landmarks._engine.stored_masses().sum() >= 88  # an eighth less
+        assert landmarks.stored_indices_[-1] == 499
 
 
 # --- fidelity ---------------------------------------------------------------------------------------------------------

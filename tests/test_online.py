@@ -1,6 +1,7 @@
 """OnlineLandmarks against the literal oracle, after every arrival, and its answers to bad input."""
 
 import math
+import signal
 from itertools import combinations
 
 import numpy as np
@@ -349,3 +350,27 @@ def test_slack_saves_replacements_and_the_radius_stays_within_it():
     for slack, error in ((-0.1, ValueError), (np.nan, ValueError), (np.inf, ValueError), ("much", TypeError)):
         with pytest.raises(error, match="slack must be"):
             OnlineLandmarks(3, slack=slack).fit(X)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+def test_an_interrupt_is_heard_while_edges_are_counted():
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupted
+
+    rng = np.random.default_rng(0)
+    clusters = 0.01 * rng.normal(size=(8000, 8)) + 10 * rng.integers(0, 3, size=(8000, 1))
+    X = np.concatenate([clusters, 20 * rng.normal(size=(100, 8))])[:8013]  # the last row has too many neighbours
+    landmarks = OnlineLandmarks(5, rule="paper").fit(X[:8000])
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.03)
+        with pytest.raises(Interrupted):
+            landmarks.partial_fit(X[8000:])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    seen = landmarks.n_samples_seen_
+    assert seen < 8013
+    assert facts(landmarks) == facts(OnlineLandmarks(5, rule="paper").fit(X[:seen]))

@@ -1,7 +1,10 @@
 """The compiled core: the literal oracle after every arrival; and what is promised where points merge or expire."""
 
 import copy
+import gc
 import math
+import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 import naive
 from driftmap import _core
 from driftmap._core import Stream
+from driftmap.landmarks import OnlineLandmarks
 from streams import KINDS, WIDTHS, few, make, some, streams, suited
 
 P = {"minkowski": {"p": 1.5}}
@@ -927,6 +931,57 @@ def test_an_interrupt_within_a_source_undoes_the_batch(error):
         stream.learn(50)
     assert same(stream.state(), before)
     assert source.points == list(range(50))
+
+
+@pytest.mark.parametrize("params", [{}, {"memory": 32}, {"rule": "paper"}], ids=str)
+def test_numbers_that_fail_are_undone_by_a_metric_that_may_fail(params):
+    X = make("walk", 300, 3, 1)
+    rows, twin = (Rows(X, "minkowski", n_landmarks=2, **params) for _ in range(2))
+    for one in (rows, twin):
+        one.learn(0, 100)
+    before = rows.stream.state()
+    with pytest.raises(ValueError, match="no finite distance"):
+        rows.stream.learn(np.vstack([X[100:250], np.full((1, 3), 1e300)]))
+    assert same(rows.stream.state(), before)
+    rows.learn(100, 300)
+    twin.learn(100, 300)
+    assert observe(rows.stream) == observe(twin.stream)
+
+
+def test_a_stream_that_is_left_half_learnt_says_so():
+    """Nothing of Euclid's can fail but memory, so nothing is saved; rows that another thread changes stand for it."""
+    landmarks = OnlineLandmarks(4).fit(make("walk", 100, 3, 1))
+    stream = landmarks._engine.stream
+    with pytest.raises(ValueError, match="no finite distance"):
+        stream.learn(np.full((8, 3), np.nan))
+    assert stream.broken
+    for ask in (lambda: landmarks.radius_, lambda: landmarks.partial_fit(np.eye(3)), lambda: pickle.dumps(landmarks)):
+        with pytest.raises(RuntimeError, match=r"half learnt, .*: load the last checkpoint, or fit again"):
+            ask()
+    assert landmarks.fit(np.eye(3)).n_samples_seen_ == 3
+
+
+def test_a_metric_and_its_stream_that_refer_to_each_other_are_collected():
+    class Owner:
+        def distance(self, x, y):
+            return float(abs(x - y).sum())
+
+    owner = Owner()
+    owner.landmarks = OnlineLandmarks(3, metric=owner.distance).fit(make("walk", 20, 2, 1))
+    found = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert found() is None
+
+
+def test_a_memory_beyond_all_numbers_of_rows_is_no_limit():
+    rows = Rows(make("walk", 200, 2, 1), "euclidean", n_landmarks=3, memory=2**40)
+    rows.learn(0, 180)
+    state = rows.stream.state() | {"resolution": 1e-3}  # of a checkpoint that somebody made up
+    rows.stream = rows.empty()
+    rows.stream.restore(state)
+    rows.learn(180, 200)
+    assert rows.stream.seen == 200
 
 
 @pytest.mark.parametrize("native", [True, False], ids=["native", "source"])

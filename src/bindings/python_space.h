@@ -37,6 +37,9 @@ class PythonSpace : public Space {
     void save() override { source_.attr("save")(); }
     void restore() override { source_.attr("restore")(); }
 
+    const nb::object& source() const { return source_; }
+    void release_source() { source_ = nb::none(); }
+
  private:
     nb::object source_;
     std::int64_t first_ = 0;  // row of the batch that the block begins with

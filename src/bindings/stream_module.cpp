@@ -163,6 +163,25 @@ nb::list events(const Stream& stream) {
     return out;
 }
 
+// A stream and what measures for it may refer to each other: the garbage collector finds such cycles.
+PythonSpace* measured_by_python(PyObject* stream) {
+    return nb::inst_ready(stream) ? dynamic_cast<PythonSpace*>(nb::inst_ptr<Stream>(stream)->space.get()) : nullptr;
+}
+
+int traverse(PyObject* stream, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(stream));
+    if (PythonSpace* space = measured_by_python(stream)) Py_VISIT(space->source().ptr());
+    return 0;
+}
+
+int clear(PyObject* stream) {
+    if (PythonSpace* space = measured_by_python(stream)) space->release_source();
+    return 0;
+}
+
+PyType_Slot kSlots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
+
 }  // namespace
 
 void bind_placement(nb::module_& module);
@@ -170,7 +189,7 @@ void bind_placement(nb::module_& module);
 NB_MODULE(DRIFTMAP_MODULE, module) {
     nb::set_leak_warnings(false);  // objects alive at exit are ordinary in Python
     bind_placement(module);
-    nb::class_<Stream>(module, "Stream")
+    nb::class_<Stream>(module, "Stream", nb::type_slots(kSlots))
         .def("__init__", &make_stream, "metric"_a, "n_features"_a = 0, nb::kw_only(), "n_landmarks"_a,
              "rule"_a = "tight", "initial_radius"_a = 1e-20, "slack"_a = 0.0, "memory"_a = nb::none(),
              "window"_a = kInfinity, "half_life"_a = kInfinity, "p"_a = 2.0)
@@ -190,6 +209,7 @@ NB_MODULE(DRIFTMAP_MODULE, module) {
         .def("masses", [](const Stream& s) { return by_row(s.state, &State::mass); })
         .def("spreads", [](const Stream& s) { return by_row(s.state, &State::spread); })
         .def("cells", [](const Stream& s) { return to_numpy(cells(s.state)); })
+        .def_ro("broken", &Stream::broken)
         .def_prop_ro("seen", [](const Stream& s) { return s.state.seen; })
         .def_prop_ro("n_stored", [](const Stream& s) { return s.state.n; })
         .def_prop_ro("n_replacements", [](const Stream& s) { return s.state.n_replacements; })

@@ -106,7 +106,10 @@ inline void refine_cost(State& state, Space& space, std::int32_t slot, double en
         space.nearest(rows, waiting, state.landmarks, found);
         for (int k = 0; k < waiting; ++k) {
             Record& record = cell.records[places[k]];
-            record.second_distance = found[k].second_distance, record.second = found[k].second;
+            // with a metric that is none, another landmark may be the nearest by now; a second one is never the first
+            const bool is_own = found[k].second == state.landmarks.id[slot];
+            record.second_distance = is_own ? found[k].distance : found[k].second_distance;
+            record.second = is_own ? found[k].landmark : found[k].second;
             cell.measure(record);
         }
         if (waiting > 0 && cell.cost > enough) return;

@@ -236,12 +236,12 @@ inline void merge_into_landmarks(State& state, Space& space, std::int32_t n) {
 // merge, so few points should have one: where the resolution is not small against the radius, they merge into landmarks
 // only.
 inline void thin(State& state, Space& space, bool merged = false) {
-    const std::int32_t most = state.parameters.memory - state.parameters.memory / 8;
+    const std::int64_t most = state.parameters.memory - state.parameters.memory / 8;
     while (state.live > most || is_too_fine(state, space)) {
         const std::int32_t before = state.live;
         const double radius = space.expanded(state.radius), enough = before > most ? radius : kCoarse * radius;
         if (merged && before > most && state.resolution > kSearch * radius) {
-            merge_into_landmarks(state, space, before - most);
+            merge_into_landmarks(state, space, std::int32_t(before - most));
             continue;
         }
         const double least = is_crowded(state) ? 0.0 : kFine * radius;

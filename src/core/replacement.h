@@ -39,16 +39,19 @@ inline void exchange(State& state, Space& space, std::int32_t row) {
 
 // --- Algorithms 2 and 3 of the paper, without edges ---
 
-// Distances of all stored points to one of them.
+// Distances of all stored points to a point, which is stored or of the block.
 inline std::vector<double> distances_to(const State& state, Space& space, std::int32_t y) {
     std::vector<std::int32_t> rows(state.n);
     std::iota(rows.begin(), rows.end(), 0);
     std::vector<double> distances(rows.size());
-    space.measure(rows.data(), state.n, &y, 1, distances.data());
+    if (y < 0)
+        space.measure(&y, 1, rows.data(), state.n, distances.data());
+    else
+        space.measure(rows.data(), state.n, &y, 1, distances.data());
     return distances;
 }
 
-// N(y): the stored points within the radius of one of them, ascending.
+// N(y): the stored points within the radius of a point, ascending.
 inline std::vector<std::int32_t> neighbours(const State& state, Space& space, std::int32_t y) {
     const std::vector<double> distances = distances_to(state, space, y);
     std::vector<std::int32_t> rows;
@@ -57,9 +60,8 @@ inline std::vector<std::int32_t> neighbours(const State& state, Space& space, st
     return rows;
 }
 
-// A lower bound on the number of edges among the points before the newest: every point that is no landmark has an edge
-// to one, and points within half the radius of one landmark are pairwise neighbours where the triangle inequality
-// holds.
+// A lower bound on the number of edges among the stored points: every one that is no landmark has an edge to one, and
+// points within half the radius of one landmark are pairwise neighbours where the triangle inequality holds.
 inline std::int64_t edges_at_least(const State& state, const Space& space) {
     std::int64_t pairs = 0;
     const double half = space.triangle ? space.reduced(space.expanded(state.radius) / 2 * (1 - 1e-9)) : -1.0;
@@ -68,22 +70,27 @@ inline std::int64_t edges_at_least(const State& state, const Space& space) {
         const std::int64_t count = std::count_if(cell.records.begin(), cell.records.end(), close);
         pairs += count * (count - 1) / 2;
     }
-    return std::max<std::int64_t>(state.n - 1 - state.n_landmarks(), pairs);
+    return std::max<std::int64_t>(state.n - state.n_landmarks(), pairs);
 }
 
-// Lines 1-6 of Algorithm 2: the arrival, or, if its degree is too high, a neighbour of low degree.
-inline std::int32_t newcomer(const State& state, Space& space, std::int32_t arrival) {
-    const auto degree_of = [&](std::int32_t y) { return std::int64_t(neighbours(state, space, y).size()); };
+// Lines 1-6 of Algorithm 2: if the degree of the arrival, a row of the block, is too high, a neighbour of low degree;
+// else, or if there is none, -1. All edges may have to be counted, which is slow.
+inline std::int32_t neighbour_instead(const State& state, Space& space, std::int32_t arrival, const auto& interrupt) {
     const std::vector<std::int32_t> near = neighbours(state, space, arrival);
     const std::int64_t degree = std::int64_t(near.size());
-    if (degree * degree <= 4 * (edges_at_least(state, space) + degree)) return arrival;
-    std::int64_t edges = 0;
+    if (degree * degree <= 4 * (edges_at_least(state, space) + degree)) return -1;
+    const auto degree_of = [&](std::int32_t y) {
+        interrupt();
+        const bool has_arrival = std::binary_search(near.begin(), near.end(), y);
+        return std::int64_t(neighbours(state, space, y).size()) + has_arrival;
+    };
+    std::int64_t edges = degree;
     for (std::int32_t row = 0; row < state.n; ++row) edges += degree_of(row);
     edges /= 2;
-    if (degree * degree <= 4 * edges) return arrival;
+    if (degree * degree <= 4 * edges) return -1;
     for (const std::int32_t y : near)
         if (const std::int64_t other = degree_of(y); other * other <= edges) return y;
-    return arrival;
+    return -1;
 }
 
 // Lines 7-18: the closest pair of a landmark and a stored point beyond the radius, lexicographically first of equals;
@@ -121,20 +128,18 @@ inline void replace_as_printed(State& state, Space& space, std::int32_t came) {
 
 // --- either ---
 
-// Let a stored point that is uncovered change the landmarks; notes the event and returns the row that became one.
-inline std::int32_t admit(State& state, Space& space, std::int32_t row) {
+// Let a stored point become a landmark, since an arrival is uncovered; notes the event.
+inline void admit(State& state, Space& space, std::int32_t row) {
     if (state.n_landmarks() < state.parameters.n_landmarks) {
         const bool first = state.n_landmarks() == 0;
         enter(state, space, row);
         if (first) state.add(state.landmarks.order[0], {0.0, kInfinity, 0, row});  // there was no cell to take it from
         state.note(state.seen - 1, row, -1, state.radius);
     } else if (state.parameters.paper) {
-        row = newcomer(state, space, row);
         replace_as_printed(state, space, row);
     } else {
         exchange(state, space, row);
     }
-    return row;
 }
 
 }  // namespace driftmap

@@ -27,6 +27,8 @@ class Table {
     int stride;
 
     const double* operator[](std::int32_t i) const { return at(i); }
+    std::int32_t size() const { return size_; }
+    void shrink(std::int32_t size) { size_ = size; }
     void push(const double* row) {
         const std::size_t rows = kFirst << blocks_.size();
         if (std::size_t(size_) == rows - kFirst) {
@@ -103,9 +105,17 @@ class NativeSpace : public RowSpace {
             for (int j = 0; j < m; ++j) *out++ = rows[i] == others[j] ? 0.0 : measured(at(rows[i]), points[others[j]]);
     }
     void keep(std::int32_t row) override { points.push(at(row)); }
-    void retain(const std::vector<std::int32_t>& rows) override { points.retain(rows); }
-    void save() override { saved_ = std::make_unique<Table>(points); }
-    void restore() override { points = std::move(*saved_); }
+    void retain(const std::vector<std::int32_t>& rows) override {
+        if (saved_size_ >= 0 && !saved_) saved_ = std::make_unique<Table>(points);
+        points.retain(rows);
+    }
+    void save() override { saved_size_ = points.size(); }
+    void restore() override {
+        if (saved_) points = std::move(*saved_);
+        points.shrink(saved_size_);
+        release();
+    }
+    void release() override { saved_size_ = -1, saved_.reset(); }
 
  protected:
     const double* at(std::int32_t row) const {
@@ -121,7 +131,8 @@ class NativeSpace : public RowSpace {
  private:
     Metric metric_;
     std::vector<double> block_;
-    std::unique_ptr<Table> saved_;
+    std::int32_t saved_size_ = -1;  // points to go back to; -1: none
+    std::unique_ptr<Table> saved_;  // these, once they have been renumbered
 };
 
 }  // namespace driftmap

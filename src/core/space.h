@@ -85,9 +85,10 @@ class Space {
     virtual void keep(std::int32_t row) = 0;
     // Keep only these points, ascending; they are renumbered.
     virtual void retain(const std::vector<std::int32_t>& rows) = 0;
-    // Remember the stored points, and go back to them.
+    // Remember the stored points; go back to them; or need them no more.
     virtual void save() = 0;
     virtual void restore() = 0;
+    virtual void release() {}
 };
 
 }  // namespace driftmap

@@ -40,10 +40,14 @@ class Stream {
     State state;
     std::unique_ptr<Space> space;
 
+    // Whether an arrival was left half learnt, by an exception where nothing can fail but for lack of memory.
+    bool broken = false;
+
     // Take in the rows of the batch that the space has been given. After an exception of the space or the gate the
     // whole batch is undone; after an interrupt the arrivals before it stay, unless the space or the gate can fail.
     void learn(std::int64_t rows, const Columns& columns, const Gate& gate, const Interrupt& interrupt) {
         const bool expires = state.parameters.expires();
+        is_whole_ = true;
         fallible_ = space->fallible || gate;
         merging_ = columns.arrivals != nullptr;
         saved_.reset();
@@ -59,6 +63,7 @@ class Stream {
                                           columns.weights ? columns.weights[at] : 1.0,
                                           columns.spreads ? columns.spreads[at] : 0.0};
                     if (at + 1 < rows || gate || expires) save();
+                    is_whole_ = false;
                     if (expires && expire(state, *space, arrival.time)) scan(i, count_ - i);
                     if (columns.landmarks != nullptr) {
                         const std::int32_t row = state.landmarks.row[state.slot_of(nearest_[i].landmark)];
@@ -67,8 +72,9 @@ class Stream {
                     }
                     if (expires) state.now = arrival.time;
                     if (merging_) state.seen = columns.arrivals[at];
-                    const bool changed = arrive(arrival, nearest_[i], gate);
+                    const bool changed = arrive(arrival, nearest_[i], gate, interrupt);
                     if (expires) relax(state, *space);
+                    is_whole_ = true;
                     if (changed) interrupt();
                 }
             }
@@ -77,9 +83,11 @@ class Stream {
                 state = std::move(*saved_);
                 space->restore();
             }
+            broken = !saved_ && !is_whole_;
             throw;
         }
         saved_.reset();
+        space->release();
         if (merging_) {
             state.seen = columns.arrivals[rows];
             if (state.live > state.parameters.memory) thin(state, *space, true);
@@ -152,7 +160,7 @@ class Stream {
     }
 
     // Learn an arrival; returns whether landmarks have changed.
-    bool arrive(const Arrival& arrival, const Nearest near, const Gate& gate) {
+    bool arrive(const Arrival& arrival, const Nearest near, const Gate& gate, const Interrupt& interrupt) {
         const bool gated = gate && state.n_landmarks() == state.parameters.n_landmarks;
         const bool covered = near.distance <= limit();
         bool open = false;
@@ -169,12 +177,19 @@ class Stream {
             thin(state, *space);
             joined = (covered || gated) && join(state, *space, arrival, near);
         }
+        std::int32_t instead = -1;
+        if (!covered && !gated && state.parameters.paper && state.n_landmarks() == state.parameters.n_landmarks) {
+            is_whole_ = true;  // nothing has changed yet, and edges may be many
+            instead = neighbour_instead(state, *space, arrival.row, interrupt);
+            is_whole_ = false;
+        }
         const std::int32_t row = joined ? -1 : store(arrival, near);
         ++state.seen;
         state.total += arrival.weight;
         std::int32_t newcomer = -1;
         if (!covered && !gated) {
-            newcomer = admit(state, *space, row);
+            newcomer = instead < 0 ? row : instead;
+            admit(state, *space, newcomer);
         } else if (gated && state.held > 0 && (open || state.held >= kMostHeld)) {
             newcomer = farthest(state, state.radius);
             state.held = 0;
@@ -189,6 +204,7 @@ class Stream {
     std::vector<Nearest> nearest_;     // landmarks of these rows
     std::optional<State> saved_;
     bool fallible_ = false;
+    bool is_whole_ = true;  // whether no arrival is half learnt
     bool merging_ = false;  // whether arrivals are stored points of another stream, each of which stays one
     int count_ = 0;         // rows of the block
 };

@@ -104,6 +104,8 @@ class Stream:
         without a gate leaves the arrivals before it learnt.
         """
 
+    broken: bool
+    """Whether an arrival was left half learnt, as no memory was left or its row was changed by another thread."""
     seen: int
     """Number of arrivals."""
     n_stored: int

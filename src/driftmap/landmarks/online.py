@@ -38,6 +38,10 @@ from driftmap.utils.validation import RULES
 
 MOST_LANDMARKS = 2**31 - 2
 RECURSIVE = "a metric or detector cannot use the estimator that is learning with it"
+BROKEN = (
+    "a point was left half learnt, since no memory was left or another thread changed the batch: load the last "
+    "checkpoint, or fit again"
+)
 
 
 @dataclass(eq=False)
@@ -120,6 +124,8 @@ class LandmarkEngine(Saved):
         """The stream (a new one before the first point), the checked points, and their times where points expire."""
         if self._is_learning:  # the lock is taken, so it is this thread that learns
             raise RuntimeError(RECURSIVE)
+        if self.stream is not None and self.stream.broken:
+            raise RuntimeError(BROKEN)
         self._is_learning = True
         try:
             stream = self.stream
@@ -379,6 +385,8 @@ class LandmarkEngine(Saved):
             raise RuntimeError(RECURSIVE)
         if self.stream is None:
             raise validation.not_fitted(self.kind)
+        if self.stream.broken:
+            raise RuntimeError(BROKEN)
         return self.stream
 
     def _check_triangle(self, name: str) -> None:

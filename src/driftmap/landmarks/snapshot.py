@@ -37,7 +37,10 @@ def _facts(s: SimpleNamespace, n_landmarks: int, memory: Memory) -> Iterator[tup
     """What must hold, each fact given those before it."""
     n, m = s.n_points, len(s.landmarks)
     yield 0 < n <= s.seen < 2**62 and n < 2**31 - 1, "number of points contradicts its number of arrivals"
-    yield s.n_replacements >= 0 and 0 <= s.held < 32, "number of replacements or of uncovered arrivals is out of range"
+    yield (
+        0 <= s.n_replacements <= s.seen and 0 <= s.held < 32,
+        "number of replacements or of uncovered arrivals is out of range",
+    )
     yield 0 <= s.base <= s.radius < np.inf, "radius is not a valid radius"
     has_resolution = memory.limit is not None and _in_range(s.resolution)
     yield s.resolution == -1 or has_resolution, "resolution is not a valid distance"
