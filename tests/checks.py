@@ -386,7 +386,7 @@ BAD_ROWS = {
     "NaN": (np.array([[0.0, 1.0, 2.0], [0.0, np.nan, 2.0]]), "row 1, column 1 is NaN"),
     "infinity": (np.array([[0.0, 1.0, -np.inf]]), "row 0, column 2 is -inf"),
     "single precision": (np.array([[0.0, 1.0, np.inf]], np.float32), "row 0, column 2 is inf"),
-    "overflow": (np.array([[0.0, 1e200, 0.0]]), "row 0, column 1 is 1e\\+200: its square overflows"),
+    "overflow": (np.array([[0.0, 1e200, 0.0]]), "row 0, column 1 is 1e\\+200, beyond 1e\\+140: squares overflow"),
     "width": (np.ones((2, 4)), "X has 4 features, but .* 3"),
     "text": ([["1", "2", "x"]], "row 0, column 2 is 'x', not a number"),
     "named column": (pd.DataFrame({"a": [1.0], "b": [1.0], "c": [np.nan]}), r"row 0, column 2 \('c'\) is NaN"),

@@ -603,7 +603,7 @@ FILES = {
     "cell.csv": (b"a,b\n1,2\n3, \n", "cell.csv, line 3, column 'b' is empty"),
     "line.csv": (b"a\n1\n\n2\n", "line.csv, line 3 is empty"),
     "inf.csv": (b"1,2\n3,-inf\n", "inf.csv, line 2, column '2' is -inf"),
-    "huge.csv": (b"1,2\n3,1e200\n", "huge.csv, line 2, column '2' is 1e+200: its square overflows"),
+    "huge.csv": (b"1,2\n3,1e200\n", "huge.csv, line 2, column '2' is 1e+200, beyond 1e+140: squares overflow"),
     "text.csv": (b"date,s\n2013-01-01,x\n", "text.csv: no column is left for the features; left out: 'date' (dates)"),
     "under.csv": (b"1,2\n3,2013_01\n", "under.csv, line 2, column '2' is '2013_01', not a number"),
     "lines.csv": (b'a,b\n"1",2\n"x\ny",3\n4\n', "lines.csv, line 3, column 'a'"),

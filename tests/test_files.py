@@ -126,7 +126,7 @@ REFUSED_CSV = {
     "odd nan": ", column 'b' is NaN; choose --missing drop, mean or last",
     "infinite": ", column 'b' is -inf; drop such rows first",
     "overflow": ", column 'b' is inf; drop such rows first",
-    "too large": ", column 'b' is 1e+200: its square overflows; rescale the data",
+    "too large": ", column 'b' is 1e+200, beyond 1e+140: squares overflow; rescale the data",
     "missing": ", column 'b' is 'NA'; choose --missing drop, mean or last",
     "null": ", column 'b' is 'null'; choose --missing drop, mean or last",
     "underscore": ", column 'b' " + NO_NUMBER.format("'1_0'"),
@@ -216,7 +216,7 @@ REFUSED_JSON = {
     "nan": " is not JSON",
     "infinite": " is not JSON",
     "overflow": " is not JSON: number is infinity",
-    "too large": ", column 'b' is 1e+200: its square overflows; rescale the data",
+    "too large": ", column 'b' is 1e+200, beyond 1e+140: squares overflow; rescale the data",
     "huge integer": " is not JSON: number is infinity",
     "array": ": objects and arrays are mixed",
     "number": " is neither an object nor an array",
@@ -361,7 +361,7 @@ DECIMALS = st.builds(lambda a, b, e: f"{a}.{b}e{e}", DIGITS, DIGITS, st.integers
 
 
 @settings(deadline=None)
-@given(st.lists(DECIMALS | st.floats(-1e150, 1e150).map(repr), min_size=1))
+@given(st.lists(DECIMALS | st.floats(-1e140, 1e140).map(repr), min_size=1))
 @example(
     [
         "2.2250738585072011e-308",
@@ -631,7 +631,7 @@ def test_text_and_infinity_are_not_missing(folder, monkeypatch):
     for cell, problem in (
         ("x", "is 'x', not a number"),
         ("inf", "is inf; drop such rows first"),
-        ("1e200", "overflows"),
+        ("1e200", "squares overflow"),
     ):
         folder.joinpath("t.csv").write_bytes(encoded(["a,b", "1,2", f"3,{cell}", "4,"]))
         assert problem in assert_same("t.csv", monkeypatch, missing=True)[4]

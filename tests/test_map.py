@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from driftmap import DriftMap, OnlineLandmarks, quality
 from driftmap.embedding import LandmarkIsomap, LandmarkMDS, LandmarkStress
+from driftmap.utils import validation
 from streams import facts, make
 
 
@@ -216,7 +217,7 @@ def test_numbers_may_be_large_but_not_too_large():
     np.testing.assert_allclose(
         mapper.transform(X), 1e120 * DriftMap(n_landmarks=20, embedding="lmds").fit_transform(walk())
     )
-    with pytest.raises(ValueError, match="row 1, column 2 is 1e\\+200: its square overflows"):
+    with pytest.raises(ValueError, match="row 1, column 2 is 1e\\+200, beyond 1e\\+140: squares overflow"):
         mapper.transform(np.where(np.arange(8).reshape(2, 4) == 6, 1e200, 1.0))
 
 
@@ -295,6 +296,19 @@ def test_points_far_away_are_placed_or_refused_by_name(embedding, size):
         for ask in (mapper.transform, mapper.novelty):
             with pytest.raises(ValueError, match="row 2 lies more than 1e\\+140 times the size of the map away"):
                 ask(queries)
+
+
+@pytest.mark.parametrize("d", [1, 2, 100])
+@pytest.mark.parametrize("embedding", validation.EMBEDDINGS)
+def test_the_largest_numbers_are_learnt_placed_and_saved(embedding, d, tmp_path):
+    mapper = DriftMap(1, n_landmarks=20, embedding=embedding)
+    mapper.fit(np.random.default_rng(0).standard_normal((300, d))).transform(np.zeros((1, d)))
+    largest = np.full((1, d), 1e140)
+    place = mapper.partial_fit(largest).transform(largest)
+    with pytest.raises(ValueError, match=r"row 0, column 0 is 1.1e\+140, beyond 1e\+140: squares overflow"):
+        mapper.partial_fit(1.1 * largest)
+    mapper.save(tmp_path / "map")
+    assert DriftMap.load(tmp_path / "map").transform(largest).tobytes() == place.tobytes()
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock"])

@@ -333,6 +333,9 @@ def test_a_spectrum_is_only_given_for_matching_ascending_times_and_a_finite_mome
             spectrum_at(spectra, times, 2.0, 0.1)
     with pytest.raises(ValueError, match="finite"):
         spectrum_at([[0.0]], [0], math.nan, 0.1)
+    for decay in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="decay must be finite and not negative"):
+            spectrum_at([[0.0]], [0], 1.0, decay)
 
 
 EVENTS = [("7", "12", 20.0), ("12", "9", 20.0), ("7", "9", 60.0)]

@@ -354,11 +354,11 @@ def test_slack_saves_replacements_and_the_radius_stays_within_it():
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 def test_an_interrupt_is_heard_while_edges_are_counted():
-    class Interrupted(Exception):
+    class InterruptError(Exception):
         pass
 
     def interrupt(*_):
-        raise Interrupted
+        raise InterruptError
 
     rng = np.random.default_rng(0)
     clusters = 0.01 * rng.normal(size=(8000, 8)) + 10 * rng.integers(0, 3, size=(8000, 1))
@@ -367,7 +367,7 @@ def test_an_interrupt_is_heard_while_edges_are_counted():
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.03)
-        with pytest.raises(Interrupted):
+        with pytest.raises(InterruptError):
             landmarks.partial_fit(X[8000:])
     finally:
         signal.signal(signal.SIGALRM, before)

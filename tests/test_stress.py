@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.manifold import smacof
 
+from driftmap import DriftMap
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.embedding.anchors import infer_distances
@@ -518,6 +519,16 @@ def test_the_map_is_truer_than_classical_mds_on_all_points(name, k, classical, b
     to_anchors = cdist(X, X[ids])
     measured = LandmarkStress(k).fit(to_anchors[ids], anchor_masses)
     assert stress(X, measured.place(to_anchors)) <= by_anchors
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+def test_steadiness_keeps_the_distance_of_points_far_away(metric, k):
+    X = np.random.default_rng(0).standard_normal((300, 6))
+    mapper = DriftMap(k, n_landmarks=20, metric=metric, embedding=LandmarkStress(k, steadiness=0.01)).fit(X)
+    for far in (1e8, 1e12, 1e16, 1e17, 1e18, 1e20, 1e30, 1e100, 1e138):
+        place = mapper.transform(far * np.eye(6)[:1])
+        assert np.linalg.norm(place) == pytest.approx(far, rel=0.1)
 
 
 @pytest.mark.parametrize("k", [2, 3])

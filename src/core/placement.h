@@ -92,30 +92,34 @@ struct Placement {
 
     // Squared distances of eight rows to the fixed points, in sizes of the map, and where landmark MDS puts them. A row
     // lies off the map if its squared height above that place plus its squared distance to the nearest fixed point
-    // exceeds 1; from 100 on it is so far away that no place is much better. Distances below a tenth of the tolerance
-    // count as none: those that follow from others are roots of differences.
+    // exceeds 1; from 100 on it is so far away that no place is much better. Still farther out rounding decides on the
+    // place: it is then no farther away than the row. Distances below a tenth of the tolerance count as none: those
+    // that follow from others are roots of differences.
     void measure(const double* X, int64_t first, int64_t n_rows, V* squared, double* out,
                  std::vector<char>& off_map) const {
-        constexpr double kOff = 1, kFar = 100;
+        constexpr double kOff = 1, kFar = 100, kLost = 1e20;
         const V more = squares.apply(X, first, n_rows, squared);
         const double scale = 1 / (size * size), none = 0.01 * tolerance * tolerance;
-        V nearest = INFINITY, height = -1;
+        V nearest = INFINITY, mean = 0, length = 0;
         for (int j = 0; j < n; ++j) {
             const V square = (squared[j] + more) * scale;
             squared[j] = select(square > none, square, 0);
-            height += fixed[k * n + j] * squared[j];
+            mean += fixed[k * n + j] * squared[j];
             nearest = select(nearest > squared[j], squared[j], nearest);
         }
         for (int c = 0; c < k; ++c) {
             V y = shift[c];
             for (int j = 0; j < n; ++j) y += squared[j] * projection[c * n + j];
             y = larger<V>(0 - larger<V>(0 - y, -1e150), -1e150);
-            height -= y * y;
+            length += y * y;
             for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane) out[(first + lane) * k + c] = y.get(lane);
         }
-        const V off = nearest + height;
-        for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane)
+        const V off = nearest + (mean - 1 - length), far = sqrt(mean / length);
+        for (int lane = 0; lane < 8 && first + lane < n_rows; ++lane) {
             off_map[first + lane] = off.get(lane) > kOff && off.get(lane) < kFar;
+            if (mean.get(lane) > kLost && far.get(lane) < 1)
+                for (int c = 0; c < k; ++c) out[(first + lane) * k + c] *= far.get(lane);
+        }
     }
 
     double squared_of(const V* squared, int64_t row, int j) const {

@@ -179,7 +179,7 @@ def procrustes_error(truth: Any, coordinates: Any) -> float:
     >>> round(procrustes_error([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], [[5.0, 5.0], [5.0, 9.0], [3.0, 5.0]]), 12)
     0.0
     """
-    true, found = validation.points(truth), validation.points(coordinates)
+    true, found = validation.points(truth), validation.places(coordinates)
     if len(true) != len(found):
         raise ValueError(f"there must be a true place for each of {len(found)} coordinates, got {len(true)}")
     true, found = true - true.mean(axis=0), found - found.mean(axis=0)
@@ -266,7 +266,7 @@ def displacement(before: Any, after: Any) -> Displacement:
     >>> displacement([[0.0], [10.0]], [[0.1], [10.0]])
     Displacement(median=0.005, max=0.01)
     """
-    old, new = validation.points(before), validation.points(after)
+    old, new = validation.places(before), validation.places(after)
     if old.shape != new.shape:
         raise ValueError(f"the maps must have the same shape, got {old.shape} and {new.shape}")
     moved = np.linalg.norm(new - old, axis=1)
@@ -313,7 +313,7 @@ def _all_pairs(space: Space, Y: Array) -> Iterator[tuple[Array, Array]]:
 def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:
     space = make_space(metric, metric_params, X)
     space.extend(space.check(X))
-    Y = validation.points(coordinates)
+    Y = validation.places(coordinates)
     if len(Y) != len(space):
         raise ValueError(f"X has {len(space)} points, but coordinates has {len(Y)} rows")
     return space, Y

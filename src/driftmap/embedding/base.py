@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 
 from driftmap.utils import Array, Ids
-from driftmap.utils.validation import LARGEST_NUMBER
+from driftmap.utils.validation import LARGEST_SQUARABLE
 
 NEEDS = ("stored", "to_landmarks", "neighbours", "start")
 """What an embedding may ask for beyond the distances and masses of the landmarks."""
@@ -109,7 +109,7 @@ def check_stored(
     """Refuse what a checkpoint holds if it is no array of this shape, or has numbers whose squares overflow."""
     if not (isinstance(array, np.ndarray) and array.shape == shape and array.dtype == dtype):
         raise ValueError(f"its {name} have the wrong shape or type")
-    if not np.all((np.abs(array) < LARGEST_NUMBER) | ((array == np.inf) & (not finite))):
+    if not np.all((np.abs(array) < LARGEST_SQUARABLE) | ((array == np.inf) & (not finite))):
         raise ValueError(f"its {name} are not finite")
 
 

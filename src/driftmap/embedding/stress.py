@@ -109,6 +109,13 @@ class LandmarkStress(Configured):
         self.max_iter = max_iter
         self.max_warm_iter = max_warm_iter
 
+    def check(self, n_landmarks: int) -> None:
+        """Refuse parameters that no stream could satisfy."""
+        validation.positive_number(self.steadiness, "steadiness", or_zero=True)
+        validation.positive_number(self.tol, "tol")
+        validation.integer_at_least(self.max_iter, "max_iter", 1)
+        validation.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
+
     def fit(
         self,
         distances: Array,
@@ -133,10 +140,7 @@ class LandmarkStress(Configured):
             as it is, without an eigendecomposition; another one goes on until it rests, and is compared with a cold
             fit.
         """
-        validation.positive_number(self.steadiness, "steadiness", or_zero=True)
-        validation.positive_number(self.tol, "tol")
-        validation.integer_at_least(self.max_iter, "max_iter", 1)
-        validation.integer_at_least(self.max_warm_iter, "max_warm_iter", 1)
+        self.check(len(distances))
         landmarks = np.ascontiguousarray(distances, dtype=np.float64)
         masses = validation.positive_masses(masses, len(landmarks))
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.

@@ -389,4 +389,4 @@ def _are_between_landmarks(stated: Array, space: Space, landmarks: Ids, points: 
 
 def _squarable(array: Array) -> bool:
     """Whether all numbers are finite, and so are sums of their squares."""
-    return bool((np.abs(array) < validation.LARGEST_NUMBER).all())
+    return bool((np.abs(array) < validation.LARGEST_SQUARABLE).all())

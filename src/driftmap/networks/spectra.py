@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from driftmap.networks.contacts import Contact, Contacts, Node
 from driftmap.networks.tie_decay import TieDecayNetwork
-from driftmap.utils import Array
+from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import in_parallel, n_threads, one_thread
 from driftmap.utils.errors import InputError
 
@@ -134,6 +134,7 @@ def spectrum_at(spectra: ArrayLike, times: ArrayLike, t: ArrayLike, decay: float
         raise InputError(f"need one spectrum for each ascending time, got {rows.shape} and {known.shape}")
     if not np.all(np.isfinite(asked)):
         raise InputError("must be finite", parameter="t")
+    validation.positive_number(decay, "decay", or_zero=True)
     last = np.searchsorted(known, asked, side="right") - 1
     scale = np.where(last < 0, 0.0, np.exp(-decay * np.maximum(asked - known[last], 0.0)))
     return np.asarray(scale[..., np.newaxis] * rows[last], dtype=np.float64)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from driftmap.networks.contacts import Contact, Node, check_contact
-from driftmap.utils import Array, Ids
+from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
 
@@ -39,9 +39,7 @@ class TieDecayNetwork:
     """
 
     def __init__(self, decay: float, nodes: Iterable[Node] | None = None) -> None:
-        if not (math.isfinite(decay) and decay >= 0):
-            raise InputError(f"must be a finite rate >= 0, got {decay}", parameter="decay")
-        self.decay = float(decay)
+        self.decay = validation.positive_number(decay, "decay", or_zero=True)
         self._fixed = nodes is not None
         self._index: dict[Node, int] = {}
         for node in () if nodes is None else nodes:

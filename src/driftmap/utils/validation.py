@@ -26,8 +26,10 @@ ANIMATION_FORMATS = (".gif", ".mp4")
 
 NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 """What the core takes as it is."""
-LARGEST_NUMBER = np.float64(1e150)  # with a Python number, single precision would be compared in single precision
-"""Beyond this, squared distances overflow."""
+LARGEST_NUMBER = np.float64(1e140)  # with a Python number, single precision would be compared in single precision
+"""Of the features of a point."""
+LARGEST_SQUARABLE = np.float64(1e150)
+"""Of what is computed from them, distances and places: many squares can be added before they overflow."""
 MISSING_ADVICE = (
     "fill such entries first, for example with sklearn.impute.SimpleImputer, or drop such rows, "
     'or choose metric="nan_euclidean"'
@@ -52,7 +54,8 @@ def positive_number(value: Any, name: str, *, or_zero: bool = False) -> float:
         raise InputError(f"must be a number, got {value!r}", parameter=name)
     number = float(value)
     if not (0 < number < np.inf or (or_zero and number == 0)):
-        raise InputError(f"must be positive and finite, got {value}", parameter=name)
+        what = "finite and not negative" if or_zero else "positive and finite"
+        raise InputError(f"must be {what}, got {value}", parameter=name)
     return number
 
 
@@ -93,15 +96,15 @@ def is_sparse(X: Any) -> bool:
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
 
-def points(X: Any, width: int | None = None, *, missing: bool = False) -> Array:
+def points(X: Any, width: int | None = None, *, missing: bool = False, largest: np.float64 = LARGEST_NUMBER) -> Array:
     """Return X as a C-contiguous matrix of usable numbers, or raise an error that names the bad row and column.
 
     The result has double precision, or single precision if X is a C-contiguous matrix of it. ``width``: of the points
     seen so far. With ``missing``, NaN stands for a number that is missing and is left as it is.
     """
     array, columns = (X, None) if is_plain(X) else _as_matrix(X)
-    if not usable(array, missing=missing):
-        row, column, problem = first_unusable(array, missing=missing)
+    if not usable(array, missing=missing, largest=largest):
+        row, column, problem = first_unusable(array, missing=missing, largest=largest)
         raise InputError(problem, row=row, column=column, column_name=None if columns is None else columns[column])
     if width is not None and array.shape[1] != width:
         problem = f"has {array.shape[1]} features, but the points seen so far have {width}"
@@ -130,12 +133,17 @@ def _as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
         raise InputError(problem, row=row, column=column, column_name=name) from error
 
 
-def usable(numbers: Array, *, missing: bool = False) -> bool:
+def places(coordinates: Any) -> Array:
+    """Return places on a map as a matrix, like :func:`points`; they may be larger."""
+    return points(coordinates, largest=LARGEST_SQUARABLE)
+
+
+def usable(numbers: Array, *, missing: bool = False, largest: np.float64 = LARGEST_NUMBER) -> bool:
     """Whether all numbers are finite and their squares do not overflow; with ``missing``, NaN is usable, too."""
     # One fast pass decides nearly always; in these forms NaN fails too.
-    if np.vdot(numbers, numbers) <= SAFE_SUM_OF_SQUARES or (np.abs(numbers) <= LARGEST_NUMBER).all():
+    if np.vdot(numbers, numbers) <= SAFE_SUM_OF_SQUARES or (np.abs(numbers) <= largest).all():
         return True
-    return missing and not bool((np.abs(numbers) > LARGEST_NUMBER).any())
+    return missing and not bool((np.abs(numbers) > largest).any())
 
 
 def positive_masses(masses: Array | None, n: int) -> Array:
@@ -150,10 +158,12 @@ def positive_masses(masses: Array | None, n: int) -> Array:
     return masses
 
 
-def first_unusable(array: Array, fill: str = MISSING_ADVICE, *, missing: bool = False) -> tuple[int, int, str]:
+def first_unusable(
+    array: Array, fill: str = MISSING_ADVICE, *, missing: bool = False, largest: np.float64 = LARGEST_NUMBER
+) -> tuple[int, int, str]:
     """Row and column of the first number that cannot be used, and what is wrong with it."""
     size = np.abs(array)
-    row, column = (int(i) for i in np.argwhere(size > LARGEST_NUMBER if missing else ~(size <= LARGEST_NUMBER))[0])
+    row, column = (int(i) for i in np.argwhere(size > largest if missing else ~(size <= largest))[0])
     return row, column, problem_of(float(array[row, column]), fill)
 
 
@@ -163,7 +173,7 @@ def problem_of(value: float, fill: str = MISSING_ADVICE) -> str:
         return f"is NaN; {fill}"
     if abs(value) == np.inf:
         return f"is {value}; drop such rows first"
-    return f"is {value:g}: its square overflows; rescale the data"
+    return f"is {value:g}, beyond {LARGEST_NUMBER:g}: squares overflow; rescale the data"
 
 
 def _first_text(X: Any) -> tuple[int, int, object] | None:
