@@ -124,8 +124,8 @@ REFUSED_CSV = {
     "blank cell": ", column 'b' is empty; choose --missing drop, mean or last",
     "nan": ", column 'b' is NaN; choose --missing drop, mean or last",
     "odd nan": ", column 'b' is NaN; choose --missing drop, mean or last",
-    "infinite": ", column 'b' is -inf; drop such rows first",
-    "overflow": ", column 'b' is inf; drop such rows first",
+    "infinite": ", column 'b' is -inf; leave out such lines with --skip-bad",
+    "overflow": ", column 'b' is inf; leave out such lines with --skip-bad",
     "too large": ", column 'b' is 1e+200, beyond 1e+140: squares overflow; rescale the data",
     "missing": ", column 'b' is 'NA'; choose --missing drop, mean or last",
     "null": ", column 'b' is 'null'; choose --missing drop, mean or last",
@@ -137,7 +137,7 @@ REFUSED_CSV = {
     "other digits": ", column 'b' " + NO_NUMBER.format("'٣'"),
     "open quote": ": a quote is opened and not closed",
     "carriage return": " holds a carriage return within a row",
-    "not UTF-8": " is not UTF-8 text (byte 0xf6)",
+    "not UTF-8": " is not UTF-8 text (byte 0xf6); convert it to UTF-8, or leave out such lines with --skip-bad",
     "byte order mark": " begins with a byte order mark, which is for the first line only",
     "blank line": " is empty; leave out such lines with --skip-bad",
 }
@@ -156,7 +156,7 @@ def test_odd_lines_of_csv(folder, monkeypatch, name, skip):
             assert (len(said), len(features)) == (1, 91)
         elif name in REFUSED_CSV:
             expected = f"t.csv, line {at + 2}{REFUSED_CSV[name]}"
-            skipped = re.split("; (?:leave|choose|read)", f"skipped: {expected}")[0]
+            skipped = re.split("; (?:leave|choose|read|convert)", f"skipped: {expected}")[0]
             assert (said, error) == (([skipped], None) if skip else ([], expected))
             assert len(features) == (90 if skip else at)
         else:
@@ -224,7 +224,7 @@ REFUSED_JSON = {
     "two objects": " is not JSON",
     "two with a comma": " is not JSON",
     "half a character": " is not JSON",
-    "not UTF-8": " is not UTF-8 text (byte 0xf6)",
+    "not UTF-8": " is not UTF-8 text (byte 0xf6); convert it to UTF-8, or leave out such lines with --skip-bad",
 }
 
 
@@ -239,7 +239,7 @@ def test_odd_lines_of_json(folder, monkeypatch, name, skip):
         features, labels, said, _, error = assert_same("t.jsonl", monkeypatch, label="name", skip=skip, size=400)
         if name in REFUSED_JSON:
             complaint = said[0].removeprefix("skipped: ") if skip else error
-            expected = REFUSED_JSON[name].split("; leave")[0].split("; choose")[0] if skip else REFUSED_JSON[name]
+            expected = re.split("; (?:leave|choose|convert)", REFUSED_JSON[name])[0] if skip else REFUSED_JSON[name]
             assert complaint.startswith(f"t.jsonl, line {at + 1}{expected}")
             assert len(features) == (90 if skip else at)
         else:
@@ -630,7 +630,7 @@ def test_missing_numbers_are_nan_in_every_format_where_they_may_be(folder, monke
 def test_text_and_infinity_are_not_missing(folder, monkeypatch):
     for cell, problem in (
         ("x", "is 'x', not a number"),
-        ("inf", "is inf; drop such rows first"),
+        ("inf", "is inf; leave out such lines"),
         ("1e200", "squares overflow"),
     ):
         folder.joinpath("t.csv").write_bytes(encoded(["a,b", "1,2", f"3,{cell}", "4,"]))
@@ -769,6 +769,12 @@ def test_numbers_of_another_form_are_named_with_the_form_that_reads_them(folder)
     with pytest.raises(InputError, match=r"number; read it with decimal ',', thousands '\.' or leave"):
         names_of(text.replace("7,5", "7"), folder)
     assert names_of(text, folder, decimal=",", thousands=".")[1:] == (("a", "b"), 2)
+
+
+def test_a_decimal_point_where_a_comma_is_one_is_named(folder):
+    said = r"line 3, column 'b' is '0.5', not a number; read it with decimal '\.' or leave out such lines"
+    with pytest.raises(InputError, match=said):
+        names_of("a;b\n1,5;2\n2;0.5\n", folder, decimal=",")
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|", " "])

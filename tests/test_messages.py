@@ -161,3 +161,20 @@ def test_credentials_are_neither_stored_nor_printed(tmp_path):
     header = checkpoint.read(tmp_path / "map.ckpt").header
     assert header["job"]["input"]["name"] == server.url
     assert "secret" not in json.dumps(header)
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_whose_sink_is_not_there_can_be_stopped(signum, code, tmp_path):
+    pytest.importorskip("redis")
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n3,4\n")
+    run = Run(tmp_path / "rows.csv", tmp_path, "--sink", "redis://127.0.0.1:1/map")
+    run.start()
+    for _ in range(600):
+        if "trying again" in (tmp_path / "said").read_text():
+            break
+        time.sleep(0.05)
+    run.process.send_signal(signum)
+    assert run.process.wait(30) == code
+    said = (tmp_path / "said").read_text()
+    assert "did not get the last 1 records" in said
+    assert "the last state saved is in" in said.splitlines()[-1]

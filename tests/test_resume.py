@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,11 @@ X = np.cumsum(np.random.default_rng(5).standard_normal((150, 3)), axis=0)
 NAMES = ["a", "b", "c"]
 BASE = ["--landmarks", "8"]
 KEPT = ["--checkpoint", "c.ckpt", "--checkpoint-every", "0s"]
+
+
+def append(name, text):
+    with open(name, "a") as file:
+        file.write(text)
 
 
 class Killed(BaseException):
@@ -209,6 +215,28 @@ def test_another_input_is_refused(folder, capfd, monkeypatch):
     path.unlink()
     path.write_bytes(text)
     assert "t.csv was changed or replaced after c.ckpt was started" in mistake(capfd, "embed", *COMMAND, "--resume")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda: append("t.csv", "9,9,9\n"), "t.csv has .* bytes, but had .* when c.ckpt was started"),
+        (lambda: os.replace("copy.csv", "t.csv"), "t.csv was changed or replaced after c.ckpt was started"),
+        (lambda: os.unlink("o.csv"), "o.csv was deleted or changed"),
+        (lambda: append("a.jsonl", "x\n"), "a.jsonl was deleted or changed"),
+        (lambda: os.unlink("l.npy"), "l.npy was deleted or changed"),
+    ],
+)
+def test_a_finished_run_whose_files_have_changed_is_no_success(change, said, folder, capfd):
+    shutil.copy("t.csv", "copy.csv")
+    more = ["--landmarks-out", "l.npy", "--alert", "0.9", "--alerts", "a.jsonl"]
+    command = ["t.csv", *LABELLED, *BASE, "-o", "o.csv", *more, *KEPT, "--resume"]
+    run(*command)
+    run(*command)
+    change()
+    capfd.readouterr()
+    assert main(["embed", *command]) == 2
+    assert re.search(f"error: {said}.*; delete c.ckpt to start again", capfd.readouterr().err)
 
 
 def test_an_interrupted_run_is_not_overwritten_by_accident(folder, capfd, monkeypatch):

@@ -8,6 +8,7 @@ import json
 import sys
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from driftmap.cli import cluster
 from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.checks import check
 from driftmap.cli.contacts import ContactTable, open_contacts
-from driftmap.cli.errors import note, warn
+from driftmap.cli.errors import counted, note, warn
 from driftmap.cli.files import StandardOutput, new_file
 from driftmap.cli.options import DESCRIPTION, PAGE_SUFFIX, add_options
 from driftmap.cli.outputs import (
@@ -42,6 +43,7 @@ from driftmap.io.steps import Step
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import WRITERS
 from driftmap.map import RowNovelty, StreamMap
+from driftmap.map.frames import LEAST_SIZE
 from driftmap.map.landmark_count import LANDMARK_COUNTS, largest_map
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.utils.columns import describe
@@ -228,6 +230,8 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     if args.sink is not None:
         sink = stack.enter_context(contextlib.closing(open_sink(args.sink)))
         sink.report = note
+        if job.stop is not None:
+            sink.waiting = partial(job.stop.waiting, clean=False)
         job.observers.append(Sent(sink, label + numbers))
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
@@ -263,20 +267,17 @@ def _report_stop(args: argparse.Namespace, job: Job, stopped: Stopped) -> None:
 
 def _followed(job: Job) -> str:
     """What was done while a source was followed."""
-    mapper, bad = job.mapper, job.rejected.count
-    lines = f"{bad:,} bad line{'' if bad == 1 else 's'}"
+    mapper, lines = job.mapper, counted(job.rejected.count, "bad line")
     if not mapper.fitted:
         return f"stopped before the first row, {lines}"
     alerts = "" if job.detector is None else f", {_alerted(job.detector)}"
-    return (
-        f"stopped after {mapper.n_samples_seen_:,} rows, {lines}, radius {mapper.radius_:.4g}, "
-        f"{mapper.n_replacements_:,} replacements{alerts}"
-    )
+    radius = f"radius {mapper.radius_:.4g}" if mapper.radius_ > LEAST_SIZE else "no radius yet"
+    replacements = counted(mapper.n_replacements_, "replacement")
+    return f"stopped after {counted(mapper.n_samples_seen_, 'row')}, {lines}, {radius}, {replacements}{alerts}"
 
 
 def _alerted(detector: NoveltyDetector) -> str:
-    alerts, novel = detector.n_alerts, detector.n_novel
-    return f"{alerts:,} alert{'' if alerts == 1 else 's'} ({novel:,} novel row{'' if novel == 1 else 's'})"
+    return f"{counted(detector.n_alerts, 'alert')} ({counted(detector.n_novel, 'novel row')})"
 
 
 def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]:

@@ -23,10 +23,12 @@ OPTION_ADVICE: Mapping[Advice, str] = {
     "missing": "choose --missing drop, mean or last",
     "cell": "leave out the column with --exclude, or such lines with --skip-bad",
     "line": "leave out such lines with --skip-bad",
+    "encoding": "convert it to UTF-8, or leave out such lines with --skip-bad",
     "header": "say --header yes or --header no",
     "counted": "--header no: as a row",
     "endless": "add --follow",
     "address": "give another --host or --port",
+    "decimal '.'": "leave out --decimal, or such lines with --skip-bad",
     "decimal ','": "read it with --decimal , or leave out such lines with --skip-bad",
     "thousands ','": "read it with --thousands , or leave out such lines with --skip-bad",
     "decimal ',', thousands '.'": "read it with --decimal , --thousands . or leave out such lines with --skip-bad",
@@ -57,6 +59,15 @@ def escaped(text: str) -> str:
     """
     line = " ".join(text.split())
     return line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def note(message: str | InputError) -> None:

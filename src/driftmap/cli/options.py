@@ -110,7 +110,7 @@ READING: Options = {
     "--decimal": {"choices": (".", ","), "default": ".", "help": "decimal point of CSV (default: .)"},
     "--thousands": {"choices": (",", ".", " ", "'", "_"), "default": "", "help": "thousands separator of CSV"},
     "--delay": {
-        "type": partial(kinds.integer, lowest=2),
+        "type": partial(kinds.integer, lowest=2, highest=10_000),
         "metavar": "N",
         "help": "of a time series: map each row together with the rows before it, the last N in all",
     },

@@ -70,6 +70,8 @@ def _go_on(args: argparse.Namespace, job: Job, found: Checkpoint) -> bool:
     if state["stage"] == "closing":
         _close(args, found)
     if state["stage"] in ("closing", "finished"):
+        _check_input(args, about["input"], state)
+        _check_outputs(args, state)
         note(f"{args.checkpoint} says that this run is finished ({_result(state)}); delete it to start again")
         return False
     _check_input(args, about["input"], state)
@@ -117,6 +119,13 @@ def _close(args: argparse.Namespace, found: Checkpoint) -> None:
     atomic.discard(args.checkpoint, str(state.get("temporary")))
     state = {**state, "stage": "finished"}
     checkpoint.write(args.checkpoint, found.header | {"job": state}, found.arrays)
+
+
+def _check_outputs(args: argparse.Namespace, state: dict[str, Any]) -> None:
+    """The files of a finished run must be there as it left them."""
+    for name, path in args.files.items():
+        if not path.exists() or state["bytes"].get(name, path.stat().st_size) != path.stat().st_size:
+            raise UserError(f"{path} was deleted or changed; delete {args.checkpoint} to start again")
 
 
 def _result(state: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(BaseException):
-    """The user asked to stop; ``clean`` unless that was for a second time, in the middle of something."""
+    """The user asked to stop; ``clean`` unless that was in the middle of something, so that the state is not saved."""
 
     def __init__(self, signum: int, *, clean: bool) -> None:
         super().__init__(signum)
@@ -24,7 +24,7 @@ class Stop:
 
     def __init__(self) -> None:
         self._asked: int | None = None
-        self._waiting = False
+        self._waiting = self._clean = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -41,24 +41,24 @@ class Stop:
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         now, self._asked = self._waiting or self._asked is not None, signum
         if now:  # where exceptions are ignored, in a finalizer, the request is not lost
-            raise Stopped(signum, clean=self._waiting)
+            raise Stopped(signum, clean=self._clean)
 
     @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Around reading, which may wait for ever and may be broken off anywhere."""
-        self._waiting = True
+    def waiting(self, *, clean: bool = True) -> Iterator[None]:
+        """Around what may wait for ever and may be broken off anywhere: reading, or (not clean) rows not yet sent."""
+        self._waiting, self._clean = True, clean
         try:
             self.check()
             yield
         finally:
-            self._waiting = False
+            self._waiting = self._clean = False
 
     def check(self) -> None:
         """Raise if the user asked to stop."""
         if self._asked is not None:
-            raise Stopped(self._asked, clean=True)
+            raise Stopped(self._asked, clean=self._clean or not self._waiting)
 
     def ignore(self) -> None:
-        """From now on the end is near anyway."""
+        """Ignore further requests: the run is about to end."""
         for signum in self._before:
             signal.signal(signum, signal.SIG_IGN)

@@ -54,6 +54,10 @@ REFRESH = 0.1
 RECORDING_INTERVAL = 0.05
 """Seconds between two records."""
 
+OF_CONTACTS = ("--contacts", "--decay", "--metadata", "--start", "--color-by")
+LANDMARKS: Options = {
+    "--landmarks": {**MAPPING["--landmarks"], "type": partial(kinds.integer, lowest=1), "help": "default: 100"}
+}
 SHOWING: Options = {
     "--demo": {"action": "store_true", "help": "watch generated data: a drift, a new cluster, outliers"},
     "--record": {"type": Path, "metavar": "FILE", "help": "keep what is shown in a new file"},
@@ -83,8 +87,8 @@ def add_options(parser: kinds.Parser) -> None:
     groups: dict[str, Options] = {
         "": {"file": {"nargs": "?", "metavar": "SOURCE", "help": 'what to watch; "-" is standard input'}},
         "what to show": SHOWING,
-        "what to read": {flag: READING[flag] for flag in READING if flag not in ("--contacts", "--decay")},
-        "how to map": {flag: MAPPING[flag] for flag in MAPPING if flag not in ("--online", "--follow")},
+        "what to read": {flag: settings for flag, settings in READING.items() if flag not in OF_CONTACTS},
+        "how to map": {flag: MAPPING[flag] for flag in MAPPING if flag not in ("--online", "--follow")} | LANDMARKS,
         "what to write": {flag: WRITING[flag] for flag in ("-o --output", "--alert", "--alerts", "--sink")},
         "runs that may be interrupted": INTERRUPTING,
     }

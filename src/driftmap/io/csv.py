@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.tables import Wanted, kind_of, numbered, unusable
-from driftmap.io.text import BOM, MISSING, Block, not_a_number
+from driftmap.io.text import BOM, MISSING, Block, not_a_number, not_utf8
 from driftmap.utils import Array
 from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import LARGEST_NUMBER
@@ -206,7 +206,11 @@ class CSV:
             if not self._grouped.fullmatch(cell):
                 raise ValueError
             cell = cell.replace(self._thousands, "")
-        return cell.replace(self._decimal, ".") if self._decimal != "." and "." not in cell else cell
+        if self._decimal == ".":
+            return cell
+        if "." in cell:
+            raise ValueError
+        return cell.replace(self._decimal, ".")
 
     def _read(self, data: bytes, types: dict[str, Any], width: int) -> Any:
         options = self._arrow.ReadOptions(column_names=[str(i) for i in range(width)], block_size=len(data) + 1)
@@ -235,7 +239,7 @@ class CSV:
         try:
             row.decode()
         except UnicodeDecodeError as error:
-            return InputError(f"is not UTF-8 text (byte {row[error.start]:#04x})")
+            return not_utf8(row[error.start])
         if row.startswith(BOM):
             return InputError("begins with a byte order mark, which is for the first line only")
         if self._open.fullmatch(row):
@@ -252,12 +256,19 @@ class CSV:
                 return wrong
         return InputError("holds a carriage return within a row")
 
+    def _usual_form(self, cell: str) -> Advice | None:
+        """What to do if a cell is a number with a decimal point, where a comma is one."""
+        with contextlib.suppress(ValueError):
+            float(cell)
+            return "decimal '.'" if self._decimal != "." and cell.strip().lower() not in MISSING else None
+        return None
+
     def _wrong(self, cell: str, column: str) -> InputError | None:
         """What is wrong with a cell, if anything is."""
         try:
             value = self._cast([cell])[0].as_py()
         except ValueError:
-            return not_a_number(cell, column, other_form([cell]))
+            return not_a_number(cell, column, other_form([cell]) or self._usual_form(cell))
         return None if value is None or abs(value) <= LARGEST_NUMBER else unusable(value, column=column)
 
 

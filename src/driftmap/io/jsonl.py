@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.tables import kind_of, numbered, unusable, vector_names
-from driftmap.io.text import Block, not_a_number
+from driftmap.io.text import Block, not_a_number, not_utf8
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER
@@ -160,7 +160,7 @@ class JSONLines:
             try:
                 row.decode()
             except UnicodeDecodeError as mistake:
-                return InputError(f"is not UTF-8 text (byte {row[mistake.start]:#04x})")
+                return not_utf8(row[mistake.start])
             return InputError(f"is not JSON: {error}")
         if not isinstance(value, dict | list):
             return InputError("is neither an object nor an array")

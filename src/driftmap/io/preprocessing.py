@@ -43,7 +43,8 @@ class PreparedTable:
                 self._given += len(prepared.features)
                 yield prepared
         if not self._given and self._table.position().rows:
-            raise InputError(f": none of its {self._table.position().rows:,} rows can be used", source=self.name)
+            problem = f": none of its {self._table.position().rows:,} rows can be used"
+            raise InputError(f"{problem}: they are fewer than the delay, or all lack numbers", source=self.name)
 
     def position(self) -> Position:
         """The place after the last chunk that was given out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -239,4 +240,8 @@ def check_usable(features: Array, columns: Sequence[str], source: str, first: in
 
 def unusable(value: float, **where: Any) -> InputError:
     """The error for a number of a file that cannot be used."""
-    return InputError("is NaN", advice="missing", **where) if value != value else InputError(problem_of(value), **where)
+    if math.isnan(value):
+        return InputError("is NaN", advice="missing", **where)
+    if math.isinf(value) and "row" not in where:
+        return InputError(f"is {value}", advice="line", **where)
+    return InputError(problem_of(value), **where)

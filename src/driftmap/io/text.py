@@ -341,6 +341,11 @@ class TextTable:
         self._rejected.reject(error)
 
 
+def not_utf8(byte: int) -> InputError:
+    """The error for a line that is no UTF-8 text, given its first byte that is none."""
+    return InputError(f"is not UTF-8 text (byte {byte:#04x})", advice="encoding")
+
+
 def not_a_number(text: str, column: str, form: Advice | None = None) -> InputError:
     """The error for a cell that is no number, but may be one in another ``form``."""
     text = text.strip()

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from typing import Literal
 
 Advice = Literal[
-    "missing", "cell", "line", "header", "counted", "endless", "address",
-    "decimal ','", "thousands ','", "decimal ',', thousands '.'",
+    "missing", "cell", "line", "encoding", "header", "counted", "endless", "address",
+    "decimal '.'", "decimal ','", "thousands ','", "decimal ',', thousands '.'",
 ]  # fmt: skip
 """What can be done about an error, apart from what is wrong: the command line has other words for it than Python."""
 ADVICE: Mapping[Advice, str] = {
     "missing": "fill such entries first, or drop such rows",
     "cell": "leave out the column, or such lines",
     "line": "leave out such lines",
+    "encoding": "convert it to UTF-8, or leave out such lines",
     "header": 'say header="yes" or header="no"',
     "counted": 'header="no": as a row',
     "endless": "follow it",
     "address": "give another host or port",
+    "decimal '.'": "read it with decimal '.' or leave out such lines",
     "decimal ','": "read it with decimal ',' or leave out such lines",
     "thousands ','": "read it with thousands ',' or leave out such lines",
     "decimal ',', thousands '.'": "read it with decimal ',', thousands '.' or leave out such lines",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from driftmap.io.brokers.base import LONGEST_PAUSE, Address, LostError, Record, require
@@ -23,6 +25,8 @@ class Sink(ABC):
     def __init__(self, address: Address) -> None:
         self.address, self.name = address, address.name
         self.report: Callable[[str], Any] = lambda message: None
+        self.waiting: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+        """Around a pause before the next try; what it raises ends them."""
         self._is_open = False
 
     def send(self, records: Sequence[Record]) -> None:
@@ -39,7 +43,12 @@ class Sink(ABC):
                 if not lost:
                     self.report(f"{self.name} is not connected ({error}): trying again")
                 lost += 1
-                time.sleep(min(0.1 * 2**lost, LONGEST_PAUSE))
+                try:
+                    with self.waiting():
+                        time.sleep(min(0.1 * 2**lost, LONGEST_PAUSE))
+                except BaseException:
+                    self.report(f"{self.name} did not get the last {len(records):,} records")
+                    raise
                 continue
             if lost:
                 self.report(f"{self.name} is connected again")
