@@ -100,7 +100,7 @@ def quality(quick: bool) -> list[Limit]:
 
 def costs(quick: bool) -> list[Limit]:
     """The time of a merge and the bytes of a leaf."""
-    print("| d | stored | merge (s) | bytes of a leaf per stored point | beside its numbers | whole state |")
+    print("| d | stored | merge (s) | bytes of a leaf per stored point | without its numbers | whole state |")
     print("|---" * 6 + "|")
     beside, seconds = [], {}
     for d in DIMENSIONS:
@@ -114,7 +114,7 @@ def costs(quick: bool) -> list[Limit]:
     print()
     return [
         at_most("merge of two full memories at d=16, seconds", MERGE, [seconds[16]]),
-        at_most("bytes of a leaf per stored point beside its numbers", 32, beside),
+        at_most("bytes of a leaf per stored point without its numbers", 32, beside),
     ]
 
 

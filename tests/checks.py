@@ -435,3 +435,13 @@ def check_bad_input_is_named_and_changes_nothing(subject, folder):
 
 
 CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_") and callable(check)]
+
+
+def contracts(subjects, checks=CHECKS):
+    """Each of the checks with each of the subjects that it is about, as parameters of a test."""
+    return [
+        pytest.param(check, subject, id=f"{name}-{check.__name__.removeprefix('check_')}")
+        for name, subject in subjects.items()
+        for check in checks
+        if not hasattr(check, "applies") or check.applies(subject)
+    ]

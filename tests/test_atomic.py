@@ -49,23 +49,27 @@ def test_names_cannot_be_guessed_and_planted_files_are_refused(tmp_path, monkeyp
     victim.write_text("mine")
     name = atomic.temporary_name(path)
     (tmp_path / name).symlink_to("victim")
-    with pytest.raises(FileExistsError), atomic.replacing(path, name):
+    monkeypatch.setattr(atomic, "temporary_name", lambda path: name)
+    with pytest.raises(FileExistsError), atomic.replacing(path):
         pass
     assert victim.read_text() == "mine"
     assert sorted(os.listdir(tmp_path)) == sorted([name, "victim"])
 
 
-def test_only_recorded_leftovers_are_removed(tmp_path):
+def test_only_leftovers_that_nobody_writes_are_removed(tmp_path):
     path = tmp_path / "c"
-    name, others = atomic.temporary_name(path), [".c.1234.tmp", ".c.mine.tmp", atomic.temporary_name(path), "notes"]
-    for other in (name, *others):
-        (tmp_path / other).touch()
-    for given in (name, ".c.mine.tmp", "notes", "../notes", ""):
-        atomic.discard(path, given)
-    assert sorted(os.listdir(tmp_path)) == sorted(others)
-    with atomic.replacing(path, name):
-        atomic.discard(path, name)
-        assert (tmp_path / name).exists()  # it is still being written
+    link, another = atomic.temporary_name(path), atomic.temporary_name(tmp_path / "other")
+    others = [".c.1234.tmp", ".c.mine.tmp", "notes", another]
+    for name in (*others, atomic.temporary_name(path), atomic.temporary_name(path)):
+        (tmp_path / name).touch()
+    (tmp_path / link).symlink_to("notes")
+    with atomic.replacing(path) as file:
+        written = {name for name in os.listdir(tmp_path) if (tmp_path / name).samefile(file.name)}
+        atomic.remove_leftovers(tmp_path, "c")
+        assert {*os.listdir(tmp_path)} == {*others, link, *written}
+    atomic.remove_leftovers(tmp_path)
+    assert {*os.listdir(tmp_path)} == {*others[:3], link, "c"}
+    atomic.remove_leftovers(tmp_path / "nowhere")
 
 
 def test_a_failure_removes_the_new_file_and_keeps_the_old(tmp_path):

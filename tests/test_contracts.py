@@ -2,17 +2,10 @@
 
 import pytest
 
-from checks import CHECKS, SUBJECTS
-
-CONTRACTS = [
-    pytest.param(check, subject, id=f"{name}-{check.__name__.removeprefix('check_')}")
-    for name, subject in SUBJECTS.items()
-    for check in CHECKS
-    if not hasattr(check, "applies") or check.applies(subject)
-]
+from checks import SUBJECTS, contracts
 
 
 @pytest.mark.filterwarnings("ignore:the landmarks so far span", "ignore:the graph of")
-@pytest.mark.parametrize(("check", "subject"), CONTRACTS)
+@pytest.mark.parametrize(("check", "subject"), contracts(SUBJECTS))
 def test_contract(check, subject, tmp_path):
     check(subject, tmp_path)

@@ -238,9 +238,7 @@ def test_a_file_that_is_being_written_is_left_alone_and_a_leftover_is_removed(tm
     leftover = tmp_path / f".day 1.parquet.{'0' * 16}.tmp"
     leftover.touch()
     with replacing(tmp_path / "day 1.parquet") as file:
-        code = (
-            "import sys, pathlib; from driftmap.dask.files import remove_leftovers as r; r(pathlib.Path(sys.argv[1]))"
-        )
+        code = "import sys, pathlib; from driftmap.io.atomic import remove_leftovers as r; r(pathlib.Path(sys.argv[1]))"
         subprocess.run([sys.executable, "-c", code, tmp_path], check=True)  # another process, as a second run is
         assert not leftover.exists()
         file.write(b"whole")

@@ -108,7 +108,7 @@ def test_roseland_walks_through_landmarks():
 
 def test_parameters_that_are_none():
     for params, message in (
-        ({"alpha": -1.0}, "alpha must be positive"),
+        ({"alpha": -1.0}, "alpha must be finite and not negative"),
         ({"bandwidth": 0.0}, "bandwidth must be positive"),
         ({"form": "x"}, "form must be one of 'landmarks', 'roseland'"),
     ):

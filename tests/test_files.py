@@ -349,11 +349,11 @@ FLOATS = st.floats(width=64) | st.integers(-(10**17), 10**17).map(lambda i: i / 
 @example([0.0, -0.0, 1e-4, 9.999999999999999e-5, 1e16, 9999999999999998.0, 5e-324, 1.7976931348623157e308, 123456.0])
 @example([float("nan"), float("inf"), float("-inf")])
 def test_numbers_are_written_as_python_writes_them(values):
-    before, writers.FEW = writers.FEW, 0
+    before, writers.FEW_NUMBERS = writers.FEW_NUMBERS, 0
     try:
         assert writers.as_text(np.array(values)) == [repr(value).encode() for value in values]
     finally:
-        writers.FEW = before
+        writers.FEW_NUMBERS = before
 
 
 DIGITS = st.text("0123456789", min_size=1, max_size=40)

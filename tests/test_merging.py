@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from checks import CHECKS, Subject
+from checks import CHECKS, Subject, contracts
 from driftmap import DriftMap, OnlineLandmarks
 from driftmap.landmarks import RatioShift
 from streams import facts, make, some, streams
@@ -151,11 +151,14 @@ def merged_halves(kind, **params):
 
 FROM_THE_START = ("fit_forgets", "nothing_is_known_before", "dtypes")
 """What is promised of estimators that have seen nothing yet."""
+MERGED = {
+    "landmarks": Subject(lambda: merged_halves(OnlineLandmarks, n_landmarks=9, memory=144), bounded=True),
+    "map": Subject(lambda: merged_halves(DriftMap, n_landmarks=9, memory=144), bounded=True),
+}
 AFTER_A_MERGE = [check for check in CHECKS if not check.__name__.removeprefix("check_").startswith(FROM_THE_START)]
 
 
 @pytest.mark.filterwarnings("ignore:X has feature names")
-@pytest.mark.parametrize("check", AFTER_A_MERGE, ids=lambda check: check.__name__.removeprefix("check_"))
-@pytest.mark.parametrize("kind", [OnlineLandmarks, DriftMap])
-def test_what_every_estimator_promises_holds_after_a_merge(kind, check, tmp_path):
-    check(Subject(lambda: merged_halves(kind, n_landmarks=9, memory=144), bounded=True), tmp_path)
+@pytest.mark.parametrize(("check", "subject"), contracts(MERGED, AFTER_A_MERGE))
+def test_what_every_estimator_promises_holds_after_a_merge(check, subject, tmp_path):
+    check(subject, tmp_path)

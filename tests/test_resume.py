@@ -43,7 +43,7 @@ class Killed(BaseException):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
-    monkeypatch.setattr(jobs, "SHARE", 1)  # save after every piece, however long it takes
+    monkeypatch.setattr(jobs, "WORK_PER_SAVING", 1)  # save after every piece, however long it takes
     text = "date,a,b,c\n" + "".join(f"täg{i},{','.join(map(repr, r))}\n" for i, r in enumerate(X.tolist()))
     bad = text.splitlines()
     bad[5:5], bad[60:60], bad[140:140] = ["x"], ["day,1,2,nan", 'day,1,"2,3'], [""]

@@ -10,7 +10,7 @@ import naive
 from driftmap import DriftMap, quality
 from driftmap.embedding import BiKernelTSNE, KernelTSNE, LandmarkTSNE
 from driftmap.embedding.affinities import joint_affinities, nearest_affinities, shared_affinities, shares_at
-from driftmap.embedding.layout import attracted, descend
+from driftmap.embedding.tsne_fit import attracted, descend
 from streams import few
 
 DIGITS = [sheets.digits(seed) for seed in range(4)]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-YOUNG = 100_000
+COLLECTION_THRESHOLD = 100_000
 """Objects made before garbage is looked for: modules make many, all of which stay."""
-TURN = 0.0005
+SWITCH_INTERVAL = 0.0005
 """Seconds after which a thread lets others go on: those that read and those that map wait for each other often."""
 SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
 """The signals that end the command, and what it says then."""
@@ -63,8 +63,8 @@ def run() -> NoReturn:
         signum = getattr(signal, name, None)
         if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:  # as nohup asks for
             signal.signal(signum, quit_at_once)
-    gc.set_threshold(YOUNG)
-    sys.setswitchinterval(TURN)
+    gc.set_threshold(COLLECTION_THRESHOLD)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     if sys.argv[1:2] in (["embed"], ["watch"]):  # which uses threads of its own; those of BLAS take their time to start
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from driftmap.cli import main

@@ -8,7 +8,7 @@ import numpy as np
 import naive
 from driftmap._core import Stream
 from driftmap.landmarks.memory import Memory
-from driftmap.landmarks.snapshot import check_state
+from driftmap.landmarks.state_validation import check_state
 from streams import make
 from torture.edits import edit_array
 

@@ -155,8 +155,8 @@ class Stream:
     def restore(self, state: dict[str, Any]) -> None:
         """Bring a stream that has seen nothing to a state that :meth:`state` gave.
 
-        :func:`driftmap.landmarks.snapshot.check_state` has checked it. TypeError and ValueError say which part is of
-        another type, or that distances are not those of the points.
+        :func:`driftmap.landmarks.state_validation.check_state` has checked it. TypeError and ValueError say which part
+        is of another type, or that distances are not those of the points.
         """
 
 def distances(X: NDArray[Any], Y: NDArray[Any], metric: str = "euclidean", p: float = 2.0) -> Array:

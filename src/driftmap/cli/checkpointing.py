@@ -29,7 +29,7 @@ STAGES = ("measuring", "learning", "mapping", "closing", "finished")
 """What a run does, in this order; "closing": all is written, but the output has not got its name yet."""
 STEP_PREFIX = "steps."
 """How the arrays of steps are named."""
-SHARE = 10
+WORK_PER_SAVING = 10
 """Writing checkpoints takes at most one part in so many of the time, even if that makes them rarer than asked."""
 
 
@@ -75,8 +75,6 @@ class Job:
     """Whether there is a checkpoint of this run."""
     resumed: bool = False
     """Whether it was there at the start."""
-    _temporary: str = ""
-    """The name under which checkpoints are written, once there is one."""
     _is_saved: bool = True
     """Whether the checkpoint holds all rows that are done."""
     _last: float = field(default_factory=time.monotonic)
@@ -114,7 +112,7 @@ class Job:
                 source.done(table.position().offset)
             if keeps:
                 self.position, self._is_saved = table.position(), False
-                if time.monotonic() - self._last >= max(self.every, (SHARE - 1) * self._cost):
+                if time.monotonic() - self._last >= max(self.every, (WORK_PER_SAVING - 1) * self._cost):
                     self.save()
         if done == 0:
             raise UserError(f"{table.name} has no rows")
@@ -130,7 +128,7 @@ class Job:
         if self.stop is not None:
             self.stop.check()
         is_broker = isinstance(getattr(self.table, "followed", None), Broker)
-        if is_broker and not self._is_saved and time.monotonic() - self._last >= (SHARE - 1) * self._cost:
+        if is_broker and not self._is_saved and time.monotonic() - self._last >= (WORK_PER_SAVING - 1) * self._cost:
             self.save()
 
     def next_stage(self, stage: str) -> None:
@@ -144,7 +142,6 @@ class Job:
         if self.path is None:
             return
         start = time.monotonic()
-        self._temporary = self._temporary or atomic.temporary_name(self.path)
         for name, file in self.files.items():
             if not file.closed:
                 with writing():
@@ -161,13 +158,12 @@ class Job:
             "bytes": self.lengths,
             "detector": None if self.detector is None else self.detector.state(),
             "bad_lines": [self.rejected.settled, self.rejected.last],
-            "temporary": self._temporary,
             "tail": None if (tail := getattr(self.table, "tail", None)) is None else tail(),
         }
         steps = self.table.state() if isinstance(self.table, PreparedTable) and self.position is not None else {}
         own = {f"job.{name}": array for name, array in self.sums.items()}
         own |= {f"job.{STEP_PREFIX}{name}": array for name, array in steps.items()}
-        checkpoint.write(self.path, header | {"job": state}, arrays | own, self._temporary)
+        checkpoint.write(self.path, header | {"job": state}, arrays | own)
         source = getattr(self.table, "followed", None)
         if isinstance(source, Broker) and self.position is not None:
             source.done(self.position.offset)
@@ -195,8 +191,6 @@ class Job:
             name.removeprefix(STEP_PREFIX): array for name, array in arrays.items() if name.startswith(STEP_PREFIX)
         }
         self.saved = self.resumed = True
-        if self.path is not None:
-            atomic.discard(self.path, str(state.get("temporary")))
 
     # --- the files of a run that may be interrupted ---
 

@@ -55,7 +55,7 @@ OUTPUTS = ("alerts", "output", "plot", "landmarks_out", "animate")
 ONLINE_ROWS = 64  # between two looks at the progress bar
 N_PICTURES = 100
 WARM_UP = 100  # rows by which a running normalisation begins
-EVERY = 30.0  # seconds between checkpoints
+CHECKPOINT_INTERVAL = 30.0  # seconds between checkpoints
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
             return 0
         with Stop() as job.stop:
             job.waiting = job.stop.waiting
-            job.every = EVERY if args.checkpoint_every is None else args.checkpoint_every
+            job.every = CHECKPOINT_INTERVAL if args.checkpoint_every is None else args.checkpoint_every
             try:
                 if args.checkpoint is None or start_job(args, job):
                     _work(args, job)

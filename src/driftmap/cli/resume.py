@@ -35,6 +35,8 @@ def start_job(args: argparse.Namespace, job: Job) -> bool:
     job.about = about
     found = checkpoint.read(args.checkpoint) if args.checkpoint.exists() else None
     _check_folder(args.checkpoint)
+    resolved = args.checkpoint.resolve()
+    atomic.remove_leftovers(resolved.parent, resolved.name)
     if found is not None and "job" not in found.header:
         raise UserError(f"{args.checkpoint} holds a {found.header.get('kind')}, no run of embed: name another file")
     if not args.resume:
@@ -116,7 +118,6 @@ def _close(args: argparse.Namespace, found: Checkpoint) -> None:
             raise UserError(f"{unfinished} was deleted or changed; delete {args.checkpoint} to start again")
         atomic.publish(unfinished, target)
     spool_path(args.checkpoint).unlink(missing_ok=True)
-    atomic.discard(args.checkpoint, str(state.get("temporary")))
     state = {**state, "stage": "finished"}
     checkpoint.write(args.checkpoint, found.header | {"job": state}, found.arrays)
 

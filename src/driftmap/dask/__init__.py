@@ -26,6 +26,7 @@ except ImportError as error:  # pragma: no cover
 from driftmap.dask import files, tasks
 from driftmap.dask.blocks import Partition, is_array, is_dataframe, leaves, partitions, rows_only
 from driftmap.dask.tasks import PartitionError
+from driftmap.io import atomic
 from driftmap.utils.validation import integer_at_least
 
 __all__ = ["ClusterLostError", "PartitionError", "certify", "fit", "fit_transform", "transform"]
@@ -142,7 +143,7 @@ def embed(mapper: Any, parts: list[Partition], folder: Path, names: Sequence[str
     targets = [str(folder.absolute() / Path(part.name).name) for part in parts]
     pairs = zip(parts, targets, strict=True)
     found = _sum([write(shared, part.source, part.name, target, list(names), certify) for part, target in pairs])
-    files.remove_leftovers(folder)
+    atomic.remove_leftovers(folder)
     return _certified(frozen, found) if certify else frozen
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from driftmap.dask.blocks import ParquetFile
 from driftmap.dask.tasks import Found, add, counted, facts_of, naming, nothing
-from driftmap.io.atomic import discard, replacing
+from driftmap.io.atomic import replacing
 from driftmap.io.writers import Column, ParquetWriter
 
 
@@ -33,9 +33,3 @@ def write(frozen: Any, source: ParquetFile, name: str, target: str, names: Seque
             writer.write([np.empty(0)] * len(names))
         writer.close()
     return found
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files that killed workers left in a folder; one that is being written is left alone."""
-    for leftover in folder.glob(".*.tmp"):
-        discard(folder / leftover.name[1:].rsplit(".", 2)[0], leftover.name)

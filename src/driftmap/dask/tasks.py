@@ -17,7 +17,7 @@ from driftmap.utils.errors import InputError
 
 TOPIC = "driftmap"
 """The topic under which workers report their progress to the client: (stage, partition, its rows so far)."""
-SECONDS = 0.5
+REPORT_INTERVAL = 0.5
 """Between two such messages about one partition."""
 MEASURED_AT_ONCE = 4096
 """Rows whose distances to the landmarks are in memory."""
@@ -165,7 +165,7 @@ def counted(stage: str, source: Any, name: str) -> Iterator[tuple[int, Any, Any]
     for first, block, labels in _named_pieces(source, name):
         yield first, block, labels
         done = first + len(block)
-        if time.monotonic() > last + SECONDS:
+        if time.monotonic() > last + REPORT_INTERVAL:
             last = time.monotonic()
             report_progress(stage, name, done)
     report_progress(stage, name, done)

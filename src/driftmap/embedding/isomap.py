@@ -35,7 +35,7 @@ TOUCHING = SMALLEST_NORMAL
 """The length of a path between points at distance 0; scipy's graphs have no edges of length 0."""
 STALE_PATHS = 0.5
 """The share of landmarks that may be exchanged, and of stored points that may come, before all paths are new."""
-THROUGH = 4
+LANDMARKS_BETWEEN = 4
 """Nearest landmarks through which the geodesics of a point lead."""
 ROUNDING_EXTENT = 1e-6
 """Directions in which positions extend less than this share of their largest extent are rounding noise."""
@@ -168,7 +168,7 @@ class LandmarkIsomap(Configured):
     def _place_squared(self, squared: Array) -> Array:
         if self._triangulation is None:
             return self._charts.place(squared)
-        near, through = self._charts.nearest(squared, THROUGH)
+        near, through = self._charts.nearest(squared, LANDMARKS_BETWEEN)
         return self._triangulation.place(np.sqrt(near), through, self.paths_.lengths)
 
     def state(self) -> dict[str, Any]:

@@ -22,15 +22,15 @@ from driftmap.embedding.base import (
     check_stored,
     check_to_landmarks,
 )
-from driftmap.embedding.layout import FEWEST_POINTS, Layout, attracted, carried_over, lay_out, neighbourhood
 from driftmap.embedding.lmds import classical_mds, place
 from driftmap.embedding.row_placement import in_blocks, rows_by_squares
+from driftmap.embedding.tsne_fit import FEWEST_POINTS, Layout, attracted, carried_over, lay_out, neighbourhood
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
 from driftmap.utils.errors import InputError
 
 AFFINITIES = ("stored", "landmarks")
-MOST = 1_000
+MAX_ANCHORS = 1_000
 """Anchors, if not asked for more."""
 LARGEST_DISTANCE = 1e140
 """Larger distances than this count as this: the sum of their squares would overflow."""
@@ -232,7 +232,7 @@ def map_points(distances: Array, stored: StoredPoints | None, n_anchors: int | N
     if stored is None:
         return MapPoints(np.arange(m), np.arange(m), distances)
     landmarks = stored.ids[stored.landmarks]
-    n_anchors = min(2 * m, MOST) if n_anchors is None else n_anchors
+    n_anchors = min(2 * m, MAX_ANCHORS) if n_anchors is None else n_anchors
     if stored.to_landmarks is None or n_anchors <= m:
         return MapPoints(landmarks, np.arange(m), distances)
     nearest = np.argmin(stored.to_landmarks, axis=1)

@@ -19,7 +19,7 @@ from driftmap.utils.errors import InputError
 
 AT_ONCE = 4
 """Chunks that are decoded at a time."""
-CORES = 2
+FEWEST_CORES = 2
 """What reading and learning need: where there are more, several threads decode."""
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
@@ -175,7 +175,7 @@ class ParquetTable(ArrowTable):
             AT_ONCE * rows,
             row_groups=range(group, len(sizes)),
             columns=self._asked,
-            use_threads=n_threads(-1) > CORES,
+            use_threads=n_threads(-1) > FEWEST_CORES,
         ):
             if first + batch.num_rows > start:
                 yield first, sum(sizes), batch

@@ -20,6 +20,7 @@ from typing import BinaryIO
 TOKEN = 16
 """Hexadecimal digits that make a temporary name unpredictable."""
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+LEFTOVER_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def temporary_name(path: Path) -> str:
@@ -55,16 +56,15 @@ def scratch_folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """A new file that replaces ``path`` if the block ends well and is removed otherwise.
 
-    ``temporary``: a name from :func:`temporary_name` that the caller has recorded. Until the block ends,
-    :func:`discard` leaves the file alone.
+    Until the block ends, :func:`remove_leftovers` leaves the file alone.
     """
     target = path.resolve()  # a link stays a link to the new file
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
-    place = target.with_name(temporary or temporary_name(path))
+    place = target.with_name(temporary_name(path))
     _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
     try:
         with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
@@ -84,18 +84,20 @@ def replacing(path: Path, temporary: str | None = None) -> Iterator[BinaryIO]:
         _unfinished.discard(place)
 
 
-def discard(path: Path, temporary: str) -> None:
-    """Remove the temporary file that a killed process left in the folder of ``path``, under a name it had recorded.
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove the temporary files that killed processes left in a folder: those for a file of this name, or for any.
 
-    A name that no :func:`temporary_name` gives is left alone, and so is a file that is still being written.
+    Files with names that no :func:`temporary_name` gives are left alone, and so are those that are still being written.
     """
-    target = path.resolve()
-    if not re.fullmatch(rf"\.{re.escape(target.name)}\.[0-9a-f]{{{TOKEN}}}\.tmp", temporary):
-        return
-    place = target.with_name(temporary)
-    with contextlib.suppress(OSError), open(os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-        if lock(file):
-            place.unlink()
+    ours = re.compile(rf"\.{re.escape(name) or '.+'}\.[0-9a-f]{{{TOKEN}}}\.tmp")
+    with contextlib.suppress(OSError):
+        for place in [folder / found for found in os.listdir(folder) if ours.fullmatch(found)]:
+            with (
+                contextlib.suppress(OSError),
+                open(os.open(place, LEFTOVER_FLAGS), "rb") as file,
+            ):
+                if lock(file):
+                    place.unlink()
 
 
 def partial(path: Path) -> Path:

@@ -55,15 +55,10 @@ class Checkpoint(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
-def write(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-    temporary: str | None = None,
-) -> None:
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a checkpoint; ``path`` holds the old one or the new one at any moment, whatever happens.
 
-    ``header`` may hold whatever JSON can; ``temporary`` is as in :func:`driftmap.io.atomic.replacing`.
+    ``header`` may hold whatever JSON can.
     """
     stored = {name: _portable(name, array) for name, array in arrays.items()}
     members = {
@@ -75,7 +70,7 @@ def write(
     if len(text) > LARGEST_HEADER:
         raise CheckpointError(f"{path} cannot be written: its header would be larger than {LARGEST_HEADER} bytes")
     try:
-        with replacing(Path(path), temporary) as file:
+        with replacing(Path(path)) as file:
             _fill(file, text, stored)
     except OSError as error:
         intact = "; the checkpoint written before is intact" if Path(path).is_file() else ""

@@ -19,8 +19,8 @@ from driftmap.io.checkpoint import UNREADABLE, Checkpoint, CheckpointError, read
 
 Arrays = dict[str, NDArray[Any]]
 
-OWN = ("metric", "embedding", "replace_on")
-"""The parameters that may be functions or objects of the user's own."""
+USER_DEFINED = ("metric", "embedding", "replace_on")
+"""The parameters that may be functions or objects of the user."""
 
 
 class Engine(Protocol):
@@ -129,7 +129,7 @@ def pack_params(params: Mapping[str, Any], arrays: Arrays, known: tuple[type, ..
     """The parameters of an engine; of functions and objects that cannot be stored, the name."""
     packed: dict[str, Any] = {}
     for key, value in params.items():
-        if key in OWN and not (isinstance(value, str) or type(value) in known):
+        if key in USER_DEFINED and not (isinstance(value, str) or type(value) in known):
             packed[key] = {"given": _name(value)}
         elif key == "random_state" and not isinstance(value, int | None):
             packed[key] = None

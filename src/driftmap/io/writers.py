@@ -18,7 +18,7 @@ FORMULA = re.compile(r"[=+\-@\t\r]")
 """How a cell begins that a spreadsheet takes for a formula."""
 ROW_GROUP = 2**16
 """Rows of a row group of Parquet."""
-FEW = 4096
+FEW_NUMBERS = 4096
 """Numbers that are not worth the import of orjson."""
 
 Column = list[str] | NDArray[Any]
@@ -40,7 +40,7 @@ def as_text(numbers: NDArray[Any]) -> list[bytes]:
     >>> as_text(np.array([0.5, -3.0, 1e-5, np.nan]))
     [b'0.5', b'-3.0', b'1e-05', b'nan']
     """
-    if len(numbers) <= FEW or numbers.dtype != np.float64:
+    if len(numbers) <= FEW_NUMBERS or numbers.dtype != np.float64:
         return [repr(number).encode() for number in numbers.tolist()]
     import orjson
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -130,8 +131,8 @@ def _stored(X: Any, metric: Metric, metric_params: dict[str, Any] | None) -> Spa
 
 def _within(space: Space, rows: Ids, columns: Ids, radius: float) -> NDArray[np.bool_]:
     """Which stored points are within the radius of each other."""
-    if not radius >= 0:
-        raise InputError(f"must be a number and not negative, got {radius}", parameter="radius")
+    if not (isinstance(radius, Real) and radius >= 0):
+        raise InputError(f"must be a number and not negative, got {radius!r}", parameter="radius")
     return space.pairs(rows, columns) <= radius
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from driftmap.landmarks.delegation import EngineEstimator
 from driftmap.landmarks.drift import Detector
+from driftmap.landmarks.engine_estimator import EngineEstimator
 from driftmap.landmarks.merging import CoreSet, coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import Metric

@@ -1,6 +1,6 @@
 """Merging: the landmarks of several streams as those of one, in which they follow each other.
 
-The core-sets of the later streams, their stored points, arrive at the earliest, each point with its weight and spread;
+The core-sets of the later streams, their stored points, arrive at the first stream, each with its weight and spread;
 none joins another. If they are then more than the memory holds, they are thinned once. As long as nothing has been
 merged away this is the single pass over all points, to the bit. Else the bound per stored point still holds for every
 point of every part.

@@ -376,7 +376,9 @@ class LandmarkEngine(Saved):
         stored = self.fitted_stream().arrivals()
         rows = np.minimum(np.searchsorted(stored, arrivals), len(stored) - 1)
         if not np.array_equal(stored[rows], arrivals):
-            raise KeyError(f"arrival {arrivals[stored[rows] != arrivals][0]} is not stored any more")
+            missing = int(arrivals[stored[rows] != arrivals][0])
+            has_come = 0 <= missing < self.fitted_stream().seen
+            raise KeyError(f"arrival {missing} {'is not stored any more' if has_come else 'has not come'}")
         return rows
 
     def fitted_stream(self) -> Stream:

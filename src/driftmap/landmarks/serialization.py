@@ -13,7 +13,7 @@ from driftmap._core import Stream
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.memory import TIME_KINDS, Memory
-from driftmap.landmarks.snapshot import check_state
+from driftmap.landmarks.state_validation import check_state
 from driftmap.landmarks.verification import check_distances
 from driftmap.metrics import Metric, NativeSpace, Space, make_space
 from driftmap.utils import validation

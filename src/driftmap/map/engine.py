@@ -13,7 +13,7 @@ from driftmap.embedding import Embedding
 from driftmap.embedding.factory import EMBEDDING_TYPES
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks import Detector
-from driftmap.landmarks.delegation import HasLandmarks
+from driftmap.landmarks.engine_estimator import HasLandmarks
 from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.serialization import KNOWN
@@ -261,7 +261,7 @@ class StreamMap(HasLandmarks):
 
     @property
     def fitted_embedding_(self) -> Any:
-        """The embedding of the present frame, with what it knows of itself; read only.
+        """The embedding of the present frame, with what it knows of itself: to be read, since the map places by it.
 
         Its ``coordinates_`` are as they were before the frame was turned and shifted.
         """

@@ -165,7 +165,7 @@ class Frame:
         return np.sqrt((gaps**2 * (self.inputs.masses / self.inputs.masses.sum())).sum(axis=1))
 
     def laid(self, rotation: Array, translation: Array) -> Frame:
-        """The same, turned and shifted; it has been neither before."""
+        """The same after alignment, of a frame that has not been aligned yet."""
         rows = None if self.rows is None else self.rows.moved(rotation, translation)
         return replace(self, rotation=rotation, translation=translation, rows=rows)
 

@@ -33,8 +33,9 @@ class PrecomputedSpace(Space):
             raise InputError("Found array with 0 sample(s): at least one row of distances is needed")
         if array.shape[1] not in (self.n + new, self.n + new - 1):
             raise InputError(
-                f"{new} new rows after {self.n} arrivals need {self.n + new} columns (distances to all arrivals "
-                f"up to the last new one), got {array.shape[1]}"
+                f"has {array.shape[1]} columns, but {new} new rows after {self.n} arrivals need {self.n + new} columns "
+                "(distances to all arrivals up to the last new one)",
+                parameter="X",
             )
         array[np.arange(array.shape[1]) >= self.n + np.arange(new)[:, None]] = 0.0
         return checked_distances(array, lambda i: f"arrival {self.n + i}", int)
@@ -46,7 +47,8 @@ class PrecomputedSpace(Space):
             raise InputError("Found array with 0 sample(s): at least one row of distances is needed")
         if array.ndim != 2 or array.shape[1] != self.n:
             raise InputError(
-                f"X must hold the distances to all {self.n} arrivals: shape (n, {self.n}), got {array.shape}"
+                f"must hold the distances to all {self.n} arrivals: shape (n, {self.n}), got {array.shape}",
+                parameter="X",
             )
         return array
 

@@ -1,4 +1,4 @@
-"""Errors that carry their place as attributes. They are put into words here and nowhere else."""
+"""Errors that carry their place as attributes, and are put into words once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class InputError(ValueError, TypeError):
     """Input that cannot be used: what is wrong with it, and where.
 
     The place is a ``parameter``, or the ``row`` (from 0) and ``column`` of an array, or the ``line`` or the ``row``
-    (from 1) and the ``column`` of a file, the ``source``.
+    (from 1) and the ``column`` of a file, the ``source``. The problem follows its place as in a sentence ("is empty");
+    one that begins with ":", "=" or "[" follows without a space.
 
     >>> str(InputError("is 'x', not a number", source="t.csv", line=3, column="b"))
     "t.csv, line 3, column 'b' is 'x', not a number"

@@ -15,6 +15,8 @@ from driftmap.utils.errors import InputError, MissingDependencyError
 
 WAIT_SECONDS = 0.1
 """How long a client waits for a message before it looks for signals."""
+CONNECT_TIMEOUT = 10.0
+"""Seconds to wait for a connection, or for the answer of a broker."""
 LONGEST_PAUSE = 30.0
 """Seconds between two attempts to connect, at most."""
 

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftmap.io.brokers.base import WAIT_SECONDS, Address, Broker, LostError, Message, require
+from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Address, Broker, LostError, Message, require
 from driftmap.utils.errors import InputError
-
-CONNECT_TIMEOUT = 10.0
-"""Seconds to wait for the answer of a broker."""
 
 
 class KafkaTopic(Broker):

@@ -14,14 +14,13 @@ import threading
 from collections import deque
 from typing import Any
 
-from driftmap.io.brokers.base import WAIT_SECONDS, Address, Broker, LostError, Message, require
+from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Address, Broker, LostError, Message, require
 from driftmap.utils.errors import InputError
 
 REMEMBERED = 4096
 """Messages that are recognised if they are delivered again."""
 UNACKNOWLEDGED = 1000
 """The most messages that the broker is asked to send ahead of acknowledgements; brokers may send fewer."""
-CONNECT_TIMEOUT = 10.0
 
 
 class MqttTopic(Broker):

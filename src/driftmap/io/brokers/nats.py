@@ -11,11 +11,9 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
-from driftmap.io.brokers.base import WAIT_SECONDS, Address, Broker, LostError, Message, require
+from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Address, Broker, LostError, Message, require
 from driftmap.utils.errors import InputError
 
-CONNECT_TIMEOUT = 10.0
-"""Seconds to wait for the answer of a server."""
 CLOSING = 2.0
 """Seconds in which a connection is closed in order."""
 

@@ -14,19 +14,19 @@ FEWEST_POINTS = 4
 """Fewer points than this have no neighbourhoods: they are placed by classical MDS."""
 NEIGHBOURHOOD = 5.0
 """The perplexity of a point's affinities to those of a map."""
-SMALL = 1e-4
+INITIAL_SIZE = 1e-4
 """The size of a map at the start of early exaggeration."""
 EXAGGERATION = 12.0
 """By how much attraction is enlarged then, so that clusters find together."""
-EARLY, LATE = 150, 400
+EXAGGERATED_ITERATIONS, COLD_ITERATIONS = 150, 400
 """Iterations with exaggeration, and after it."""
-WARM, SETTLING = 50, 200
+WARM_ITERATIONS, SETTLING_ITERATIONS = 50, 200
 """Iterations of a warm start, and further ones before the result is compared with a cold fit."""
 STALE_LAYOUT = 0.5
 """The share of points that may be exchanged before the next cold fit, which has early exaggeration."""
 MOST_WARM_LOSS = 1.1
 """A warm start is followed as long as its loss is at most this many times that of the last cold fit."""
-SLOWEST = 50.0
+MIN_LEARNING_RATE = 50.0
 """The least rate of learning."""
 PULL_STEPS = 15
 """Steps of a point to where it is drawn."""
@@ -81,16 +81,16 @@ def lay_out(mds: Array, affinities: Array, ids: Ids, start: Array | None, before
         return Layout(ids, mds, 0.0, 0.0, 0)
     warm, n_exchanged = None, 0
     if start is not None and _extent(start) >= _extent(mds):
-        warm = descend(affinities, start, WARM)
+        warm = descend(affinities, start, WARM_ITERATIONS)
         if before is None:
             return Layout(ids, *warm, warm[1], 0)
         n_exchanged = before.n_exchanged + int(np.sum(~np.isin(ids, before.ids)))
         if n_exchanged <= STALE_LAYOUT * m and warm[1] <= MOST_WARM_LOSS * before.reference:
             return Layout(ids, *warm, before.reference, n_exchanged)
-        warm, mds = descend(affinities, warm[0], SETTLING), start
-    small = mds * (SMALL / max(float(np.sqrt((mds**2).sum(axis=1).mean())), SMALLEST_NORMAL))
-    gathered = descend(affinities, small, EARLY, EXAGGERATION)
-    cold = descend(affinities, gathered[0], LATE)
+        warm, mds = descend(affinities, warm[0], SETTLING_ITERATIONS), start
+    small = mds * (INITIAL_SIZE / max(float(np.sqrt((mds**2).sum(axis=1).mean())), SMALLEST_NORMAL))
+    gathered = descend(affinities, small, EXAGGERATED_ITERATIONS, EXAGGERATION)
+    cold = descend(affinities, gathered[0], COLD_ITERATIONS)
     return Layout(ids, *(warm if warm is not None and warm[1] <= MOST_WARM_LOSS * cold[1] else cold), cold[1], 0)
 
 
@@ -104,7 +104,7 @@ def descend(affinities: Array, start: Array, n_iter: int, exaggeration: float = 
     """Gradient descent of t-SNE's loss with momentum and gains (Jacobs, 1988), from a start; positions and loss."""
     m = len(start)
     attraction = exaggeration * affinities
-    momentum, rate = (0.5 if exaggeration > 1 else 0.8), max(m / exaggeration, SLOWEST)
+    momentum, rate = (0.5 if exaggeration > 1 else 0.8), max(m / exaggeration, MIN_LEARNING_RATE)
     positions, velocity, gains = start - start.mean(axis=0), np.zeros_like(start), np.ones_like(start)
     near, pull = np.empty((m, m)), np.empty((m, m))
     for _ in range(n_iter):
