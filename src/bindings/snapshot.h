@@ -1,7 +1,7 @@
 // The state of a stream as numbers and columns, which a checkpoint can hold, and back.
 //
-// driftmap/landmarks/state_validation.py checks every fact that the code relies on, but for one that is checked here: that
-// distances are those of the points.
+// driftmap/landmarks/state_validation.py checks every fact that the code relies on, but for one that is checked here:
+// that distances are those of the points.
 #pragma once
 
 #include "arrays.h"
