@@ -67,7 +67,7 @@ def edit_tree(tree, rng):
     elif how < 0.6 and isinstance(value, int | float) and not isinstance(value, bool):
         parent[path[-1]] = rng.choice([value + 1, value - 1, 2 * value, -value, value / 2, float(value)])
     else:
-        parent[path[-1]] = rng.choice(ODD)
+        parent[path[-1]] = copy.deepcopy(rng.choice(ODD))  # further edits may change it
 
 
 def put(array, place, value):

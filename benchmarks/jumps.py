@@ -1,0 +1,112 @@
+"""Why single points jump between frames: python -m benchmarks.jumps [--quick]
+
+A map is asked for after every arrival of the paper's streams. Of each frame, the stored point that moves farthest; it
+jumps if that is more than 6 % of the diameter of the map. "The map moved": so did the anchors near it. "Another
+minimum": its stress on the new map still has a minimum where it lay, but a lower one elsewhere, which is so many times
+as high. "Its minimum is gone": it has none there. Residuals are errors of distances on the map, relative to the
+distances. Set ``DRIFTMAP_DATA`` to a folder with the paper's data.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from benchmarks.slack import paper_streams
+from benchmarks.timing import Limit, command
+from driftmap import DriftMap
+from driftmap.embedding import move
+from driftmap.landmarks.online import LandmarkEngine
+from driftmap.map.frames import SAMPLE, Frame
+from driftmap.utils import Array, Ids
+
+JUMP = 0.06
+NEIGHBOURS = 5
+"""Anchors by which it is judged whether the map moved."""
+
+
+class Move(NamedTuple):
+    """The point of a frame that moved farthest."""
+
+    distance: float
+    """Relative to the diameter of the map."""
+    is_cold: bool
+    """Whether a cold fit was made for the frame."""
+    neighbours: float
+    """How far the anchors near it moved, the median of them."""
+    to_minimum: float
+    """How far the minimum of its stress is, searched from where it was."""
+    ratio: float
+    """Its stress where it is now, divided by that at this minimum."""
+    residual: float
+
+
+def anchors(frame: Frame) -> tuple[Ids, Array]:
+    """Arrival numbers and positions of the anchors."""
+    return frame.inputs.fixed, move(frame.embedding.anchor_coordinates_, frame.rotation, frame.translation)
+
+
+def farthest_move(old: Frame, new: Frame, engine: LandmarkEngine) -> Move:
+    """What happened to the point that moved farthest."""
+    stored = engine.stored_indices_
+    sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
+    before, after = (frame.place_stored(engine, sample) for frame in (old, new))
+    diameter = 2 * np.linalg.norm(before - before.mean(axis=0), axis=1).max()
+    moved = np.linalg.norm(after - before, axis=1)
+    worst = moved.argmax()
+    (old_ids, old_places), (ids, places) = anchors(old), anchors(new)
+    _, first, second = np.intersect1d(old_ids, ids, return_indices=True)
+    near = np.argsort(np.linalg.norm(old_places[first] - before[worst], axis=1))[:NEIGHBOURS]
+    with_it = np.median(np.linalg.norm(places[second] - old_places[first], axis=1)[near])
+    shares = new.inputs.masses if new.inputs.anchor_masses is None else new.inputs.anchor_masses
+    weights = shares / shares.sum()
+    to_landmarks = engine.stored_distances(sample[[worst]], new.landmarks)
+    distances = np.sqrt(np.maximum(new.embedding._squared(to_landmarks)[0], 0.0))  # as they follow for the anchors
+
+    def loss(place: Array) -> float:
+        return float(weights @ (np.linalg.norm(places - place, axis=1) - distances) ** 2)
+
+    nearest = minimize(loss, before[worst], method="Nelder-Mead", options={"xatol": 1e-6 * diameter, "fatol": 1e-14})
+    now = loss(after[worst])
+    return Move(
+        moved[worst] / diameter,
+        new.embedding.cold_stress_ != old.embedding.cold_stress_,
+        with_it / diameter,
+        np.linalg.norm(nearest.x - before[worst]) / diameter,
+        now / max(nearest.fun, 1e-300),
+        np.sqrt(now / (weights @ distances**2)),
+    )
+
+
+def run(quick: bool) -> list[Limit]:
+    """Print the table."""
+    names = ("frames", "jumps", "in cold fits", "the map moved", "another minimum (stress)", "its minimum is gone")
+    print(f"| stream | {' | '.join(names)} | residual of jumps, of all |\n{'|---' * 8}|")
+    for name, X, m in paper_streams():
+        X = X[:: 4 if quick else 1]
+        mapper = DriftMap(n_landmarks=m).fit(X[: 2 * m])
+        frames, moves = mapper._engine.frames, []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            old = frames.present(mapper._engine.landmarks)
+            for x in X[2 * m :]:
+                new = frames.present(mapper.partial_fit(x[None])._engine.landmarks)
+                if new is not old:
+                    moves.append(farthest_move(old, new, mapper._engine.landmarks))
+                old = new
+        jumps = [one for one in moves if one.distance > JUMP]
+        moved = [one for one in jumps if one.neighbours >= one.distance / 2]
+        other = [one for one in jumps if one not in moved and one.to_minimum < one.distance / 2]
+        ratio = f" ({np.median([one.ratio for one in other]):.2f})" if other else ""
+        residuals = [f"{np.median([one.residual for one in some]):.3f}" if some else "-" for some in (jumps, moves)]
+        counts = [len(moves), len(jumps), sum(one.is_cold for one in jumps), len(moved), f"{len(other)}{ratio}"]
+        cells = [*counts, len(jumps) - len(moved) - len(other), ", ".join(residuals)]
+        print(f"| {name} | {' | '.join(map(str, cells))} |", flush=True)
+    return []
+
+
+if __name__ == "__main__":
+    command(__doc__, run)
