@@ -57,16 +57,17 @@ def time(quick: bool) -> list[Limit]:
 
 
 def memory(quick: bool) -> list[Limit]:
-    """Bytes per stored point in addition to its numbers."""
-    print("\n| d | bytes per stored point | in addition to its numbers |\n|---|---|---|")
-    excess = []
+    """Bytes per stored point in addition to its numbers: without a limit, and with one that is not reached yet."""
+    print("\n| d | bytes per stored point | in addition to its numbers | with a limit |\n|---|---|---|---|")
+    excess, n = [], 2 * 10**5 if quick else 10**6
     for d in DIMENSIONS:
-        used = bytes_per_point(d, 2 * 10**5 if quick else 10**6)
-        if used is None:
+        used, limited = bytes_per_point(d, n), bytes_per_point(d, n, memory=2 * n)
+        if used is None or limited is None:
             print("not measured: this system has no /proc")
             return []
         excess.append(used - 8 * d)
-        print(f"| {d} | {used:.0f} | {excess[-1]:.0f} {TICK[excess[-1] <= GOAL_BYTES]} |", flush=True)
+        ticked = f"{excess[-1]:.0f} {TICK[excess[-1] <= GOAL_BYTES]}"
+        print(f"| {d} | {used:.0f} | {ticked} | {limited - 8 * d:.0f} |", flush=True)
     return [at_most("bytes per stored point in addition to its numbers", GOAL_BYTES, excess)]
 
 

@@ -140,13 +140,13 @@ def bounded(scale: int) -> None:
     )
 
 
-def bytes_per_point(d: int, points: int = 10**6) -> float | None:
+def bytes_per_point(d: int, points: int = 10**6, memory: int | None = None) -> float | None:
     """Resident memory per stored point, measured in a process of its own; None where the system does not say."""
     code = (
         "import resource, numpy as np\n"
         "from driftmap.landmarks import OnlineLandmarks\n"
         "from benchmarks.stream import seasonal\n"
-        "fitted = OnlineLandmarks(100, memory=None)\n"
+        f"fitted = OnlineLandmarks(100, memory={memory})\n"
         f"parts = [seasonal(50_000, {d}) for _ in range(2)]\n"
         "fitted.partial_fit(parts[0])\n"
         "def resident():\n"
