@@ -609,6 +609,7 @@ FILES = {
     "lines.csv": (b'a,b\n"1",2\n"x\ny",3\n4\n', "lines.csv, line 3, column 'a'"),
     "iris.csv": (b"1,2,x\n3,4,y\n", "iris.csv, line 1 has text and numbers in the same columns as the next line"),
     "quote.csv": (b'a,b\n1,"2\n3,4\n', "quote.csv, line 2: a quote is opened and not closed"),
+    "mac.csv": (b"a,b\r1,2\r3,4\r", "mac.csv, line 1: carriage returns alone end no lines"),
     "latin.csv": ("größe\n1\n".encode("latin-1"), "latin.csv, line 1 is not UTF-8 text"),
     "pickle.npy": (None, "pickle.npy holds object, not numbers"),
     "text.npy": (None, "text.npy holds <U1, not numbers"),

@@ -30,7 +30,7 @@ inline void compete(State& state, std::int32_t slot, std::int32_t newcomer, cons
         cell.records[kept++] = record;
     }
     cell.records.resize(kept);
-    cell.measure_all();
+    cell.recompute();
 }
 
 // Make a stored point a landmark: it competes for the points of all cells.
@@ -110,7 +110,7 @@ inline void refine_cost(State& state, Space& space, std::int32_t slot, double en
             const bool is_own = found[k].second == state.landmarks.id[slot];
             record.second_distance = is_own ? found[k].distance : found[k].second_distance;
             record.second = is_own ? found[k].landmark : found[k].second;
-            cell.measure(record);
+            cell.include(record);
         }
         if (waiting > 0 && cell.cost > enough) return;
     }
@@ -143,7 +143,7 @@ inline void drop_forgotten(State& state, Space& space) {
     for (Cell& cell : state.cells) {
         std::erase_if(cell.records, [&](const Record& record) { return renumbered[record.row] < 0; });
         for (Record& record : cell.records) record.row = renumbered[record.row];
-        cell.measure_all();
+        cell.recompute();
     }
     for (std::int32_t& row : state.landmarks.row)
         if (row >= 0) row = renumbered[row];

@@ -25,7 +25,7 @@ inline void forget(State& state, std::int32_t row) {
     const bool extreme = record->distance == cell.reach || record->second_distance == cell.cost;
     *record = cell.records.back();
     cell.records.pop_back();
-    if (extreme) cell.measure_all();
+    if (extreme) cell.recompute();
     one.weight = one.spread = 0.0;
     --state.live;
 }

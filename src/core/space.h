@@ -48,7 +48,7 @@ class Space {
 
     bool squared = false;   // whether reduced distances are squares
     bool triangle = true;   // whether the triangle inequality is known to hold
-    bool fallible = false;  // whether measuring can fail, so that a batch may have to be undone
+    bool fallible = false;  // whether measuring can fail: batches are undone, by a copy of the state made before
 
     double expanded(double reduced) const { return squared ? std::sqrt(reduced) : reduced; }
     // The largest reduced distance that is expanded to at most this distance.

@@ -31,13 +31,13 @@ struct Cell {
     std::uint64_t exact_at = 0;   // the number of departures up to which the cost is exact, not a lower bound
     std::vector<Record> records;  // those that arrivals join often come first
 
-    void measure(const Record& record) {
+    void include(const Record& record) {
         reach = std::max(reach, record.distance);
         cost = std::max(cost, record.second_distance);
     }
-    void measure_all() {
+    void recompute() {
         reach = cost = 0.0;
-        for (const Record& record : records) measure(record);
+        for (const Record& record : records) include(record);
     }
 };
 
@@ -134,7 +134,7 @@ struct State {
     }
     void add(std::int32_t slot, const Record& record) {
         cells[slot].records.push_back(record);
-        cells[slot].measure(record);
+        cells[slot].include(record);
         if (!representatives.empty()) representatives[record.row].slot = slot;
     }
     void note(std::int64_t arrival, std::int32_t came, std::int32_t left, double before) {

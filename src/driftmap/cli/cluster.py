@@ -59,10 +59,6 @@ def run(args: argparse.Namespace) -> int:
             note(f"{table.name}: columns left out: {describe(table.left_out)}")
     names = [*([] if args.label is None else [args.label]), *axis_names(args.components)]
     parts = parquet_files(files, wanted)
-    if args.landmarks == "auto":
-        raise UserError(
-            "--landmarks auto needs a pass on one machine: find the number on some of the files, and give it"
-        )
     mapper = DriftMap(
         args.components,
         n_landmarks=args.landmarks,
@@ -93,6 +89,9 @@ def _check_options(args: argparse.Namespace) -> None:
         if name not in TAKEN and value != args.defaults(name):
             reason = f": {HINTS[name]}" if name in HINTS else ""
             raise UserError(f"--{name.replace('_', '-')} does not go with --dask{reason}")
+    if args.landmarks == "auto":
+        problem = "--landmarks auto needs a pass on one machine"
+        raise UserError(f"{problem}: find the number on some of the files, and give it")
     if args.output is None:
         raise UserError("--dask needs -o, a new folder that all workers see")
 

@@ -85,7 +85,11 @@ class CSV:
 
     def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
         """Find the names of the columns; whether the first line has them may need a look at the second one."""
-        cells = [cell.strip() for cell in self._cells(first.part(0, 1).data)]
+        line = first.part(0, 1).data
+        if b"\r" in line.rstrip(b"\r\n") and b'"' not in line:
+            problem = ": carriage returns alone end no lines; convert them to line feeds"
+            raise InputError(problem, source=self._source, line=first.line())
+        cells = [cell.strip() for cell in self._cells(line)]
         header = self._wanted.header
         if header == "no" or (header == "auto" and not self._names_columns(cells, first, more)):
             self.names = numbered(len(cells))
