@@ -353,3 +353,12 @@ def test_importing_does_not_load_matplotlib_and_drawing_does_not_load_pyplot():
         "plot.map_figure([[0.0, 1.0], [1.0, 2.0]]); assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_few_values_far_outside_do_not_take_all_colours():
+    points, values = RNG.standard_normal((300, 2)), RNG.uniform(0, 1, 300)
+    for outside, drawn in (([], "neither"), ([50.0], "max"), ([50.0, -50.0], "both")):
+        values[: len(outside)] = outside
+        bar = map_figure(points, color=values).axes[0].child_axes[0]._colorbar
+        assert bar.extend == drawn
+        assert bar.norm.vmax - bar.norm.vmin <= 1.01

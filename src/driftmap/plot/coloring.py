@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,8 +145,19 @@ def colormap() -> Any:
 
 
 def normalization(coloring: Coloring) -> Any:
-    """The range of the scale, from the finite values."""
+    """The range of the scale: of the finite values, but for the outer 1 % at an end where these lie far outside."""
     from matplotlib.colors import Normalize
 
     known = coloring.values[~coloring.missing]
-    return Normalize(known.min(), known.max()) if len(known) else Normalize(0.0, 1.0)
+    if not len(known):
+        return Normalize(0.0, 1.0)
+    least, low, high, largest = np.quantile(known, (0.0, 0.01, 0.99, 1.0))
+    far = (high - low) / 2 or np.inf
+    return Normalize(low if low - least > far else least, high if largest - high > far else largest)
+
+
+def beyond(coloring: Coloring) -> Literal["neither", "min", "max", "both"]:
+    """At which ends of the scale there are values beyond it, in matplotlib's words."""
+    known, scale = coloring.values[~coloring.missing], normalization(coloring)
+    below, above = bool((known < scale.vmin).any()), bool((known > scale.vmax).any())
+    return "both" if below and above else "min" if below else "max" if above else "neither"

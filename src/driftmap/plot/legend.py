@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftmap.plot.coloring import MISSING_COLOR, Coloring, colormap, normalization
+from driftmap.plot.coloring import MISSING_COLOR, Coloring, beyond, colormap, normalization
 from driftmap.plot.points import INK, LEAST_OPACITY
 
 if TYPE_CHECKING:
@@ -108,9 +108,9 @@ def add_colorbar(figure: Figure, axes: Sequence[Any], coloring: Coloring) -> Non
         return
     scale, last = ScalarMappable(normalization(coloring), colormap()), axes[-1]
     if hasattr(last, "zaxis"):
-        bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=0.09)
+        bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=0.09, extend=beyond(coloring))
     else:
-        bar = figure.colorbar(scale, cax=last.inset_axes((1.03, 0.0, 0.03, 1.0)))
+        bar = figure.colorbar(scale, cax=last.inset_axes((1.03, 0.0, 0.03, 1.0)), extend=beyond(coloring))
     bar.outline.set_visible(False)
     label_axis(bar.ax.yaxis, coloring.label, is_date=coloring.is_date)
 
