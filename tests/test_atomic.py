@@ -43,13 +43,22 @@ def test_several_writers_of_one_path_leave_it_whole_at_any_moment(tmp_path, kind
     assert os.listdir(tmp_path) == ["c.ckpt"]
 
 
+def temporary_name(name, token=None):
+    """A name such as temporary files have."""
+    return f".{name}.{(token or os.urandom(8)).hex()}.tmp"
+
+
 def test_names_cannot_be_guessed_and_planted_files_are_refused(tmp_path, monkeypatch):
-    path, victim = tmp_path / "o.csv", tmp_path / "victim"
-    assert atomic.temporary_name(path) != atomic.temporary_name(path)
+    path, victim, names = tmp_path / "o.csv", tmp_path / "victim", set()
+    for _ in range(2):
+        with atomic.replacing(path) as file:
+            names.add(file.name)
+    assert len(names) == 2
+    path.unlink()
     victim.write_text("mine")
-    name = atomic.temporary_name(path)
+    name = temporary_name("o.csv", token=bytes(8))
     (tmp_path / name).symlink_to("victim")
-    monkeypatch.setattr(atomic, "temporary_name", lambda path: name)
+    monkeypatch.setattr(atomic.os, "urandom", bytes)
     with pytest.raises(FileExistsError), atomic.replacing(path):
         pass
     assert victim.read_text() == "mine"
@@ -57,10 +66,9 @@ def test_names_cannot_be_guessed_and_planted_files_are_refused(tmp_path, monkeyp
 
 
 def test_only_leftovers_that_nobody_writes_are_removed(tmp_path):
-    path = tmp_path / "c"
-    link, another = atomic.temporary_name(path), atomic.temporary_name(tmp_path / "other")
+    path, link, another = tmp_path / "c", temporary_name("c"), temporary_name("other")
     others = [".c.1234.tmp", ".c.mine.tmp", "notes", another]
-    for name in (*others, atomic.temporary_name(path), atomic.temporary_name(path)):
+    for name in (*others, temporary_name("c"), temporary_name("c")):
         (tmp_path / name).touch()
     (tmp_path / link).symlink_to("notes")
     with atomic.replacing(path) as file:

@@ -23,11 +23,6 @@ FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | geta
 LEFTOVER_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def temporary_name(path: Path) -> str:
-    """An unpredictable name for a temporary file in the folder of ``path``."""
-    return f".{path.resolve().name}.{os.urandom(TOKEN // 2).hex()}.tmp"
-
-
 _unfinished: set[Path] = set()
 """Temporary files and folders of this process."""
 
@@ -64,7 +59,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     target = path.resolve()  # a link stays a link to the new file
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
-    place = target.with_name(temporary_name(path))
+    place = target.with_name(f".{target.name}.{os.urandom(TOKEN // 2).hex()}.tmp")
     _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
     try:
         with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
@@ -87,7 +82,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def remove_leftovers(folder: Path, name: str = "") -> None:
     """Remove the temporary files that killed processes left in a folder: those for a file of this name, or for any.
 
-    Files with names that no :func:`temporary_name` gives are left alone, and so are those that are still being written.
+    Files with names that :func:`replacing` does not give are left alone, and so are those that are still being written.
     """
     ours = re.compile(rf"\.{re.escape(name) or '.+'}\.[0-9a-f]{{{TOKEN}}}\.tmp")
     with contextlib.suppress(OSError):
