@@ -366,10 +366,11 @@ def test_an_interrupt_is_heard_while_edges_are_counted():
     landmarks = OnlineLandmarks(5, rule="paper").fit(X[:8000])
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.03)
         with pytest.raises(InterruptError):
+            signal.setitimer(signal.ITIMER_REAL, 0.03)
             landmarks.partial_fit(X[8000:])
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     seen = landmarks.n_samples_seen_
     assert seen < 8013

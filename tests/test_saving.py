@@ -1,5 +1,7 @@
 """save and load: an estimator goes on from its file as if nothing had happened, or the file is refused."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from driftmap import DriftMap, OnlineLandmarks
 from driftmap.embedding import LandmarkMDS
 from driftmap.io import checkpoint
 from driftmap.io.checkpoint import CheckpointError
-from streams import make
+from streams import facts, make
 
 
 def mismatches(a, b):
@@ -124,6 +126,8 @@ BROKEN = {
     "distances that are none": lambda h, a: a["frames.frame.distances"].__setitem__((0, 1), -1.0),
     "a frame whose landmarks lie elsewhere": lambda h, a: a["frames.frame.points"].__setitem__((0, 0), 1e100),
     "a frame of other distances": lambda h, a: a["frames.frame.distances"].__setitem__((0, 1), 1e100),
+    "no translation": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("translation", None),
+    "no masses": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("masses", None),
     "anchors without masses": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("anchor_masses", None),
     "features without a name": lambda h, a: h.__setitem__("feature_names", [1, 2, 3]),
     "an unknown parameter": lambda h, a: h["params"].__setitem__("n_lights", 4),
@@ -173,3 +177,12 @@ def test_another_function_of_the_same_name_is_noticed(tmp_path):
     other.__qualname__ = "taxi"
     with pytest.raises(CheckpointError, match="its distances are not those that its metric gives"):
         DriftMap.load(tmp_path / "m", metric=other)
+
+
+def test_points_that_were_never_measured_may_have_no_distance(tmp_path):
+    """The triangle inequality left out pairs whose distance overflows, when they were learnt."""
+    rows = np.array([[-3.0], [-1.0], [-1.2], [-3.2], [2.5]]) * 1e102
+    landmarks = OnlineLandmarks(2, metric="minkowski", metric_params={"p": 3}).partial_fit(rows)
+    assert facts(copy.deepcopy(landmarks)) == facts(landmarks)
+    landmarks.save(tmp_path / "l")
+    assert facts(OnlineLandmarks.load(tmp_path / "l")) == facts(landmarks)

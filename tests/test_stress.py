@@ -17,7 +17,7 @@ from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, choose_an
 from driftmap.embedding.anchors import infer_distances
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
-from streams import needs
+from streams import make, needs
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------
 
@@ -476,6 +476,15 @@ def test_parameters_and_starts_are_checked():
             LandmarkStress(2, **wrong).fit(D, masses)
     with pytest.raises(ValueError, match="start"):
         LandmarkStress(2).fit(D, masses, start=np.zeros((25, 3)))
+
+
+def test_a_warm_start_may_have_more_dimensions_than_the_distances():
+    """An outlier is so far away that the distances between the other points are lost, but they have places."""
+    for seed, at, size in ((6, 16, 159018.0), (27, 5, 125415.0), (38, 11, 74829.0)):
+        rows, mapper = make("walk", 40, 3, seed), DriftMap(2, n_landmarks=6)
+        rows[at] = size
+        for row in rows:
+            assert np.isfinite(mapper.update([row]).coordinates).all()
 
 
 # --- the paper's data: final landmarks of one pass, rule "tight", sigma over all points ------------------------------

@@ -102,13 +102,16 @@ inline void restore(Stream& stream, const nb::dict& from) {
         state.landmarks.order.push_back(slot);
     }
     std::vector<Nearest> measured(records.size());
-    if (auto* space = dynamic_cast<RowSpace*>(stream.space.get())) {
+    auto* space = dynamic_cast<RowSpace*>(stream.space.get());
+    if (space != nullptr) {
         const auto points = value<Ndarray<const double, 2>>(from, "points");
         require(points.shape(1) == std::size_t(space->width), "its points have another number of features");
         space->keep_all({points.data(), false}, state.n);
         std::vector<std::int32_t> rows;
         for (const PlacedRecord& record : records) rows.push_back(std::int32_t(record.row));
+        space->checked = false;  // pairs that were never measured, being far apart, may have no finite distance
         space->nearest(rows.data(), state.live, state.landmarks, measured.data());
+        space->checked = true;
     }
     for (std::size_t i = 0; i < records.size(); ++i) {
         const auto [row, cell, second, t, u] = records[i];
@@ -116,7 +119,7 @@ inline void restore(Stream& stream, const nb::dict& from) {
         const Nearest& found = measured[i];
         const bool same =
             second < 0 ? u <= found.second_distance : u == found.second_distance && record.second == found.second;
-        require(found.landmark == 0 || (same && t == found.distance && state.landmarks.id[cell] == found.landmark),
+        require(space == nullptr || (same && t == found.distance && state.landmarks.id[cell] == found.landmark),
                 "its distances are not those of its points");
         state.add(std::int32_t(cell), record);
     }

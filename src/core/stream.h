@@ -63,7 +63,7 @@ class Stream {
                                           columns.weights ? columns.weights[at] : 1.0,
                                           columns.spreads ? columns.spreads[at] : 0.0};
                     if (at + 1 < rows || gate || expires) save();
-                    is_whole_ = false;
+                    is_whole_ = !expires;
                     if (expires && expire(state, *space, arrival.time)) scan(i, count_ - i);
                     if (columns.landmarks != nullptr) {
                         const std::int32_t row = state.landmarks.row[state.slot_of(nearest_[i].landmark)];
@@ -78,6 +78,11 @@ class Stream {
                     if (changed) interrupt();
                 }
             }
+            if (merging_) {
+                is_whole_ = false;
+                state.seen = columns.arrivals[rows];
+                if (state.live > state.parameters.memory) thin(state, *space, true);
+            }
         } catch (...) {
             if (saved_) {
                 state = std::move(*saved_);
@@ -88,10 +93,6 @@ class Stream {
         }
         saved_.reset();
         space->release();
-        if (merging_) {
-            state.seen = columns.arrivals[rows];
-            if (state.live > state.parameters.memory) thin(state, *space, true);
-        }
     }
 
     // Every point lies within this distance of its nearest landmark.
@@ -170,19 +171,18 @@ class Stream {
             state.held += !covered;
         }
         if (!(near.distance <= state.radius) || (state.parameters.bounded() && is_too_fine(state, *space, 1))) save();
-        if (covered && near.distance > state.radius) state.radius = near.distance;
+        if (covered && near.distance > state.radius) is_whole_ = false, state.radius = near.distance;
         bool joined = (covered || gated) && !merging_ && join(state, *space, arrival, near);
         if (!joined && !merging_ && state.parameters.bounded() && state.live >= state.parameters.memory) {
             save();
+            is_whole_ = false;
             thin(state, *space);
             joined = (covered || gated) && join(state, *space, arrival, near);
         }
         std::int32_t instead = -1;
-        if (!covered && !gated && state.parameters.paper && state.n_landmarks() == state.parameters.n_landmarks) {
-            is_whole_ = true;  // nothing has changed yet, and edges may be many
+        if (!covered && !gated && state.parameters.paper && state.n_landmarks() == state.parameters.n_landmarks)
             instead = neighbour_instead(state, *space, arrival.row, interrupt);
-            is_whole_ = false;
-        }
+        is_whole_ = false;  // from here on all changes
         const std::int32_t row = joined ? -1 : store(arrival, near);
         ++state.seen;
         state.total += arrival.weight;
@@ -204,7 +204,7 @@ class Stream {
     std::vector<Nearest> nearest_;     // landmarks of these rows
     std::optional<State> saved_;
     bool fallible_ = false;
-    bool is_whole_ = true;  // whether no arrival is half learnt
+    bool is_whole_ = true;  // whether no arrival is half learnt, so that an exception leaves the state as it is
     bool merging_ = false;  // whether arrivals are stored points of another stream, each of which stays one
     int count_ = 0;         // rows of the block
 };

@@ -176,14 +176,12 @@ class LandmarkStress(Configured):
         self._weights, mean_squared = weights, squared @ weights
         warm = None
         if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), squared, mean_squared):
-            self.n_dimensions_ = self.n_components
             warm = arrange(targets, weights, start, self.tol, self.max_warm_iter)
         if warm is not None and reference is not None and warm[1] <= MOST_WARM_STRESS * reference:
             result, self.cold_stress_ = warm, reference
         else:
             mds = classical_mds(targets, self.n_components + 1, masses)
-            self.n_dimensions_ = min(mds.n_dimensions, self.n_components)
-            starts = list(views(mds, self.n_dimensions_))
+            starts = list(views(mds, min(mds.n_dimensions, self.n_components)))
             # A settled map is not left for one that only the best of many starts finds; on the line each of them may.
             cold = self._cold_fit(targets, starts if warm is None or self.n_components == 1 else starts[:1])
             if warm is not None:
@@ -192,6 +190,7 @@ class LandmarkStress(Configured):
                     warm, cold = None, self._cold_fit(targets, starts)
             result, self.cold_stress_ = warm or cold, cold[1]
         positions, self.stress_, self.n_iter_ = result
+        self.n_dimensions_ = positions.shape[1]
         self.anchor_coordinates_ = np.pad(positions, ((0, 0), (0, self.n_components - self.n_dimensions_)))
         start_from = start_map(positions, squared, mean_squared, weights)
         matrix, offsets = self._inference or (None, None)

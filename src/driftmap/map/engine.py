@@ -25,7 +25,6 @@ from driftmap.quality import stress
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError
-from driftmap.utils.validation import EMBEDDINGS
 
 COMPARED = 2000
 """The most points between which stress is measured."""
@@ -181,14 +180,6 @@ class StreamMap(HasLandmarks):
         if not isinstance(self.align, bool | np.bool_):
             raise InputError(f"must be True or False, got {self.align!r}", parameter="align")
         n_threads(self.n_jobs)
-        if isinstance(self.embedding, str):
-            validation.one_of(self.embedding, "embedding", EMBEDDINGS)
-        elif isinstance(self.embedding, type) or not all(hasattr(self.embedding, name) for name in ("fit", "place")):
-            problem = f"must be a name or an object with fit and place, got {self.embedding!r}"
-            raise InputError(problem, parameter="embedding")
-        elif (own := getattr(self.embedding, "n_components", self.n_components)) != self.n_components:
-            problem = f"has n_components={own}, but the map has {self.n_components}"
-            raise InputError(problem, parameter="embedding")
         frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align)
         if hasattr(frames.embedding, "check"):
             frames.embedding.check(self.n_landmarks)

@@ -171,10 +171,17 @@ class Frame:
 
 
 class Frames:
-    """Makes frames when they are asked for."""
+    """Makes frames when they are asked for. An embedding that does not fit is refused."""
 
     def __init__(self, embedding: str | Embedding, n_components: int, n_anchors: int | None, align: bool) -> None:
-        self.embedding: Any = BY_NAME[embedding](n_components) if isinstance(embedding, str) else embedding
+        if isinstance(embedding, str):
+            embedding = BY_NAME[validation.one_of(embedding, "embedding", validation.EMBEDDINGS)](n_components)
+        elif isinstance(embedding, type) or not all(hasattr(embedding, name) for name in ("fit", "place")):
+            problem = f"must be a name or an object with fit and place, got {embedding!r}"
+            raise InputError(problem, parameter="embedding")
+        elif (own := getattr(embedding, "n_components", n_components)) != n_components:
+            raise InputError(f"has n_components={own}, but the map has {n_components}", parameter="embedding")
+        self.embedding: Any = embedding
         self.n_components, self.n_anchors, self.align = n_components, n_anchors, align
         self.current: Frame | None = None
         self.count = 0
@@ -250,10 +257,10 @@ class Frames:
         if not (inputs.reference is None or 0 <= inputs.reference < np.inf):
             raise ValueError("the reference stress of its frame must be finite and not negative")
         a = m if inputs.anchor_masses is None else len(inputs.anchor_masses)
-        shapes = {"distances": (m, m), "masses": (m,), "anchors": (a, m), "anchor_masses": (a,), "start": (a, k)}
-        arrays = [(rotation, (k, k)), (translation, (k,))] + [(getattr(inputs, name), shapes[name]) for name in shapes]
-        for array, shape in arrays:
-            if array is not None and not (array.shape == shape and array.dtype == np.float64 and _squarable(array)):
+        arrays = [(rotation, (k, k)), (translation, (k,)), (inputs.distances, (m, m)), (inputs.masses, (m,))]
+        optional = [(inputs.anchors, (a, m)), (inputs.anchor_masses, (a,)), (inputs.start, (a, k))]
+        for array, shape in arrays + [(array, shape) for array, shape in optional if array is not None]:
+            if not (np.shape(array) == shape and array.dtype == np.float64 and _squarable(array)):
                 raise ValueError("an array of its frame has the wrong shape, type or range")
         for masses in (inputs.masses, inputs.anchor_masses):
             if masses is not None and not (masses > 0.1 * LEAST_MASS * masses.sum()).all():

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from driftmap.utils import Array
 
 COLORMAP = "viridis"
+MANY = 100
+"""Values from which on a few may lie beyond the scale."""
 # Okabe and Ito's colours, which remain distinct to colour-blind readers, without yellow (pale on white) and black
 # (used for outlines). Those after them are as far as possible from the ones before, also to a colour-blind eye.
 PALETTE = (
@@ -151,7 +153,10 @@ def normalization(coloring: Coloring) -> Any:
     known = coloring.values[~coloring.missing]
     if not len(known):
         return Normalize(0.0, 1.0)
-    least, low, high, largest = np.quantile(known, (0.0, 0.01, 0.99, 1.0))
+    least, largest = known.min(), known.max()
+    if len(known) < MANY:
+        return Normalize(least, largest)
+    low, high = np.quantile(known, 0.01, method="higher"), np.quantile(known, 0.99, method="lower")
     far = (high - low) / 2 or np.inf
     return Normalize(low if low - least > far else least, high if largest - high > far else largest)
 

@@ -164,16 +164,16 @@ def first_unusable(
     """Row and column of the first number that cannot be used, and what is wrong with it."""
     size = np.abs(array)
     row, column = (int(i) for i in np.argwhere(size > largest if missing else ~(size <= largest))[0])
-    return row, column, problem_of(float(array[row, column]), fill)
+    return row, column, problem_of(float(array[row, column]), fill, largest)
 
 
-def problem_of(value: float, fill: str = MISSING_ADVICE) -> str:
+def problem_of(value: float, fill: str = MISSING_ADVICE, largest: float = LARGEST_NUMBER) -> str:
     """What is wrong with a number that cannot be used; ``fill`` is what can be done if it is missing."""
     if value != value:
         return f"is NaN; {fill}"
     if abs(value) == np.inf:
         return f"is {value}; drop such rows first"
-    return f"is {value:g}, beyond {LARGEST_NUMBER:g}: squares overflow; rescale the data"
+    return f"is {value:g}, beyond {largest:g}: squares overflow; rescale the data"
 
 
 def _first_text(X: Any) -> tuple[int, int, object] | None:

@@ -21,6 +21,15 @@ LONGEST_PAUSE = 30.0
 """Seconds between two attempts to connect, at most."""
 
 
+def pause_before(attempt: int) -> float:
+    """Seconds before another attempt to connect, the first, second, ...: twice as long each time, up to a limit.
+
+    >>> [pause_before(attempt) for attempt in (1, 2, 2000)]
+    [0.2, 0.4, 30.0]
+    """
+    return min(0.1 * 2 ** min(attempt, 10), LONGEST_PAUSE)
+
+
 class Address(NamedTuple):
     """Where a stream of messages is. Credentials come from the URL or the environment; ``name`` has none of them."""
 
@@ -126,7 +135,7 @@ class Broker(ABC):
                 if not lost:
                     self.report(f"{self.name} is not connected ({error}): trying again")
                 lost += 1
-                self._pause(min(0.1 * 2**lost, LONGEST_PAUSE))
+                self._pause(pause_before(lost))
                 continue
             kind = self.address.options.get("payload")
             rows = [row for message in messages for row in rows_of(message.payload, kind)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from driftmap.io.brokers.base import LONGEST_PAUSE, Address, LostError, Record, require
+from driftmap.io.brokers.base import Address, LostError, Record, pause_before, require
 from driftmap.io.brokers.kafka import client_settings
 from driftmap.io.brokers.mqtt import client_of
 from driftmap.io.brokers.nats import BackgroundLoop, connected
@@ -45,7 +45,7 @@ class Sink(ABC):
                 lost += 1
                 try:
                     with self.waiting():
-                        time.sleep(min(0.1 * 2**lost, LONGEST_PAUSE))
+                        time.sleep(pause_before(lost))
                 except BaseException:
                     self.report(f"{self.name} did not get the last {len(records):,} records")
                     raise
