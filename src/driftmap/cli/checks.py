@@ -44,6 +44,8 @@ def _check_mapping(args: argparse.Namespace) -> None:
         raise UserError("--warm-up is for a running --normalize: add --online or --follow")
     if args.every is not None and (args.delay is None or args.every >= args.delay):
         raise UserError("--every says which of the last rows of --delay are taken: give a --delay that is larger")
+    if args.steadiness and (args.embedding != "stress" or args.components == 1):
+        raise UserError("--steadiness is for --embedding stress, in two or more dimensions")
     if args.landmarks == "auto":
         for name in ("online", "follow", "checkpoint"):
             if getattr(args, name):

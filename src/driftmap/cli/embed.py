@@ -33,6 +33,7 @@ from driftmap.cli.progress import Progress
 from driftmap.cli.resume import check_columns, how_to_go_on, start_job
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.cli.stages import find_landmarks, find_scaling, learn, place, place_online
+from driftmap.embedding import LandmarkStress
 from driftmap.io.brokers import open_sink
 from driftmap.io.delay import DelayEmbedding
 from driftmap.io.missing import FillMissing
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         args.components,
         n_landmarks=LANDMARK_COUNTS[0] if args.landmarks == "auto" else args.landmarks,
         rule=args.rule,
-        embedding=args.embedding,
+        embedding=LandmarkStress(args.components, steadiness=args.steadiness) if args.steadiness else args.embedding,
         metric=args.metric,
         slack=args.slack,
         memory=args.memory,

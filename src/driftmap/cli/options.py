@@ -165,6 +165,11 @@ MAPPING: Options = {
         "help": "a row counts as covered up to 1 + S times the radius: fewer replacements (default: 0.02)",
     },
     "--embedding": {"choices": EMBEDDINGS, "default": EMBEDDINGS[0], "help": "default: %(default)s"},
+    "--steadiness": {
+        "type": kinds.rate,
+        "metavar": "S",
+        "help": "of stress: 0.01 to 0.1 make single rows jump less when the map changes (default: 0)",
+    },
     "--metric": {
         "default": "euclidean",
         "metavar": "NAME",

@@ -22,7 +22,7 @@ from driftmap.map import StreamMap
 SHAPING = (
     "columns", "exclude", "label", "header", "contacts", "decay", "metadata", "start", "color_by", "skip_bad",
     "missing", "decimal", "thousands", "delay", "every", "warm_up", "landmarks", "components", "rule",
-    "embedding", "slack", "memory", "window", "half_life",
+    "embedding", "steadiness", "slack", "memory", "window", "half_life",
     "metric", "normalize", "online", "follow", "output", "format", "novelty", "plot", "shade", "landmarks_out",
     "alert", "alerts",
 )  # fmt: skip
