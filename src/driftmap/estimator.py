@@ -130,7 +130,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
 
         Row i is scored after row i - 1 was learnt and before it is learnt itself, whatever the batches. All rows are
         placed on the map after the last of them; if one cannot be placed, that is an error, and all are learnt.
-        ``detector`` is given the novelty of each row; its alerts are in the result, and its callback is called with them.
+        ``detector`` is given the novelty of each row; its alerts are in the result, and its callback is called with
+        them.
 
         >>> rows = np.random.default_rng(0).standard_normal((600, 3))
         >>> rows[500] = 40.0
