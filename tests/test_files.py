@@ -771,6 +771,19 @@ def test_numbers_of_another_form_are_named_with_the_form_that_reads_them(folder)
     assert names_of(text, folder, decimal=",", thousands=".")[1:] == (("a", "b"), 2)
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_names_that_are_no_text_are_damage(folder, suffix):
+    written, file = pa.table({"named": [1.0, 2.0]}), folder / f"t.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(written, file, store_schema=False)
+    else:
+        with pa.ipc.new_file(file, written.schema) as writer:
+            writer.write_table(written)
+    file.write_bytes(file.read_bytes().replace(b"named", b"nam\xca\xff"))
+    with pytest.raises(InputError, match=rf"t.{suffix} cannot be read as (Parquet|Arrow): .*decode"):
+        open_table(str(file), Wanted(), once=False).__enter__()
+
+
 def test_a_decimal_point_where_a_comma_is_one_is_named(folder):
     said = r"line 3, column 'b' is '0.5', not a number; read it with decimal '\.' or leave out such lines"
     with pytest.raises(InputError, match=said):

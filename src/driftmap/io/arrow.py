@@ -34,10 +34,10 @@ class ArrowTable:
         self._source, self._given, self._missing = source, 0, wanted.missing
         try:
             schema = self._open()
-        except (pa.ArrowException, OSError) as error:
+            names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = "it is empty" if source.size == 0 else error
             raise InputError(f"cannot be read as {self.format}: {reason}", source=self.name) from error
-        names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
         kinds = [_kind(schema.field(name).type) if names.count(name) == 1 else "several of that name" for name in names]
         places, _, self.left_out = select(names, wanted, self.name, kinds)
         self._features = [names[i] for i in places]
