@@ -961,6 +961,29 @@ def test_a_stream_that_is_left_half_learnt_says_so():
     assert landmarks.fit(np.eye(3)).n_samples_seen_ == 3
 
 
+@pytest.mark.parametrize("params", [{}, {"memory": 64}], ids=str)
+def test_a_source_that_fails_at_any_call_of_a_row_undoes_it(params):
+    X = make("stationary", 200, 2, 1)
+    rows, failures = Rows(X, "euclidean", native=False, n_landmarks=3, **params), 0
+    for at in range(len(X)):
+        before, points = (rows.stream.state() if at else None), list(rows.source.points)
+        for fails_at in range(1, 20 if at > 5 else 1):
+            rows.source.calls, rows.source.fails_at = 0, fails_at
+            try:
+                rows.learn(at, at + 1)
+            except ZeroDivisionError:
+                failures += 1
+                assert not rows.stream.broken
+                assert same(rows.stream.state(), before)
+                assert rows.source.points == points
+            else:
+                break
+        rows.source.fails_at = math.inf
+        if rows.stream.seen == at:
+            rows.learn(at, at + 1)
+    assert failures > 400
+
+
 def test_a_metric_and_its_stream_that_refer_to_each_other_are_collected():
     class Owner:
         def distance(self, x, y):

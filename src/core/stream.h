@@ -143,7 +143,15 @@ class Stream {
     std::int32_t store(const Arrival& arrival, const Nearest& near) {
         const std::int32_t row = state.n;
         if (row == std::numeric_limits<std::int32_t>::max()) throw std::length_error("more than 2^31 stored points");
-        space->keep(arrival.row);
+        const bool undo = fallible_ && !saved_;  // nothing has changed yet
+        if (undo) space->save();
+        try {
+            space->keep(arrival.row);
+        } catch (...) {
+            if (undo) space->restore();
+            throw;
+        }
+        is_whole_ = false;
         if (state.parameters.weighted())
             state.representatives.push_back({state.seen, arrival.weight, arrival.spread, arrival.time, 0});
         ++state.n, ++state.live;
@@ -182,8 +190,8 @@ class Stream {
         std::int32_t instead = -1;
         if (!covered && !gated && state.parameters.paper && state.n_landmarks() == state.parameters.n_landmarks)
             instead = neighbour_instead(state, *space, arrival.row, interrupt);
-        is_whole_ = false;  // from here on all changes
         const std::int32_t row = joined ? -1 : store(arrival, near);
+        is_whole_ = false;
         ++state.seen;
         state.total += arrival.weight;
         std::int32_t newcomer = -1;
