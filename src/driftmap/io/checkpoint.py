@@ -8,14 +8,16 @@ of the arrays, plus the header, plus about 400 bytes per array.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import math
 import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -60,6 +62,26 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
     ``header`` may hold whatever JSON can.
     """
+    text, stored = _prepared(path, header, arrays)
+    try:
+        with replacing(Path(path)) as file:
+            _fill(file, text, stored)
+    except OSError as error:
+        intact = "; the checkpoint written before is intact" if Path(path).is_file() else ""
+        raise CheckpointError(f"{path} cannot be written: {error.strerror or error}{intact}") from error
+
+
+def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the bytes that :func:`write` writes."""
+    file = io.BytesIO()
+    _fill(file, *_prepared("the checkpoint", header, arrays))
+    return file.getvalue()
+
+
+def _prepared(
+    name: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> tuple[bytes, dict[str, NDArray[Any]]]:
+    """The header as text, and the arrays as they are stored."""
     stored = {name: _portable(name, array) for name, array in arrays.items()}
     members = {
         name: {"dtype": array.dtype.str, "shape": list(array.shape), "crc32": zlib.crc32(_bytes_of(array))}
@@ -68,13 +90,8 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     own = {"format": FORMAT, "version": FORMAT_VERSION, "library": _library(), "members": members}
     text = json.dumps({**own, **header, **own}, indent=1).encode()
     if len(text) > LARGEST_HEADER:
-        raise CheckpointError(f"{path} cannot be written: its header would be larger than {LARGEST_HEADER} bytes")
-    try:
-        with replacing(Path(path)) as file:
-            _fill(file, text, stored)
-    except OSError as error:
-        intact = "; the checkpoint written before is intact" if Path(path).is_file() else ""
-        raise CheckpointError(f"{path} cannot be written: {error.strerror or error}{intact}") from error
+        raise CheckpointError(f"{name} cannot be written: its header would be larger than {LARGEST_HEADER} bytes")
+    return text, stored
 
 
 def _fill(file: BinaryIO, text: bytes, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -96,15 +113,30 @@ def read(path: str | os.PathLike[str]) -> Checkpoint:
     try:
         if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for
             raise CheckpointError(f"{path} is not a file")
-        with open(path, "rb") as file:
+        with open(path, "rb") as file, reading(path):
             return _read(file, str(path))
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def from_bytes(blob: bytes, name: str = "the checkpoint") -> Checkpoint:
+    """Return what bytes hold, or raise a :class:`CheckpointError` that says what is wrong with them."""
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise CheckpointError(f"{name} must be bytes, got {type(blob).__name__}")
+    with reading(name):
+        return _read(io.BytesIO(blob), name)
+
+
+@contextlib.contextmanager
+def reading(name: str | os.PathLike[str]) -> Iterator[None]:
+    """Around what interprets a checkpoint: whatever arbitrary bytes raise becomes one error that names it."""
+    try:
+        yield
     except CheckpointError:
         raise
     except UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise CheckpointError(f"{path} is damaged: {reason}") from error
+        raise CheckpointError(f"{name} is damaged: {reason}") from error
 
 
 def _read(file: BinaryIO, name: str) -> Checkpoint:

@@ -40,7 +40,13 @@ class DelayEmbedding:
     (array([[1., 2.], [2., 3.]]), array([0, 1]))
     """
 
+    warm_up = 1
+
+    def _asdict(self) -> dict[str, Any]:
+        return {"delay": self.delay, "every": self.every}
+
     def __init__(self, delay: int, every: int = 1) -> None:
+        self.delay, self.every = delay, every
         validation.integer_at_least(delay, "delay", 1)
         validation.integer_at_least(every, "every", 1)
         self.lags = list(range(0, delay, every))[::-1]

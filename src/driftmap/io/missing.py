@@ -27,6 +27,11 @@ class FillMissing:
     (2, 1)
     """
 
+    warm_up = 1
+
+    def _asdict(self) -> dict[str, Any]:
+        return {"method": self.method}
+
     def __init__(self, method: str) -> None:
         self.method = validation.one_of(method, "method", METHODS)
         self.reset()

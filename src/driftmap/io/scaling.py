@@ -115,6 +115,9 @@ class RunningScale:
     array([0. , 1. , 0.5, 1. , 0.5])
     """
 
+    def _asdict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "warm_up": self.warm_up}
+
     def __init__(self, kind: str, warm_up: int = 100) -> None:
         self.kind, self.warm_up = validation.one_of(kind, "kind", NORMALIZATIONS), warm_up
         self.reset()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut, describe, some, suggestion
@@ -108,7 +109,7 @@ class Wanted(NamedTuple):
         return [*([] if self.label is None else [self.label]), *(self.columns or ()), *self.exclude]
 
 
-class Table(Protocol):
+class Table(ABC):
     """Rows of numbers, read in chunks as often as needed (a stream: once)."""
 
     name: str
@@ -118,13 +119,25 @@ class Table(Protocol):
     """Name of the label, if there is one."""
     left_out: tuple[LeftOut, ...]
     """The columns that could not be features, where none were asked for."""
+    waits = False
+    """Whether the source holds back rows until earlier ones are done, so that an idle run has to save them."""
 
+    @abstractmethod
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
 
+    @abstractmethod
     def position(self) -> Position:
         """The place after the last chunk that was given out."""
 
+    def done(self, position: Position) -> None:  # noqa: B027
+        """All rows up to a position are learnt and, if there is a checkpoint, in it."""
+
+    def tail(self) -> tuple[int, int, str] | None:
+        """Where the last bytes before the present position begin and end, and their digest, if the table may grow."""
+        return None
+
+    @abstractmethod
     def close(self) -> None:
         """Close the file."""
 
