@@ -95,3 +95,21 @@ def file(text: str, *, suffixes: Sequence[str]) -> Path:
     if path.suffix.lower() not in suffixes:
         raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     return path
+
+
+def landmark_count(text: str) -> int | str:
+    """The type of ``--landmarks``: an integer or "auto"."""
+    try:
+        return text if text == "auto" else integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; give a number or auto") from None
+
+
+def memory_size(text: str) -> int | str | None:
+    """The type of ``--memory``: an integer, "all" for no limit, or "auto"."""
+    if text in ("all", "auto"):
+        return None if text == "all" else text
+    try:
+        return integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to store every row') from None
