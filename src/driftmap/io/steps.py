@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,16 @@ from driftmap.io.tables import Chunk, Labels
 from driftmap.utils import Array, Ids
 
 State = dict[str, NDArray[Any]]
+
+
+class RowsLeftOut(NamedTuple):
+    """Rows that a step has left out, for one reason."""
+
+    reason: str
+    """"missing" or "delay"."""
+    n_rows: int
+    lacking: Mapping[str, int] = {}
+    """By column: in how many of these rows its number is missing."""
 
 
 class Step(Protocol):
@@ -26,6 +36,9 @@ class Step(Protocol):
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, given those that go in."""
+
+    def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
+        """Return which rows went in without a row coming out, given the names of the columns that go in."""
 
     def state(self) -> State:
         """Return all that the step remembers of earlier rows."""
@@ -72,6 +85,14 @@ class Steps:
         for step in self._steps:
             names = step.columns(names)
         return tuple(names)
+
+    def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
+        """Return the rows that the steps have left out so far, given the names of the columns that go in."""
+        found = []
+        for step in self._steps:
+            found += step.left_out(names)
+            names = step.columns(names)
+        return found
 
     def state(self) -> State:
         """Return all that the steps remember of earlier rows, and the rows that wait."""

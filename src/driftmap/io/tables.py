@@ -5,9 +5,12 @@ from __future__ import annotations
 import datetime
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
 
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut, describe, some, suggestion
@@ -119,6 +122,11 @@ class Table(ABC):
     """Name of the label, if there is one."""
     left_out: tuple[LeftOut, ...]
     """The columns that could not be features, where none were asked for."""
+    about: Mapping[str, Any] = MappingProxyType({})
+    """Further facts about the input, for a summary."""
+    color: tuple[NDArray[Any], str] | None = None
+    """What colours figures instead of the label, a value for each row, and its name."""
+    labels_are_times = False
     waits = False
     """Whether the source holds back rows until earlier ones are done, so that an idle run has to save them."""
 
@@ -142,9 +150,9 @@ class Table(ABC):
         """Close the file."""
 
 
-def chunk_rows(table: Table) -> int:
-    """How many rows of a table to read at a time."""
-    return max(1, min(CHUNK_ROWS, CHUNK_CELLS // len(table.columns)))
+def chunk_rows(n_columns: int) -> int:
+    """How many rows of so many columns to read at a time."""
+    return max(1, min(CHUNK_ROWS, CHUNK_CELLS // n_columns))
 
 
 class Selection(NamedTuple):

@@ -89,3 +89,14 @@ class Placing(Operator):
         self._packed = self._packed or super().pack()
         header, arrays = self._packed
         return header | {OWN: self._own()}, arrays | self._prefixed()
+
+
+class Counting(Learning):
+    """Learns all rows on a map that is only used to count how many landmarks are enough."""
+
+    stage = "measuring"
+
+    def apply(self, first: int, rows: Chunk) -> Update:
+        """Learn further rows."""
+        super().apply(first, rows)
+        return Update(self.stage, first, rows)

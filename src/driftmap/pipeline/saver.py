@@ -16,6 +16,8 @@ from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.state import STAGES, RunState, SavedRun, write
 
+BEFORE_MAPPING = ("alerts", "scores")
+"""Outputs that are complete before mapping starts, so that it can start again without them."""
 SHARE = 10
 """Saving takes at most one part in this many of the time, even if that makes checkpoints rarer than asked."""
 
@@ -51,13 +53,23 @@ class Saver:
         self.path, self.state, self.every = path, state, every
         self.rejected, self.observers = rejected, observers
         self.files: dict[str, BinaryIO] = {}
-        """Open outputs that can be continued, by option."""
+        """Open outputs, by the names of their options."""
         self.restarts = False
         """Whether mapping starts again when it is resumed, because an output cannot be continued."""
         self.saved = resumed is not None
         self._resumed = resumed
         self._is_current = True
         self._last, self._cost = time.monotonic(), 0.0
+
+    def continues(self, name: str) -> bool:
+        """Whether an output goes on where it was when the state was saved. Alerts and scores are written by learning."""
+        return not self.restarts or name in BEFORE_MAPPING
+
+    def knows(self, table: Table) -> bool:
+        """Whether a table has the columns that it had when the run was started; they are noted if this is its start."""
+        if not self.state.columns:
+            self.state = replace(self.state, columns=tuple(table.columns), label=table.label)
+        return (self.state.columns, self.state.label) == (tuple(table.columns), table.label)
 
     def passed(self, stage: str) -> bool:
         """Whether a pass was complete when the state was saved."""
@@ -88,7 +100,7 @@ class Saver:
         """Write the checkpoint, after making sure that the output it counts on is on the disk."""
         start = time.monotonic()
         for name, file in self.files.items():
-            if not file.closed:
+            if not file.closed and (self.continues(name) or self.state.stage == "finished"):
                 atomic.sync(file)
                 self.state.lengths[name] = file.seek(0, os.SEEK_END)
         for observer in self.observers:

@@ -7,24 +7,25 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, TypeVar, get_type_hints
 
-GROUP, FLAGS, SETTINGS = "group", "flags", "settings"
+GROUP, FLAGS, SETTINGS, SHAPES = "group", "flags", "settings", "shapes"
 T = TypeVar("T")
 
 
-def option(*flags: str, default: Any = None, **settings: Any) -> Any:
+def option(*flags: str, default: Any = None, shapes: bool = True, **settings: Any) -> Any:
     """Return a field that is given by these flags; ``settings`` are those of ``argparse``.
 
-    A truth value needs no type: the flag alone makes it true.
+    A truth value needs no type: the flag alone makes it true. ``shapes``: whether the option shapes the result, so that
+    a run is resumed with the same value.
     """
     if default is False:
         settings = {"action": "store_true", **settings}
-    return dataclasses.field(default=default, metadata={FLAGS: flags, SETTINGS: settings})
+    return dataclasses.field(default=default, metadata={FLAGS: flags, SETTINGS: settings, SHAPES: shapes})
 
 
 def argument(**settings: Any) -> Any:
     """Return a field that is given by its place on the command line."""
     default = {"default": None} if settings.get("nargs") == "?" else {}
-    return dataclasses.field(**default, metadata={FLAGS: (), SETTINGS: settings})
+    return dataclasses.field(**default, metadata={FLAGS: (), SETTINGS: settings, SHAPES: False})
 
 
 def group(kind: type[T], title: str) -> Any:
@@ -58,6 +59,20 @@ def flag(field: dataclasses.Field[Any]) -> str:
     """Return how an option is called in messages."""
     flags: tuple[str, ...] = field.metadata[FLAGS]
     return flags[0] if flags else field.name
+
+
+def flag_of(name: str) -> str:
+    """Return how the option of a field with this name is called in messages.
+
+    >>> flag_of("output"), flag_of("landmarks_out")
+    ('-o', '--landmarks-out')
+    """
+    return "-o" if name == "output" else f"--{name.replace('_', '-')}"
+
+
+def shapes(field: dataclasses.Field[Any]) -> bool:
+    """Whether an option shapes the result."""
+    return bool(field.metadata[SHAPES])
 
 
 def flat(options: Any) -> Iterator[tuple[dataclasses.Field[Any], Any]]:

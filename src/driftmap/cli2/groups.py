@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from driftmap.cli import arguments as kinds
-from driftmap.cli.errors import UserError
-from driftmap.cli.typed import option
+from driftmap.cli2 import arguments as kinds
+from driftmap.cli2.errors import UserError
+from driftmap.cli2.typed import option
 from driftmap.io.delay import DelayEmbedding
 from driftmap.io.missing import METHODS, FillMissing
 from driftmap.io.scaling import NORMALIZATIONS, RunningScale
@@ -201,7 +201,7 @@ class Coordinates:
         "--format", choices=("csv", "jsonl"), help="of the coordinates on standard output (default: csv)"
     )
     json: bool = option(
-        "--json", default=False, help="a summary on standard output; coordinates go only to -o"
+        "--json", shapes=False, default=False, help="a summary on standard output; coordinates go only to -o"
     )
 
     def __post_init__(self) -> None:
@@ -248,13 +248,13 @@ class Figures:
         "--shade", choices=NOVELTY, help="colour the plot by this instead of by label or arrival"
     )
     animate: Path | None = option(
-        "--animate",
+        "--animate", shapes=False,
         type=partial(kinds.file, suffixes=ANIMATION_FORMATS),
         metavar="FILM",
         help="the map as it grows, as .gif or .mp4 (which needs ffmpeg)",
     )
     animate_frames: int | None = option(
-        "--animate-frames",
+        "--animate-frames", shapes=False,
         type=partial(kinds.integer, lowest=2, highest=1000),
         metavar="N",
         help="about how many pictures --animate shows (default: 100)",
@@ -266,7 +266,7 @@ class Figures:
         help="the landmarks: arrival, mass, coordinates, row",
     )
     explain: bool = option(
-        "--explain",
+        "--explain", shapes=False,
         default=False,
         help="for each axis of the map, the columns that correlate most with it, on standard error (all: --json)",
     )
@@ -294,16 +294,16 @@ class Recovering:
     """How a run can be interrupted."""
 
     checkpoint: Path | None = option(
-        "--checkpoint", type=Path, metavar="FILE", help="save the state of the run to this file"
+        "--checkpoint", shapes=False, type=Path, metavar="FILE", help="save the state of the run to this file"
     )
     checkpoint_every: float | None = option(
-        "--checkpoint-every",
+        "--checkpoint-every", shapes=False,
         type=kinds.duration,
         metavar="TIME",
         help="such as 10s, 5m or 1h (default: 30s); less often if saving would take a tenth of the time",
     )
     resume: bool = option(
-        "--resume", default=False, help="go on from the checkpoint; without one, start from the beginning"
+        "--resume", shapes=False, default=False, help="go on from the checkpoint; without one, start from the beginning"
     )
 
     def __post_init__(self) -> None:

@@ -1,0 +1,115 @@
+"""The argument parser, and the kinds of values that options take."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from driftmap.cli2.errors import UserError
+from driftmap.utils.columns import suggestion
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the complaint, with what was probably meant; ``main`` prints it."""
+        hint = ""
+        if (choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)) is not None:
+            hint = suggestion(choice[1], [known.strip(" '") for known in choice[2].split(",")])
+        elif (unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message)) is not None:
+            hint = suggestion(unknown[1], self.all_options())
+        raise UserError(f"{message}{hint} (see `{self.prog} --help`)")
+
+    def all_options(self) -> list[str]:
+        """The long options of the command, or of its subcommands."""
+        options = [option for option in self._option_string_actions if option.startswith("--")]
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                options += [option for command in action.choices.values() for option in command.all_options()]
+        return options
+
+
+def integer(text: str, lowest: int, highest: int | None = None) -> int:
+    """The type of an option that is an integer of at least ``lowest`` and at most ``highest``."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
+    if value < lowest:
+        raise argparse.ArgumentTypeError(f"must be at least {lowest}, got {value}")
+    if highest is not None and value > highest:
+        raise argparse.ArgumentTypeError(f"must be at most {highest}, got {value}")
+    return value
+
+
+def rate(text: str) -> float:
+    """The type of an option that is a finite number, not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not (math.isfinite(value) and value >= 0):
+        raise argparse.ArgumentTypeError(f"must be finite and not negative, got {text}")
+    return value
+
+
+def rate_or_auto(text: str) -> float | str:
+    """The type of an option that is a rate, or "auto"."""
+    return text if text == "auto" else rate(text)
+
+
+def date(text: str) -> str:
+    """The type of an option that is a date, perhaps with a time of day; it is returned without its time zone."""
+    try:
+        return datetime.datetime.fromisoformat(text).replace(tzinfo=None).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2024-03-31 or 2024-03-31T12:00") from None
+
+
+def duration(text: str) -> float:
+    """The type of an option that is a time: a number with s, m or h."""
+    match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh])", text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: give a number with s, m or h, such as 10s")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def names(text: str) -> list[str]:
+    """The type of an option that lists columns; a name with a comma goes in double quotes, as in CSV."""
+    listed = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not listed or not all(listed):
+        raise argparse.ArgumentTypeError(f"expected names separated by commas, got {text!r}")
+    return listed
+
+
+def file(text: str, *, suffixes: Sequence[str]) -> Path:
+    """The type of an option that is a file whose suffix says its format."""
+    path = Path(text)
+    if path.suffix.lower() not in suffixes:
+        raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+    return path
+
+
+def landmark_count(text: str) -> int | str:
+    """The type of ``--landmarks``: an integer or "auto"."""
+    try:
+        return text if text == "auto" else integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; give a number or auto") from None
+
+
+def memory_size(text: str) -> int | str | None:
+    """The type of ``--memory``: an integer, "all" for no limit, or "auto"."""
+    if text in ("all", "auto"):
+        return None if text == "all" else text
+    try:
+        return integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to store every row') from None

@@ -1,0 +1,93 @@
+"""Messages of the command line: errors, warnings and notes, each on one line of standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Mapping
+
+from driftmap.utils.errors import Advice, InputError
+
+OPTIONS = {
+    "n_landmarks": "--landmarks",
+    "n_components": "--components",
+    "half_life": "--half-life",
+    "threshold": "--alert",
+    **{
+        name: f"--{name}"
+        for name in ("rule", "slack", "embedding", "metric", "memory", "window", "columns", "exclude", "decay")
+    },
+}
+"""The options that set parameters of the library."""
+OPTION_ADVICE: Mapping[Advice, str] = {
+    "missing": "choose --missing drop, mean or last",
+    "cell": "leave out the column with --exclude, or such lines with --skip-bad",
+    "line": "leave out such lines with --skip-bad",
+    "encoding": "convert it to UTF-8, or leave out such lines with --skip-bad",
+    "header": "say --header yes or --header no",
+    "counted": "--header no: as a row",
+    "endless": "add --follow",
+    "address": "give another --host or --port",
+    "decimal '.'": "leave out --decimal, or such lines with --skip-bad",
+    "decimal ','": "read it with --decimal , or leave out such lines with --skip-bad",
+    "thousands ','": "read it with --thousands , or leave out such lines with --skip-bad",
+    "decimal ',', thousands '.'": "read it with --decimal , --thousands . or leave out such lines with --skip-bad",
+}
+"""The options that do what errors of the library advise."""
+
+
+class UserError(Exception):
+    """A mistake in the command line or in the data; ``main`` prints it as one line and exits with code 2."""
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error on one line; a system error names its file, and a parameter is called by its option."""
+    if isinstance(error, InputError):
+        text = error.in_words(OPTIONS.get(error.parameter or "", error.parameter), OPTION_ADVICE)
+    elif isinstance(error, OSError) and error.strerror:
+        text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    else:
+        text = str(error) or type(error).__name__
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Text on one line, in which control characters, of files or file names, are shown and not sent to a terminal.
+
+    >>> escaped("a\\x1b[2J\\n  b")
+    'a\\\\x1b[2J b'
+    """
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def note(message: str | InputError) -> None:
+    """Report what is done, on one line of standard error."""
+    print_line(f"driftmap: {escaped(message) if isinstance(message, str) else one_line(message)}")
+
+
+def warn(message: str) -> None:
+    """Print a warning on one line of standard error."""
+    print_line(f"driftmap: warning: {escaped(message)}")
+
+
+def report(message: str) -> None:
+    """Print the error that ended the command."""
+    print_line(f"driftmap: {message}")
+
+
+def print_line(line: str) -> None:
+    """Print a line to standard error. If that is closed, nothing is printed, least of all to standard output."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            clear = "\r\x1b[2K" if sys.stderr.isatty() else ""  # there may be a progress bar
+            print(f"{clear}{line}", file=sys.stderr, flush=True)

@@ -1,0 +1,109 @@
+"""Files and standard output as the command line writes them; a failed run leaves no partial file."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from driftmap.cli2.errors import UserError
+from driftmap.io.atomic import replacing
+from driftmap.io.writers import Column, CSVWriter, JSONWriter, Writer
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` at the end, if all goes well, and otherwise disappears."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, not a file")
+    if not path.resolve().parent.is_dir():
+        raise UserError(f"{path}: there is no folder {str(path.parent)!r}")
+    opened = False
+    try:
+        with replacing(path) as file:
+            opened = True
+            yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        failed = f"{path} cannot be written" if not opened else "the output cannot be written"
+        raise UserError(f"{failed}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Around writing to an open file: the system's message alone would not say what failed."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"the output cannot be written: {error.strerror or error}") from error
+
+
+class StandardOutput:
+    """Text on standard output. If its reader closes the pipe, the run ends or, unless it is ``alone``, goes on without.
+
+    ``at_once``: rows are not buffered; ``continued``: the header was written by an earlier run.
+    """
+
+    def __init__(self, names: Sequence[str], *, alone: bool, at_once: bool, kind: str, continued: bool) -> None:
+        self._closed = False
+        self._alone, self._at_once, self._kind, self._continued = alone, at_once, kind, continued
+        self._writer: Writer | None = None
+        self._names = names
+        # Without a buffer (python -u) a write may be cut short and not say so.
+        raw: Any = sys.stdout.buffer
+        self._stream: BinaryIO = io.BufferedWriter(raw) if isinstance(raw, io.RawIOBase) else raw
+
+    def write(self, columns: Sequence[Column]) -> None:
+        """Append rows, given column by column."""
+        if self._closed:
+            return
+        try:
+            if self._writer is None:
+                stream = self._stream
+                json_lines = self._kind == "jsonl"
+                self._writer = (
+                    JSONWriter(stream, self._names)
+                    if json_lines
+                    else CSVWriter(stream, self._names, continued=self._continued)
+                )
+            self._writer.write(columns)
+            if self._at_once:
+                self._stream.flush()
+        except OSError as error:
+            self._abandon(error)
+
+    def close(self) -> None:
+        """Nothing is missing."""
+
+    def send(self) -> None:
+        """Send what is still buffered, at the end of the run, however it ends."""
+        try:
+            self._stream.flush()
+            if isinstance(self._stream, io.BufferedWriter) and self._stream is not sys.stdout.buffer:
+                self._stream.detach()
+        except OSError as error:
+            self._abandon(error)
+
+    def _abandon(self, error: OSError) -> None:
+        self._closed = True
+        abandon_stdout()
+        if isinstance(error, BrokenPipeError):
+            if self._alone:
+                raise error
+        else:
+            raise UserError(f"the output cannot be written: {error.strerror or error}") from error
+
+
+def abandon_stdout() -> None:
+    """The reader of standard output has closed it: flush nothing into the closed pipe when Python exits."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

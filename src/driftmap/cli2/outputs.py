@@ -1,0 +1,113 @@
+"""The outputs of a run: coordinates to a file, standard output or a sink; alerts; figures; landmarks."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from driftmap.cli2.errors import note
+from driftmap.cli2.files import StandardOutput
+from driftmap.cli2.groups import PAGE_SUFFIX, Figures
+from driftmap.cli2.progress import Progress
+from driftmap.cli2.session import Session
+from driftmap.cli2.writing import Alerts, Coordinates, Landmarks, Layout, Sent
+from driftmap.io.brokers import open_sink
+from driftmap.io.tables import Table
+from driftmap.io.writers import WRITERS
+from driftmap.map import StreamMap
+
+N_PICTURES = 100
+"""About how many pictures an animation has."""
+Files = Mapping[str, BinaryIO]
+"""Open outputs, by option."""
+
+
+def suffix(path: Path) -> str:
+    """Return the suffix of a file in lower case."""
+    return path.suffix.lower()
+
+
+def takes_text(path: Path | None) -> bool:
+    """Whether a table can hold labels that are text. An NPY file holds numbers only."""
+    return path is None or suffix(path) != ".npy"
+
+
+def write_coordinates(current: Session, file: BinaryIO, path: Path, layout: Layout, *, row_by_row: bool) -> None:
+    """Write coordinates to a file."""
+    writer = WRITERS[suffix(path)](file, layout.names)
+    current.observers.append(Coordinates(writer, layout, file.flush if row_by_row else None))
+
+
+def print_coordinates(
+    current: Session,
+    stack: contextlib.ExitStack,
+    layout: Layout,
+    kind: str | None,
+    *,
+    alone: bool,
+    immediately: bool,
+) -> None:
+    """Write coordinates to standard output; ``alone``: the run ends when its reader leaves."""
+    continued = current.saver is not None and current.saver.state.position is not None
+    output = StandardOutput(layout.names, alone=alone, at_once=immediately, kind=kind or "csv", continued=continued)
+    stack.callback(output.send)
+    current.observers.append(Coordinates(output, layout))
+
+
+def send(current: Session, stack: contextlib.ExitStack, address: str, layout: Layout) -> None:
+    """Send coordinates, novelty and alerts to a broker."""
+    sink = stack.enter_context(contextlib.closing(open_sink(address)))
+    sink.report = note
+    sink.waiting = partial(current.waiting, clean=False)
+    current.observers.append(Sent(sink, layout))
+
+
+def write_alerts(current: Session, file: BinaryIO | None) -> None:
+    """Write alerts to a file, or to standard error."""
+    current.observers.append(Alerts(file))
+
+
+def write_landmarks(
+    current: Session, file: BinaryIO, path: Path, layout: Layout, table: Table, columns: Sequence[str]
+) -> None:
+    """Write the landmarks at the end."""
+    with_label = table.labels_are_times or takes_text(path)
+    axes = Layout(None, layout.components).names
+    label = [] if table.label is None or not with_label else [table.label]
+    writer = WRITERS[suffix(path)](file, ["arrival", "mass", *axes, *label, *columns])
+    current.observers.append(Landmarks(writer, with_label=with_label))
+
+
+def draw(
+    current: Session, files: Files, figures: Figures, table: Table, columns: Sequence[str], mapper: StreamMap, *, online: bool
+) -> None:
+    """Draw a figure, a page and a film at the end."""
+    if figures.plot is None and figures.animate is None:
+        return
+    from driftmap.cli2.pictures import Animation, Page, Picture, Subject, when_it_came  # plotting is slow to import
+
+    subject = Subject.of(table, columns)
+    titled = subject._replace(title=when_it_came(subject.title)) if online else subject
+    if figures.plot is not None:
+        kind = suffix(figures.plot)
+        file = files["plot"]
+        page = kind == PAGE_SUFFIX
+        current.observers.append(
+            Page(file, titled, shade=figures.shade) if page else Picture(file, kind, titled, shade=figures.shade)
+        )
+    if figures.animate is not None:
+        n_frames = figures.animate_frames or N_PICTURES
+        current.observers.append(
+            Animation(files["animate"], suffix(figures.animate), subject, mapper, n_frames)
+        )
+
+
+def show_progress(current: Session, stack: contextlib.ExitStack) -> None:
+    """Show a progress bar on a terminal."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        current.observers.append(stack.enter_context(contextlib.closing(Progress())))
