@@ -11,6 +11,7 @@ from driftmap.cli2.errors import UserError
 from driftmap.cli2.typed import option
 from driftmap.io.delay import DelayEmbedding
 from driftmap.io.missing import METHODS, FillMissing
+from driftmap.io.paths import OutputPath, output_path
 from driftmap.io.scaling import NORMALIZATIONS, RunningScale
 from driftmap.io.steps import Step
 from driftmap.io.tables import RejectedLines, Wanted
@@ -101,8 +102,8 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Mapping:
-    """How rows are mapped."""
+class MapShape:
+    """What a map is like, wherever it is learnt."""
 
     landmarks: int | str = option(
         "--landmarks",
@@ -115,7 +116,6 @@ class Mapping:
     components: int = option(
         "--components", default=2, type=partial(kinds.integer, lowest=1), metavar="K", help="default: 2"
     )
-    rule: str = option("--rule", default="tight", choices=RULES, help="which landmark leaves (default: tight)")
     slack: float = option(
         "--slack",
         default=0.02,
@@ -125,12 +125,6 @@ class Mapping:
     )
     embedding: str = option(
         "--embedding", default=EMBEDDINGS[0], choices=EMBEDDINGS, help=f"default: {EMBEDDINGS[0]}"
-    )
-    steadiness: float | None = option(
-        "--steadiness",
-        type=kinds.rate,
-        metavar="S",
-        help="of stress: 0.01 to 0.1 make single rows jump less when the map changes (default: 0)",
     )
     metric: str = option(
         "--metric", default="euclidean", metavar="NAME", help="one that scipy's cdist knows (default: euclidean)"
@@ -143,6 +137,23 @@ class Mapping:
         help="the most rows to store; others are merged into stored rows near them; all: store every row "
         "(default: 10000)",
     )
+
+    def __post_init__(self) -> None:
+        if self.metric == "precomputed":
+            raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
+
+
+@dataclass(frozen=True)
+class Mapping(MapShape):
+    """How rows are mapped."""
+
+    rule: str = option("--rule", default="tight", choices=RULES, help="which landmark leaves (default: tight)")
+    steadiness: float | None = option(
+        "--steadiness",
+        type=kinds.rate,
+        metavar="S",
+        help="of stress: 0.01 to 0.1 make single rows jump less when the map changes (default: 0)",
+    )
     window: int | None = option(
         "--window",
         type=partial(kinds.integer, lowest=1),
@@ -154,10 +165,9 @@ class Mapping:
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.steadiness and (self.embedding != "stress" or self.components == 1):
             raise UserError("--steadiness is for --embedding stress, in two or more dimensions")
-        if self.metric == "precomputed":
-            raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
 
 
 @dataclass(frozen=True)
@@ -310,6 +320,10 @@ class Recovering:
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             given = "--resume" if self.resume else "--checkpoint-every"
             raise UserError(f"{given} needs to know the checkpoint: add --checkpoint FILE")
+
+    def resolved(self) -> OutputPath | None:
+        """Resolve the path of the checkpoint, once and for all."""
+        return None if self.checkpoint is None else output_path(self.checkpoint)
 
     @property
     def interval(self) -> float:

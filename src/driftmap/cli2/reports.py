@@ -11,6 +11,7 @@ from driftmap.io.tables import RejectedLines, Table
 from driftmap.map import StreamMap
 from driftmap.map.frames import LEAST_SIZE
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.pipeline.operator import Operator
 
 REASONS = {"missing": "missing numbers", "delay": "the delay"}
 """Why rows are left out, in words."""
@@ -68,25 +69,24 @@ def followed(
 
 
 def summary(
-    mapper: StreamMap,
+    operator: Operator,
     table: Table,
-    columns: Sequence[str],
     rejected: RejectedLines,
     left_out: Sequence[RowsLeftOut],
-    detector: NoveltyDetector | None,
     how: Mapping[str, Any],
     files: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what ``--json`` prints."""
     from driftmap.quality import landmark_stress  # which takes long to import
 
+    mapper, detector = operator.mapper, operator.detector
     return {
         "input": table.name,
         "rows": mapper.n_samples_seen_,
         "bad_lines": rejected.count,
         "rows_left_out": {one.reason: one.n_rows for one in left_out},
         "missing_in": {name: n for one in left_out for name, n in one.lacking.items()},
-        "columns": list(columns),
+        "columns": list(operator.columns),
         **table.about,
         "left_out": {column.name: column.reason for column in table.left_out},
         "components": mapper.n_components,
@@ -104,5 +104,5 @@ def summary(
         "replacements": mapper.n_replacements_,
         "landmark_stress": landmark_stress(mapper),
         **({} if detector is None else {"n_alerts": detector.n_alerts, "n_novel": detector.n_novel}),
-        **{name: str(path) for name, path in files.items()},
+        **files,
     }

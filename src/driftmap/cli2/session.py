@@ -21,7 +21,7 @@ from driftmap.cli2.signals import Stop, Stopped
 from driftmap.io import atomic
 from driftmap.io.addresses import Address
 from driftmap.io.follow import digest
-from driftmap.io.paths import OutputPath, output_path
+from driftmap.io.paths import OutputPath
 from driftmap.io.tables import RejectedLines, Table
 from driftmap.pipeline import state as run_state
 from driftmap.pipeline.observer import Observer
@@ -40,6 +40,7 @@ class Session:
 
     def __init__(self, stop: Stop | None, saver: Saver | None, checkpoint: OutputPath | None) -> None:
         self.stop, self.saver, self.checkpoint = stop, saver, checkpoint
+        self.resumed = saver is not None and saver.saved
         self.observers: list[Observer] = []
         self.stage = "reading"
         self.run: Run | None = None
@@ -86,19 +87,36 @@ class Session:
         if self.saver is not None:
             self.saver.finish(operator)
 
+    def begin_growing(self, operator: Operator) -> None:
+        """Save before the first byte of an output that grows, so that a run that is killed knows its files."""
+        if self.saver is not None and not self.saver.saved:
+            self.saver.save(operator)
+
+    def end_growing(self, operator: Operator) -> None:
+        """Complete outputs that grow: a resumed run goes on with them."""
+        for observer in self.observers:
+            observer.finish(operator.mapper)
+        if self.run is not None:
+            self.run.save()
+
 
 @contextlib.contextmanager
 def begin(
-    recovering: Recovering, start: RunState, paths: Mapping[str, OutputPath], rejected: RejectedLines, *, endless: bool
+    recovering: Recovering,
+    checkpoint: OutputPath | None,
+    start: RunState,
+    paths: Mapping[str, OutputPath],
+    rejected: RejectedLines,
+    *,
+    endless: bool,
 ) -> Iterator[Session]:
     """Begin a run, or go on with one; a :class:`FinishedError` says that there is nothing left to do."""
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
     with threadpool_limits(1, user_api="blas"), contextlib.ExitStack() as stack:
-        if recovering.checkpoint is None:
+        if checkpoint is None:
             yield Session(stack.enter_context(Stop()) if endless else None, None, None)
             return
         stop = stack.enter_context(Stop())
-        checkpoint = output_path(recovering.checkpoint)
         saver = _saver(recovering, checkpoint, start, paths, rejected, endless=endless)
         yield Session(stop, saver, checkpoint)
 
@@ -203,8 +221,16 @@ def _check_followed(file: str, state: RunState, again: str) -> None:
             raise UserError(f"{file} was changed or replaced: the last bytes before {stop} are others{again}")
 
 
-def how_to_go_on(argv: Sequence[str], file: str, *, resumes: bool) -> str:
-    """Return the command that goes on with a run, as a shell takes it."""
+def interrupted(current: Session, stopped: Stopped, done: str, argv: Sequence[str], file: str, *, resumes: bool) -> str:
+    """Return one line: what is done, and how to go on."""
+    if current.saver is None or not current.saver.saved:
+        return done
+    state = "state saved in" if stopped.clean else "the last state saved is in"
+    return f"{done}; {state} {current.checkpoint}; {_how_to_go_on(argv, file, resumes=resumes)}"
+
+
+def _how_to_go_on(argv: Sequence[str], file: str, *, resumes: bool) -> str:
+    """The command that goes on with a run, as a shell takes it."""
     again = "" if file != "-" else ", with the same input from its start"
     words = [*map(str, argv), *([] if resumes else ["--resume"])]
     return f"go on with: driftmap {shlex.join(words)}{again}"

@@ -127,6 +127,8 @@ class Table(ABC):
     color: tuple[NDArray[Any], str] | None = None
     """What colours figures instead of the label, a value for each row, and its name."""
     labels_are_times = False
+    is_live = False
+    """Whether rows may be worth waiting for one by one."""
     waits = False
     """Whether the source holds back rows until earlier ones are done, so that an idle run has to save them."""
 

@@ -1,0 +1,115 @@
+"""The command ``driftmap``. Each subcommand is one module: DESCRIPTION, Options and ``run(options, argv)``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from driftmap import __version__
+from driftmap.cli2.arguments import Parser
+from driftmap.cli2.errors import UserError, one_line, report, warn
+from driftmap.cli2.files import abandon_stdout
+from driftmap.cli2.typed import add_options, parsed
+from driftmap.io.checkpoint import CheckpointError
+from driftmap.utils.errors import InputError, MissingDependencyError
+
+COMMANDS = {
+    "demo": "map the S-curve in three ways",
+    "embed": "map the rows of a file",
+    "follow": "map the rows of a stream as they arrive",
+    "watch": "show a stream in the browser",
+    "contacts": "map a list of contacts",
+    "cluster": "map Parquet files on a Dask cluster",
+    "info": "show what a checkpoint holds",
+    "sample": "write a small file to try things on",
+}
+"""The subcommands, each in the module of its name, and what ``--help`` says of them."""
+
+DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
+INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                check_spelling(words)
+                arguments = _parser(words).parse_args(words)
+                module = import_module(f"driftmap.cli2.{arguments.command}")
+                code: int = module.run(parsed(module.Options, arguments), words)
+            except SystemExit as end:  # --help and --version
+                code = end.code if isinstance(end.code, int) else 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        abandon_stdout()
+        return 0
+    except KeyboardInterrupt:
+        return _report("interrupted", INTERRUPTED)
+    except MemoryError as error:
+        return _report(f"not enough memory: {one_line(error)}", 2)
+    except (UserError, InputError, MissingDependencyError, CheckpointError, OSError) as error:
+        return _report(one_line(error), 2)
+
+
+def _parser(words: Sequence[str]) -> Parser:
+    # What other commands need takes long to import, and is of use only to those who ask for them or make a mistake.
+    named = [word for word in words[:1] if word in COMMANDS]
+    parser = Parser(prog="driftmap", description=DESCRIPTION, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"driftmap {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    for name in named or COMMANDS:
+        module = import_module(f"driftmap.cli2.{name}")
+        command = subparsers.add_parser(
+            name,
+            help=COMMANDS[name],
+            description=module.DESCRIPTION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        add_options(command, module.Options)
+        command.set_defaults(command=name)
+    return parser
+
+
+MOVED = {
+    ("embed", "--follow"): "driftmap follow SOURCE",
+    ("embed", "--contacts"): "driftmap contacts FILE",
+    ("embed", "--dask"): "driftmap cluster FILE --scheduler ADDRESS",
+    ("watch", "--contacts"): "driftmap contacts FILE",
+}
+"""What was an option of a command, and is a command now."""
+
+
+def check_spelling(words: Sequence[str]) -> None:
+    """Raise an error that names the new command for an old spelling."""
+    if words[:1] == ["reproduce"]:
+        raise UserError("reproduce is not part of the package any more: run `python -m reproduction` in a checkout")
+    for word in words[1:]:
+        option = word.partition("=")[0]
+        if (command := MOVED.get((words[0], option))) is not None:
+            raise UserError(f"{option} of `driftmap {words[0]}` is a command now: {command}")
+
+
+def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
+    """One line, without the place in our code where the warning came from."""
+    warn(str(message))
+
+
+def _report(message: str, code: int) -> int:
+    # Output before the message, so that the two do not mix on a terminal.
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        abandon_stdout()
+    report(f"{'' if code == INTERRUPTED else 'error: '}{message}")
+    return code

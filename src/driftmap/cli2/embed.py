@@ -1,0 +1,88 @@
+"""``driftmap embed``: the map of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftmap.cli2.errors import UserError
+from driftmap.cli2.groups import Reading
+from driftmap.cli2.session import Session
+from driftmap.cli2.typed import argument, group
+from driftmap.cli2.whole import Input, WholeOptions, map_whole
+from driftmap.io.readers import BINARY, open_table
+from driftmap.io.tables import RejectedLines, Table
+
+DESCRIPTION = """\
+Map the rows of a table, in the order in which they stand.
+
+FILE is CSV, TSV, JSON lines (each plain, .gz or .zst), Parquet, Arrow IPC, Feather or NPY; "-" is standard input, CSV
+or JSON lines. Files are read in blocks. The first line of CSV is a header if any of its cells is not a number, if an
+option names one of them, or if it counts columns (1, 2, 3 or 2020, 2021) and the next line does not; columns without
+names are called 1, 2, 3, ... All columns of numbers are features, unless --columns lists others. Columns of text or
+dates, those without a name and those without any number are left out; one line on standard error names them. With
+--online, later rows are not known: a column that is empty so far is kept, and --missing decides.
+
+The numbers of a large text (8 bytes each) are cached for the second pass: the first 128 MB in memory, the others in a
+temporary file, in the folder of -o or else in that for temporary files. If that file cannot be written, the text is
+read again; so are binary formats, and everything with --checkpoint.
+
+All rows are learnt first; then every row is mapped in the final frame. With --online, each row is mapped as it arrives,
+in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.
+For a source that has no end, use `driftmap follow`.
+
+--novelty adds three columns. Two say how new a row was just before it was learnt: "reach", the distance to the nearest
+landmark divided by the radius (above 1: farther out than all rows before; infinite at the start, before there is a
+radius), and "quantile", the share of the last 2,000 rows whose reach was smaller. "residual" says by how much the row's
+distances to the landmarks are off on the map (root mean square, in the units of the data); that is for embeddings that
+keep distances: stress, lmds, weighted-lmds.
+
+--alert reports novel rows as they are learnt, in one line of JSON each: row (from 0), label, reach, quantile, nearest
+landmark and the features that differ most from it. --alert 3 is for a reach of 3 or more, if fewer than 1 in 100 recent
+rows had such a reach; --alert 0.999 for quantiles of which an unchanging stream has 1 in 1,000. A run of novel rows is
+one alert: the next one comes after 10 rows that are not novel.
+
+--plot map.html is a file for a browser, without a server or the network: zoom, the row under the pointer, a lasso with
+export, a time slider, and colours by any column (the first 256), the label and, with --novelty, novelty.
+
+--checkpoint saves the state of the run to a file. After a crash, a kill or Ctrl-C, the same command with --resume goes
+on where the checkpoint is, and the output is the same to the byte as that of a run without interruption. Standard input
+has to be given again from its start; the rows done before are skipped.
+
+examples:
+  driftmap embed prices.csv --label date --normalize minmax --plot map.png -o map.csv
+  driftmap embed sensors.parquet --columns temp,load --landmarks 200 --landmarks-out landmarks.csv
+  driftmap embed prices.csv --label date --animate map.gif --novelty -o map.csv
+  driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedOptions(WholeOptions):
+    """Options of ``embed``."""
+
+    file: str = argument(metavar="FILE", help='what to map; "-" is standard input')
+    reading: Reading = group(Reading, "what to read")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reading.skip_bad and self.file != "-" and Path(self.file).suffix.lower() in BINARY:
+            raise UserError("--skip-bad is for lines of text: CSV, TSV or JSON lines")
+
+
+Options = EmbedOptions
+
+
+def run(options: EmbedOptions, argv: Sequence[str]) -> int:
+    """Carry out the command."""
+    reading = options.reading
+
+    def opened(current: Session, folder: Path, rejected: RejectedLines):
+        wanted = reading.wanted(rejected, options.mapping.metric)
+        # A run that may be interrupted has to find its place in the file itself.
+        cache = folder if current.saver is None else None
+        return open_table(options.file, wanted, once=options.online, spool=cache, waiting=current.idle)
+
+    source = Input(options.file, opened, reading.steps, {}, skip_bad=reading.skip_bad)
+    return map_whole(options, source, argv)
