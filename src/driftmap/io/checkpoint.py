@@ -70,7 +70,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     if len(text) > LARGEST_HEADER:
         raise CheckpointError(f"{path} cannot be written: its header would be larger than {LARGEST_HEADER} bytes")
     try:
-        with replacing(Path(path)) as file:
+        with replacing(path) as file:
             _fill(file, text, stored)
     except OSError as error:
         intact = "; the checkpoint written before is intact" if Path(path).is_file() else ""
