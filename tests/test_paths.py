@@ -1,32 +1,29 @@
 """Output paths: no output replaces an input, a device, a FIFO or a socket, under whatever name it is given."""
 
-import contextlib
 import io
 import os
 import re
-import socket
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import special_files
 from driftmap import DriftMap
 from driftmap.cli import main
 from driftmap.io import atomic, checkpoint
 from driftmap.io.checkpoint import CheckpointError
 from driftmap.io.paths import OutputError, identity, open_regular, open_stream, output_path
 from driftmap.plot import map_figure, save_figure
+from special_files import REFUSED, contents, reader
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs and device nodes are those of other systems")
 
 X = np.cumsum(np.random.default_rng(0).standard_normal((60, 3)), axis=0)
 TEXT = "a,b,c\n" + "".join(",".join(map(repr, row)) + "\n" for row in X.tolist())
-UNASSIGNED = os.makedev(4000, 1)
-"""The number of a device that no system has."""
 
 
 @pytest.fixture
@@ -36,44 +33,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def node(path, mode, device):
-    try:
-        os.mknod(path, mode | 0o600, device)
-    except (OSError, AttributeError) as error:
-        pytest.skip(f"this user may not make device nodes: {error}")
-
-
 def make(path, kind):
-    """Something that is no file."""
-    if kind == "FIFO":
-        os.mkfifo(path)
-    elif kind == "socket":
-        with contextlib.closing(socket.socket(socket.AF_UNIX)) as server:
-            server.bind(os.fspath(path))
-    elif kind == "folder":
-        os.mkdir(path)
-    elif kind == "block device":
-        node(path, stat.S_IFBLK, UNASSIGNED)
-    else:
-        node(path, stat.S_IFCHR, {"null": os.makedev(1, 3), "character device": UNASSIGNED}[kind])
-
-
-REFUSED = {
-    "FIFO": "it is a FIFO that nothing reads: start its reader first",
-    "socket": "it is a socket, not a file",
-    "folder": "it is a folder, not a file",
-    "block device": "it is a block device, not a file",
-    "character device": "it is a character device, not a file",
-}
-
-
-def contents(folder):
-    """Names, what they are, and the bytes of files."""
-    found = {path: path.lstat() for path in sorted(folder.rglob("*"))}
-    return {
-        path.name: (status.st_mode, status.st_ino, path.read_bytes() if stat.S_ISREG(status.st_mode) else None)
-        for path, status in found.items()
-    }
+    try:
+        special_files.make(path, kind)
+    except OSError as error:
+        pytest.skip(f"this user may not make device nodes: {error}")
 
 
 def refusal(capfd, folder, *argv):
@@ -85,24 +49,6 @@ def refusal(capfd, folder, *argv):
     assert (out, err.count("driftmap: error: "), err.count("\n")) == ("", 1, 1), err
     assert contents(folder) == before
     return err
-
-
-@contextlib.contextmanager
-def reader(path):
-    """What another program reads from a FIFO, as a list that is filled at the end."""
-    found = []
-    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    writing = os.open(path, os.O_WRONLY)  # so that there is no end before there is a writer
-    os.set_blocking(reading, True)
-    pipe = os.fdopen(reading, "rb")
-    thread = threading.Thread(target=lambda: found.append(pipe.read()))
-    thread.start()
-    try:
-        yield found
-    finally:
-        os.close(writing)
-        thread.join()
-        pipe.close()
 
 
 # --- where a path leads ---
