@@ -16,6 +16,7 @@ import pytest
 
 from driftmap.cli import main
 from driftmap.io import atomic, checkpoint, tables
+from driftmap.io.paths import OutputError, identity
 
 
 def save_often(path, value, times):
@@ -86,7 +87,7 @@ def test_a_failure_removes_the_new_file_and_keeps_the_old(tmp_path):
     with pytest.raises(OSError, match="full"), atomic.replacing(path) as file:
         file.write(b"new")
         raise OSError(errno.ENOSPC, "full")
-    with pytest.raises(IsADirectoryError), atomic.replacing(tmp_path):
+    with pytest.raises(OutputError, match="it is a folder"), atomic.replacing(tmp_path):
         pass
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["o.csv"]
@@ -97,10 +98,10 @@ def test_a_file_is_known_by_every_name(tmp_path):
     (tmp_path / "link").symlink_to("a")
     os.link(tmp_path / "a", tmp_path / "hard")
     (tmp_path / "folder").symlink_to(".")
-    assert len({atomic.identity(tmp_path / name) for name in ("a", "link", "hard", "folder/a", "./a")}) == 1
+    assert len({identity(tmp_path / name) for name in ("a", "link", "hard", "folder/a", "./a")}) == 1
     (tmp_path / "future").symlink_to("new")
-    assert len({atomic.identity(tmp_path / name) for name in ("new", "folder/new", "future")}) == 1
-    assert atomic.identity(tmp_path / "no/new") != atomic.identity(tmp_path / "new")
+    assert len({identity(tmp_path / name) for name in ("new", "folder/new", "future")}) == 1
+    assert identity(tmp_path / "no/new") != identity(tmp_path / "new")
 
 
 # --- every file that is written for the user ---

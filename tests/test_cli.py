@@ -726,7 +726,7 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["embed", "t.csv", "--format", "jsonl", "--json"], "which --json leaves out"),
         (["embed", "t.csv", "-o", "o.txt"], "'o.txt' must end in .csv, .jsonl, .ndjson, .parquet or .npy"),
         (["embed", "t.csv", "-o", "no/o.csv"], "no/o.csv: there is no folder 'no'"),
-        (["embed", "t.csv", "-o", "folder.csv"], "folder.csv is a folder"),
+        (["embed", "t.csv", "-o", "folder.csv"], "folder.csv: it is a folder"),
         (["embed", "t.csv", "--plot", "o.gif"], "'o.gif' must end in .png, .svg, .pdf or .html"),
         (["embed", "t.csv", "--plot", "no/o.png"], "there is no folder 'no'"),
         (["embed", "t.csv", "--animate", "o.avi"], "'o.avi' must end in .gif or .mp4"),

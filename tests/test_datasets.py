@@ -284,6 +284,15 @@ def test_a_link_in_place_of_the_unfinished_file_is_not_followed(server, tmp_path
     assert tmp_path.joinpath("victim").read_text() == "mine"
 
 
+def test_a_fifo_in_place_of_the_unfinished_file_is_refused(server):
+    pytest.importorskip("pooch")
+    server.cached.parent.mkdir()
+    os.mkfifo(server.part)
+    with pytest.raises(OSError, match="it is a FIFO, not a file"):
+        load_hospital(url=server.url)
+    assert server.part.is_fifo()
+
+
 def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(server):
     pytest.importorskip("pooch")
     server.content = CONTENT[:-1] + b"?"

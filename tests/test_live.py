@@ -535,7 +535,7 @@ def test_a_pipe_that_ends_stays_in_view(watch, start_watching):
         (["none.csv", "--no-open"], "none.csv"),
         (["--replay", "t.csv", "--no-open"], "t.csv is not a recording"),
         (["--replay", "none.driftmap", "--no-open"], "none.driftmap"),
-        (["t.csv", "--record", "t.csv", "--no-open"], "t.csv exists"),
+        (["t.csv", "--record", "t.csv", "--no-open"], "--record (t.csv) is the same file as the input"),
         (["t.csv", "--components", "1"], "--components 1 is a line"),
         (["t.parquet"], "cannot be followed"),
         (["t.csv", "--port", "70000"], "must be at most 65535"),

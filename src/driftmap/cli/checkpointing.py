@@ -17,6 +17,7 @@ from driftmap.cli.files import writing
 from driftmap.cli.signals import Stop
 from driftmap.io import atomic, checkpoint
 from driftmap.io.brokers import Broker
+from driftmap.io.paths import OutputError, OutputPath, open_regular, open_stream
 from driftmap.io.preprocessing import PreparedTable
 from driftmap.io.spool import Spool
 from driftmap.io.tables import Chunk, Position, RejectedLines, Table
@@ -42,7 +43,7 @@ class Job:
 
     mapper: StreamMap
     rejected: RejectedLines
-    path: Path | None = None
+    path: OutputPath | None = None
     detector: NoveltyDetector | None = None
     """Decides on alerts, if there are to be any."""
     stop: Stop | None = None
@@ -195,7 +196,7 @@ class Job:
     # --- the files of a run that may be interrupted ---
 
     @contextlib.contextmanager
-    def open_output(self, name: str, path: Path) -> Iterator[BinaryIO]:
+    def open_output(self, name: str, path: OutputPath) -> Iterator[BinaryIO]:
         """A file that takes the place of ``path`` at the end, if all goes well.
 
         Otherwise it stays for the run that goes on from the checkpoint, which takes it back to the length that it had
@@ -214,28 +215,35 @@ class Job:
                     self.lengths[name] = file.seek(0, os.SEEK_END)
                     del self.files[name]
                     self.next_stage("closing")
-                atomic.publish(unfinished, path.resolve())
+                atomic.publish(unfinished, path.true)
             except BaseException:
                 if not self.saved:
                     unfinished.unlink(missing_ok=True)
                 raise
 
     @contextlib.contextmanager
-    def open_growing(self, name: str, path: Path) -> Iterator[BinaryIO]:
-        """A file that is appended to under its own name, for rows that never end; it is removed if it stays empty."""
-        if name not in self.lengths and path.exists() and path.stat().st_size:
+    def open_growing(self, name: str, path: OutputPath) -> Iterator[BinaryIO]:
+        """A stream, or a file that is appended to under its own name, for rows that never end.
+
+        A new file is removed if it stays empty.
+        """
+        if path.is_stream:
+            with open_stream(path) as stream:
+                yield stream
+            return
+        is_new = not path.true.exists()
+        if name not in self.lengths and not is_new and path.true.stat().st_size:
             raise UserError(
                 f"{path} exists; --follow goes on with it only from a checkpoint (--checkpoint FILE --resume): "
                 "delete it or name another"
             )
-        is_new = not path.exists()
-        with reopened(path.resolve(), path, self.lengths.get(name, 0)) as file:
+        with reopened(path.true, path, self.lengths.get(name, 0)) as file:
             self.files[name] = file
             try:
                 yield file
             except BaseException:
                 if is_new and file.tell() == 0:  # another output could not be opened
-                    path.unlink(missing_ok=True)
+                    path.true.unlink(missing_ok=True)
                 raise
 
     @contextlib.contextmanager
@@ -259,21 +267,19 @@ class Job:
                 raise
 
 
-def spool_path(path: Path) -> Path:
+def spool_path(path: OutputPath) -> Path:
     """Where a run with this checkpoint keeps the scores of rows until they are mapped."""
-    return atomic.partial(path.resolve().with_name(f"{path.name}.scores"))
+    return path.true.with_name(f".{path.true.name}.scores.partial")
 
 
 @contextlib.contextmanager
-def reopened(file: Path, shown: Path, length: int) -> Iterator[BinaryIO]:
+def reopened(file: Path, shown: OutputPath | Path, length: int) -> Iterator[BinaryIO]:
     """A file with its first bytes as they are and nothing after them; an error if it has fewer."""
-    if shown.is_dir():
-        raise UserError(f"{shown} is a folder, not a file")
-    if not file.parent.is_dir():
-        raise UserError(f"{shown}: there is no folder {str(shown.parent)!r}")
     try:
         # Neither mode of open() does: one that creates the file truncates it, or writes only at its end.
-        opened = os.fdopen(os.open(file, atomic.FLAGS & ~os.O_EXCL, 0o666), "r+b")
+        opened = open_regular(file, atomic.REOPENING_FLAGS)
+    except OutputError:
+        raise
     except OSError as error:
         raise UserError(f"{shown} cannot be written: {error.strerror}") from error
     with contextlib.ExitStack() as stack:

@@ -7,13 +7,16 @@ import contextlib
 import os
 import stat
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from driftmap.cli.checkpointing import spool_path
 from driftmap.cli.errors import UserError
 from driftmap.cli.options import PAGE_SUFFIX
-from driftmap.io.atomic import identity, partial
+from driftmap.io.atomic import partial
 from driftmap.io.brokers import is_address, parse
+from driftmap.io.paths import OutputPath, identity, output_path
 from driftmap.io.readers import BINARY, COMPRESSIONS
 from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES
 
@@ -101,25 +104,42 @@ def _check_writing(args: argparse.Namespace) -> None:
         parse(args.sink)
     if args.animate_frames is not None and args.animate is None:
         raise UserError("--animate-frames is for animations: add --animate")
-    _check_files_differ(args)
 
 
-def _check_files_differ(args: argparse.Namespace) -> None:
-    """No output may be the input, the checkpoint or another output, under whatever names."""
+def resolve_files(args: argparse.Namespace, outputs: Iterable[str]) -> dict[str, OutputPath]:
+    """Resolve the paths of all outputs once, those of the checkpoint and the recording in place, and return the others.
+
+    An output that is an input or another output, under whatever names, is an error.
+    """
+    files = {name: output_path(getattr(args, name)) for name in outputs if getattr(args, name) is not None}
+    written: list[tuple[str, OutputPath | Path]] = [
+        ("-o" if name == "output" else f"--{name.replace('_', '-')}", path) for name, path in files.items()
+    ]
+    if vars(args).get("record") is not None:
+        args.record = output_path(args.record)
+        written.append(("--record", args.record))
+    if args.checkpoint is not None:
+        args.checkpoint = output_path(args.checkpoint)
+        _check_continuable([args.checkpoint, *files.values()])
+        written.append(("--checkpoint", args.checkpoint))
+        written += [(f"the unfinished file of {path}", partial(path)) for path in files.values()]
+        written.append(("the scores of --checkpoint", spool_path(args.checkpoint)))
     used = {_standard(sys.stdin) if args.file == "-" else identity(Path(args.file)): "the input"}
     if args.metadata is not None:
         used.setdefault(identity(args.metadata), "--metadata")
-    written = [(f"--{name.replace('_', '-')}", path) for name, path in args.files.items()]
-    if args.checkpoint is not None:
-        unfinished = [(f"the unfinished file of {option}", partial(path)) for option, path in written]
-        written += [("--checkpoint", args.checkpoint), *unfinished]
-    for option, path in written:
-        option = "-o" if option == "--output" else option
-        other = used.setdefault(identity(path), option)
+    for option, place in written:
+        other = used.setdefault(identity(place), option)
         if other != option:
-            raise UserError(f"{option} ({path}) is the same file as {other}: name another")
-    if args.output is None and (shared := used.get(_standard(sys.stdout))) is not None:
+            raise UserError(f"{option} ({place}) is the same file as {other}: name another")
+    if (shared := used.get(_standard(sys.stdout))) is not None:
         raise UserError(f"standard output is the same file as {shared}: name another")
+    return files
+
+
+def _check_continuable(paths: Iterable[OutputPath]) -> None:
+    for path in paths:
+        if path.is_stream:
+            raise UserError(f"{path}: it is not a file, and a run with --checkpoint could not go on with it")
 
 
 def _standard(stream: Any) -> tuple[int | str, ...]:

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from driftmap.cli import cluster
 from driftmap.cli.checkpointing import Job, spool_path
-from driftmap.cli.checks import check
+from driftmap.cli.checks import check, resolve_files
 from driftmap.cli.contacts import ContactTable, open_contacts
 from driftmap.cli.errors import counted, note, warn
 from driftmap.cli.files import StandardOutput, new_file
@@ -63,10 +63,11 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command."""
     if args.dask is not None:
         return cluster.run(args)
-    args.files = {name: getattr(args, name) for name in OUTPUTS if getattr(args, name) is not None}
     check(args)
+    args.files = resolve_files(args, OUTPUTS)
     args.online, args.novelty = args.online or args.follow, args.novelty or args.follow
-    args.folder = Path(tempfile.gettempdir()) if args.output is None else args.output.resolve().parent
+    on_disk = "output" in args.files and not args.files["output"].is_stream
+    args.folder = args.files["output"].true.parent if on_disk else Path(tempfile.gettempdir())
     mapper = StreamMap(
         args.components,
         n_landmarks=LANDMARK_COUNTS[0] if args.landmarks == "auto" else args.landmarks,

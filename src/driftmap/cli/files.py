@@ -12,22 +12,19 @@ from typing import Any, BinaryIO
 
 from driftmap.cli.errors import UserError
 from driftmap.io.atomic import replacing
+from driftmap.io.paths import OutputError, OutputPath
 from driftmap.io.writers import Column, CSVWriter, JSONWriter, Writer
 
 
 @contextlib.contextmanager
-def new_file(path: Path) -> Iterator[BinaryIO]:
+def new_file(path: Path | OutputPath) -> Iterator[BinaryIO]:
     """A file that takes the place of ``path`` at the end, if all goes well, and otherwise disappears."""
-    if path.is_dir():
-        raise UserError(f"{path} is a folder, not a file")
-    if not path.resolve().parent.is_dir():
-        raise UserError(f"{path}: there is no folder {str(path.parent)!r}")
     opened = False
     try:
         with replacing(path) as file:
             opened = True
             yield file
-    except BrokenPipeError:
+    except (BrokenPipeError, OutputError):
         raise
     except OSError as error:
         failed = f"{path} cannot be written" if not opened else "the output cannot be written"
@@ -39,7 +36,7 @@ def writing() -> Iterator[None]:
     """Around writing to an open file: the system's message alone would not say what failed."""
     try:
         yield
-    except BrokenPipeError:
+    except (BrokenPipeError, OutputError):
         raise
     except OSError as error:
         raise UserError(f"the output cannot be written: {error.strerror or error}") from error

@@ -15,6 +15,7 @@ from driftmap.io import atomic, checkpoint
 from driftmap.io.brokers import is_address, without_credentials
 from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.follow import digest
+from driftmap.io.paths import OutputPath
 from driftmap.io.serialization import unpack
 from driftmap.io.tables import Table
 from driftmap.map import StreamMap
@@ -33,10 +34,9 @@ def start_job(args: argparse.Namespace, job: Job) -> bool:
     """Take up the run that was interrupted, if there is one; false if there is nothing left to do."""
     about = {"input": _fingerprint(args.file), "arguments": _arguments(args)}
     job.about = about
-    found = checkpoint.read(args.checkpoint) if args.checkpoint.exists() else None
+    place: Path = args.checkpoint.true
+    found = checkpoint.read(args.checkpoint) if place.exists() else None
     _check_folder(args.checkpoint)
-    resolved = args.checkpoint.resolve()
-    atomic.remove_leftovers(resolved.parent, resolved.name)
     if found is not None and "job" not in found.header:
         raise UserError(f"{args.checkpoint} holds a {found.header.get('kind')}, no run of embed: name another file")
     if not args.resume:
@@ -45,6 +45,7 @@ def start_job(args: argparse.Namespace, job: Job) -> bool:
                 f"{args.checkpoint} holds a run that was interrupted: go on with it by --resume, or delete it"
             )
         return True
+    atomic.remove_leftovers(place.parent, place.name)
     if found is None:
         note(f"there is no {args.checkpoint} yet: this run starts from the beginning")
         return True
@@ -56,10 +57,10 @@ def start_job(args: argparse.Namespace, job: Job) -> bool:
         raise UserError(f"{args.checkpoint} does not hold what a run needs to go on: {one_line(error)}") from error
 
 
-def _check_folder(path: Path) -> None:
+def _check_folder(path: OutputPath) -> None:
     """Find out now, not after the first hours of work, whether there is a place for the checkpoint."""
     try:
-        with tempfile.TemporaryFile(dir=path.resolve().parent):
+        with tempfile.TemporaryFile(dir=path.true.parent):
             pass
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from error
@@ -110,8 +111,8 @@ def _close(args: argparse.Namespace, found: Checkpoint) -> None:
     for name, size in state["bytes"].items():
         if name == "scores":
             continue
-        output: Path = getattr(args, name)
-        target, unfinished = output.resolve(), atomic.partial(output)
+        output: OutputPath = args.files[name]
+        target, unfinished = output.true, atomic.partial(output)
         if not unfinished.exists():  # it may have its final name, in a folder that was not synced
             unfinished = target
         if not (unfinished.exists() and unfinished.stat().st_size == size):
@@ -125,7 +126,8 @@ def _close(args: argparse.Namespace, found: Checkpoint) -> None:
 def _check_outputs(args: argparse.Namespace, state: dict[str, Any]) -> None:
     """The files of a finished run must be there as it left them."""
     for name, path in args.files.items():
-        if not path.exists() or state["bytes"].get(name, path.stat().st_size) != path.stat().st_size:
+        size = path.true.stat().st_size if path.true.exists() else None
+        if size is None or state["bytes"].get(name, size) != size:
             raise UserError(f"{path} was deleted or changed; delete {args.checkpoint} to start again")
 
 

@@ -20,6 +20,7 @@ from driftmap.cli.errors import UserError, note, warn
 from driftmap.cli.options import INTERRUPTING, MAPPING, READING, WRITING, Options
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.io.generated import GENERATED
+from driftmap.io.paths import OutputPath, open_stream
 from driftmap.io.tables import Table
 from driftmap.live.recording import Recorder, Replay
 from driftmap.live.scene import CAPACITY, Scene
@@ -160,9 +161,9 @@ def _serving(args: argparse.Namespace, scene: Scene) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def _new_recording(path: Path) -> Iterator[BinaryIO]:
+def _new_recording(path: OutputPath) -> Iterator[BinaryIO]:
     try:
-        file: Any = path.open("xb")
+        file: Any = open_stream(path) if path.is_stream else path.true.open("xb")
     except FileExistsError:
         raise UserError(f"{path} exists: delete it, or record to another file") from None
     except OSError as error:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from driftmap.io.atomic import FLAGS, lock, sync
+from driftmap.io.atomic import REOPENING_FLAGS, lock, sync
+from driftmap.io.paths import open_regular
 from driftmap.utils.errors import MissingDependencyError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -53,8 +54,7 @@ class _Resumable:
 
     def __call__(self, url: str, output_file: PathLike, pooch: Any) -> None:
         del pooch
-        descriptor = os.open(self.part, FLAGS & ~os.O_EXCL, 0o666)
-        with open(descriptor, "r+b") as part, open(output_file, "w+b") as own:
+        with open_regular(self.part, REOPENING_FLAGS) as part, open(output_file, "w+b") as own:
             resumes = lock(part)
             try:
                 _receive(url, part if resumes else own)

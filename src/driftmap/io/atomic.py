@@ -7,20 +7,22 @@ neither another writer nor a planted link can come in between. File and folder a
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import shutil
 import tempfile
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from driftmap.io.paths import OutputPath, check_replaceable, open_regular, open_stream, output_path
+
 TOKEN = 16
 """Hexadecimal digits that make a temporary name unpredictable."""
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-LEFTOVER_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""How a file is created that must not be there, and no link followed."""
+REOPENING_FLAGS = FLAGS & ~os.O_EXCL
+"""How a file is opened or created where an interrupted run or download may have left it."""
 
 
 _unfinished: set[Path] = set()
@@ -51,14 +53,20 @@ def scratch_folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new file that replaces ``path`` if the block ends well and is removed otherwise.
 
-    Until the block ends, :func:`remove_leftovers` leaves the file alone.
+    Until the block ends, :func:`remove_leftovers` leaves the file alone. A stream is given the content at the end; it
+    is opened now, so that its reader waits for that.
     """
-    target = path.resolve()  # a link stays a link to the new file
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    output = output_path(path)
+    if output.is_stream:
+        with open_stream(output) as stream, tempfile.TemporaryFile() as content:
+            yield content
+            content.seek(0)
+            shutil.copyfileobj(content, stream)
+        return
+    target = output.true  # a link stays a link to the new file
     place = target.with_name(f".{target.name}.{os.urandom(TOKEN // 2).hex()}.tmp")
     _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
     try:
@@ -87,18 +95,14 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
     ours = re.compile(rf"\.{re.escape(name) or '.+'}\.[0-9a-f]{{{TOKEN}}}\.tmp")
     with contextlib.suppress(OSError):
         for place in [folder / found for found in os.listdir(folder) if ours.fullmatch(found)]:
-            with (
-                contextlib.suppress(OSError),
-                open(os.open(place, LEFTOVER_FLAGS), "rb") as file,
-            ):
+            with contextlib.suppress(OSError), open_regular(place, REOPENING_FLAGS & ~os.O_CREAT) as file:
                 if lock(file):
                     place.unlink()
 
 
-def partial(path: Path) -> Path:
+def partial(output: OutputPath) -> Path:
     """The unfinished file from which an output will be made."""
-    target = path.resolve()  # a link stays a link to the new file
-    return target.with_name(f".{target.name}.partial")
+    return output.true.with_name(f".{output.true.name}.partial")
 
 
 def sync(file: BinaryIO) -> None:
@@ -110,8 +114,9 @@ def sync(file: BinaryIO) -> None:
 def publish(unfinished: Path, target: Path) -> None:
     """Give a synced file in the same folder its final name, and make sure that the name outlives a power failure.
 
-    A file that has the name already keeps it, and only the folder is synced.
+    A file that has the name already keeps it, and only the folder is synced. Only a regular file is replaced.
     """
+    check_replaceable(target)
     unfinished.replace(target)
     if hasattr(os, "O_DIRECTORY"):  # elsewhere folders cannot be opened, and need not be
         descriptor = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -134,18 +139,3 @@ def lock(file: BinaryIO) -> bool:
     except OSError:  # a file system without locks
         return True
     return True
-
-
-def identity(path: Path) -> tuple[int | str, ...]:
-    """What two names of the same file have in common: device and inode, or the folder's and the name before it exists.
-
-    Names that differ only in case or in the form of their accents count as the same: on some file systems they are.
-    """
-    with contextlib.suppress(OSError):
-        found = os.stat(path)
-        return found.st_dev, found.st_ino
-    resolved = path.resolve()
-    with contextlib.suppress(OSError):
-        folder = os.stat(resolved.parent)
-        return folder.st_dev, folder.st_ino, unicodedata.normalize("NFC", resolved.name).casefold()
-    return (str(resolved),)

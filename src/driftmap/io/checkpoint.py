@@ -64,7 +64,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     """
     text, stored = _prepared(path, header, arrays)
     try:
-        with replacing(Path(path)) as file:
+        with replacing(path) as file:
             _fill(file, text, stored)
     except OSError as error:
         intact = "; the checkpoint written before is intact" if Path(path).is_file() else ""
