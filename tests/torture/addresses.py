@@ -1,4 +1,4 @@
-"""Damaged addresses with a password, in the library and in every place of a command line: nothing shows the password."""
+"""Damaged addresses with a password, in the library and in all places of a command line: nothing shows the password."""
 
 from addresses import MARK, POSITIONS, damaged, written
 
