@@ -18,6 +18,8 @@ PATIENCE = 20.0
 """Seconds for the first request, until the next one, and for the first message of a WebSocket."""
 BACKLOG = 8
 """Connections that are accepted together, each with a descriptor, before the first of them can be closed."""
+QUEUE = 1024
+"""Connections that wait to be accepted, without a descriptor."""
 
 Peer = tuple[str, int] | None
 """The other end of a connection."""

@@ -27,7 +27,7 @@ try:
     from starlette.staticfiles import StaticFiles
     from starlette.websockets import WebSocket, WebSocketDisconnect
 
-    from driftmap.live.connections import BACKLOG, PATIENCE, Connections
+    from driftmap.live.connections import BACKLOG, PATIENCE, QUEUE, Connections
 except ImportError as error:
     raise MissingDependencyError("the live view needs Starlette and uvicorn", extra="live") from error
 
@@ -86,7 +86,7 @@ class Server:
             server_header=False,
             timeout_graceful_shutdown=1,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Listening(config)
         self._thread = threading.Thread(target=self._run, name="driftmap-server", daemon=True)
         self._thread.start()
 
@@ -179,6 +179,15 @@ class Server:
                     await task
             with contextlib.suppress(RuntimeError):  # it is closed already
                 await browser.close(1008)
+
+
+class _Listening(uvicorn.Server):
+    """A server that accepts few connections together, while many may wait for that in the kernel."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(QUEUE)
 
 
 class _Guard:
