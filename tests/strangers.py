@@ -11,7 +11,7 @@ HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 
 
 @contextlib.contextmanager
-def crowd(port, n):
+def crowd(port, n, said=HALF):
     """Open some half-open connections, and say how many; this process may have fewer descriptors than that."""
     import resource
 
@@ -27,7 +27,7 @@ def crowd(port, n):
                 break
             opened.append(stranger)
             with contextlib.suppress(OSError):
-                stranger.sendall(HALF)
+                stranger.sendall(said)
         yield len(opened)
     finally:
         for stranger in opened:

@@ -22,6 +22,7 @@ LEAST = {
     "follows": {"streams", "kills"},
     "signals": {"streams", "interrupts"},
     "clusters": {"streams", "kills"},
+    "connections": {"streams", "edits"},
     "levels": {"streams"},
 }
 
