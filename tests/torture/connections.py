@@ -22,19 +22,8 @@ sys.exit(main(sys.argv[1:]))
 def run(case):
     rng, rows = case.rng, case.folder / "s.csv"
     write_rows(rows, 100)
-    words = [
-        "watch",
-        "s.csv",
-        "--port",
-        "0",
-        "--no-open",
-        "--checkpoint",
-        "c.ckpt",
-        "--checkpoint-every",
-        "0s",
-        "-o",
-        "o.csv",
-    ]
+    words = ["watch", "s.csv", "--port", "0", "--no-open", "-o", "o.csv"]
+    words += ["--checkpoint", "c.ckpt", "--checkpoint-every", "0s"]
     words += rng.choice([[], ["--host", "127.0.0.1"]])
     process = subprocess.Popen(
         [sys.executable, "-c", LIMITED.format(rng.choice([128, 256, 1024])), *words],
