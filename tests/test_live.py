@@ -23,7 +23,7 @@ from driftmap.live.scene import CURVES, Landmarks, Scene
 from driftmap.live.ticker import Ticker
 from driftmap.map import StreamMap
 from driftmap.map.observer import Chunk, Update
-from driftmap.map.watching import Watcher
+from driftmap.live.watching import Watcher
 from driftmap.utils.errors import InputError
 
 pytest.importorskip("uvicorn", reason="the extra live is not installed")

@@ -29,7 +29,7 @@ from driftmap.live.scene import CAPACITY, Scene
 from driftmap.live.ticker import Ticker
 from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
-from driftmap.map.watching import Watcher
+from driftmap.live.watching import Watcher
 
 if TYPE_CHECKING:
     from driftmap.live.server import Server

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from driftmap.cli2.errors import note
-
 from driftmap.map import StreamMap
 from driftmap.map.explain import explain
 

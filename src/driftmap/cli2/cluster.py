@@ -62,9 +62,7 @@ class ClusterOptions:
     )
     label: str | None = option("--label", metavar="COLUMN", help="copy this column to the output; it is not a feature")
     mapping: MapShape = group(MapShape, "how to map")
-    certify: bool = option(
-        "--certify", default=False, help="find the exact covering radius and masses while mapping"
-    )
+    certify: bool = option("--certify", default=False, help="find the exact covering radius and masses while mapping")
     json: bool = option("--json", default=False, help="a summary on standard output")
 
     def __post_init__(self) -> None:
@@ -181,7 +179,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except PartitionError as error:
-        raise UserError(str(error)) from error  # in the words of the library: 
+        raise UserError(str(error)) from error  # in the words of the library:
     except ClusterLostError as error:
         raise UserError(str(error)) from error
     except KilledWorker as error:

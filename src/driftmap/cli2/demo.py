@@ -100,7 +100,9 @@ def run(options: DemoOptions, argv: Sequence[str]) -> int:
     picture, table = folder / "s_curve.png", folder / "s_curve.csv"
     with contextlib.ExitStack() as stack:
         names = [
-            f"{name}_{axis}" for name in ("initial", "online", "random") for axis in (*Layout(None, 2).names, "is_landmark")
+            f"{name}_{axis}"
+            for name in ("initial", "online", "random")
+            for axis in (*Layout(None, 2).names, "is_landmark")
         ]
         rows = stack.enter_context(new_file(table))
         writer = CSVWriter(rows, ["arrival", *names])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from driftmap.cli2.session import Session
 from driftmap.cli2.typed import argument, group
 from driftmap.cli2.whole import Input, WholeOptions, map_whole
 from driftmap.io.readers import BINARY, open_table
-from driftmap.io.tables import RejectedLines, Table
+from driftmap.io.tables import RejectedLines
 
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.
@@ -78,7 +79,7 @@ def run(options: EmbedOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
     reading = options.reading
 
-    def opened(current: Session, folder: Path, rejected: RejectedLines):
+    def opened(current: Session, folder: Path, rejected: RejectedLines) -> AbstractContextManager[Table]:
         wanted = reading.wanted(rejected, options.mapping.metric)
         # A run that may be interrupted has to find its place in the file itself.
         cache = folder if current.saver is None else None

@@ -20,7 +20,6 @@ from driftmap.cli2.signals import Stopped
 from driftmap.cli2.typed import group, option
 from driftmap.cli2.whole import Input
 from driftmap.cli2.writing import Layout, Spreads
-from driftmap.io.addresses import Address
 from driftmap.io.paths import OutputPath
 from driftmap.io.steps import Steps
 from driftmap.io.tables import RejectedLines, Table, chunk_rows
@@ -69,12 +68,18 @@ class EndlessOptions:
 
 
 def map_endless(
-    options: EndlessOptions, source: Input, argv: Sequence[str], view: View | None = None, record: OutputPath | None = None
+    options: EndlessOptions,
+    source: Input,
+    argv: Sequence[str],
+    view: View | None = None,
+    record: OutputPath | None = None,
 ) -> int:
     """Map the rows of a stream until it ends or the user stops it; returns the exit status."""
     paths = run_files.resolved(**options.paths)
     checkpoint = options.recovering.resolved()
-    run_files.check_distinct({"the input": source.file}, {**paths, **({} if record is None else {"record": record})}, checkpoint)
+    run_files.check_distinct(
+        {"the input": source.file}, {**paths, **({} if record is None else {"record": record})}, checkpoint
+    )
     rejected = RejectedLines(skip=source.skip_bad, report=note)
     start = RunState(session.input_file(source.file), session.shaping(options))
     try:

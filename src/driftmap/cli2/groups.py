@@ -123,9 +123,7 @@ class MapShape:
         metavar="S",
         help="a row counts as covered up to 1 + S times the radius: fewer replacements (default: 0.02)",
     )
-    embedding: str = option(
-        "--embedding", default=EMBEDDINGS[0], choices=EMBEDDINGS, help=f"default: {EMBEDDINGS[0]}"
-    )
+    embedding: str = option("--embedding", default=EMBEDDINGS[0], choices=EMBEDDINGS, help=f"default: {EMBEDDINGS[0]}")
     metric: str = option(
         "--metric", default="euclidean", metavar="NAME", help="one that scipy's cdist knows (default: euclidean)"
     )
@@ -258,13 +256,15 @@ class Figures:
         "--shade", choices=NOVELTY, help="colour the plot by this instead of by label or arrival"
     )
     animate: Path | None = option(
-        "--animate", shapes=False,
+        "--animate",
+        shapes=False,
         type=partial(kinds.file, suffixes=ANIMATION_FORMATS),
         metavar="FILM",
         help="the map as it grows, as .gif or .mp4 (which needs ffmpeg)",
     )
     animate_frames: int | None = option(
-        "--animate-frames", shapes=False,
+        "--animate-frames",
+        shapes=False,
         type=partial(kinds.integer, lowest=2, highest=1000),
         metavar="N",
         help="about how many pictures --animate shows (default: 100)",
@@ -276,7 +276,8 @@ class Figures:
         help="the landmarks: arrival, mass, coordinates, row",
     )
     explain: bool = option(
-        "--explain", shapes=False,
+        "--explain",
+        shapes=False,
         default=False,
         help="for each axis of the map, the columns that correlate most with it, on standard error (all: --json)",
     )
@@ -307,7 +308,8 @@ class Recovering:
         "--checkpoint", shapes=False, type=Path, metavar="FILE", help="save the state of the run to this file"
     )
     checkpoint_every: float | None = option(
-        "--checkpoint-every", shapes=False,
+        "--checkpoint-every",
+        shapes=False,
         type=kinds.duration,
         metavar="TIME",
         help="such as 10s, 5m or 1h (default: 30s); less often if saving would take a tenth of the time",

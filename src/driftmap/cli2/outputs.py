@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -84,7 +83,14 @@ def write_landmarks(
 
 
 def draw(
-    current: Session, files: Files, figures: Figures, table: Table, columns: Sequence[str], mapper: StreamMap, *, online: bool
+    current: Session,
+    files: Files,
+    figures: Figures,
+    table: Table,
+    columns: Sequence[str],
+    mapper: StreamMap,
+    *,
+    online: bool,
 ) -> None:
     """Draw a figure, a page and a film at the end."""
     if figures.plot is None and figures.animate is None:
@@ -102,9 +108,7 @@ def draw(
         )
     if figures.animate is not None:
         n_frames = figures.animate_frames or N_PICTURES
-        current.observers.append(
-            Animation(files["animate"], suffix(figures.animate), subject, mapper, n_frames)
-        )
+        current.observers.append(Animation(files["animate"], suffix(figures.animate), subject, mapper, n_frames))
 
 
 def show_progress(current: Session, stack: contextlib.ExitStack) -> None:

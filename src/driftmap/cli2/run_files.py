@@ -40,7 +40,7 @@ def check_distinct(
     """Raise an error if an output is an input or another output, under whatever name."""
     used = {
         _standard(sys.stdin) if path == "-" else identity(Path(path)): name
-        for name, path in reversed(inputs.items())
+        for name, path in inputs.items()
         if path is not None
     }
     written: list[tuple[str, OutputPath | Path]] = [(flag_of(name), path) for name, path in outputs.items()]

@@ -6,9 +6,8 @@ import contextlib
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from driftmap.cli2.errors import UserError, note
 from driftmap.cli2.groups import Recovering
 from driftmap.cli2.signals import Stop, Stopped
 from driftmap.io import atomic
-from driftmap.io.addresses import Address
+from driftmap.io.addresses import address_in
 from driftmap.io.follow import digest
 from driftmap.io.paths import OutputPath
 from driftmap.io.tables import RejectedLines, Table
@@ -28,7 +27,7 @@ from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.run import Run
 from driftmap.pipeline.saver import Saver
-from driftmap.pipeline.state import InputFile, RunState, SavedRun
+from driftmap.pipeline.state import InputFile, RunState
 
 
 class FinishedError(Exception):
@@ -182,9 +181,9 @@ def _shown(value: Any) -> str:
     return "given" if value is True else ",".join(value) if isinstance(value, list) else str(value)
 
 
-def input_file(file: str, address: Address | None) -> InputFile:
+def input_file(file: str) -> InputFile:
     """Return what changes when a file is changed or replaced."""
-    source = Path(file)
+    source, address = Path(file), address_in(file)
     if address is not None:
         return InputFile(str(address))
     if file == "-" or not source.is_file():

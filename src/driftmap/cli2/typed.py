@@ -24,8 +24,10 @@ def option(*flags: str, default: Any = None, shapes: bool = True, **settings: An
 
 def argument(**settings: Any) -> Any:
     """Return a field that is given by its place on the command line."""
-    default = {"default": None} if settings.get("nargs") == "?" else {}
-    return dataclasses.field(**default, metadata={FLAGS: (), SETTINGS: settings, SHAPES: False})
+    metadata = {FLAGS: (), SETTINGS: settings, SHAPES: False}
+    if settings.get("nargs") == "?":
+        return dataclasses.field(default=None, metadata=metadata)
+    return dataclasses.field(metadata=metadata)
 
 
 def group(kind: type[T], title: str) -> Any:

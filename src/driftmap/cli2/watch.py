@@ -13,7 +13,7 @@ from driftmap.cli2 import arguments as kinds
 from driftmap.cli2.endless import EndlessOptions, map_endless
 from driftmap.cli2.errors import UserError, note, warn
 from driftmap.cli2.follow import check_followed, followed
-from driftmap.cli2.groups import Alerting, Mapping, Reading
+from driftmap.cli2.groups import Alerting, Reading
 from driftmap.cli2.serving import Unfailing, new_recording, serving
 from driftmap.cli2.session import Session
 from driftmap.cli2.signals import Stop, Stopped

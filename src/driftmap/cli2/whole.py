@@ -21,7 +21,6 @@ from driftmap.cli2.session import FinishedError, Session
 from driftmap.cli2.signals import Stopped
 from driftmap.cli2.typed import flag_of, group, option
 from driftmap.cli2.writing import Layout, Spreads
-from driftmap.io.addresses import Address
 from driftmap.io.paths import OutputPath
 from driftmap.io.steps import Step, Steps
 from driftmap.io.tables import RejectedLines, Table, chunk_rows
@@ -206,9 +205,7 @@ class _Mapped:
             current.finish(operator)
         self._report(operator, table)
 
-    def _open_outputs(
-        self, stack: contextlib.ExitStack, table: Table, columns: Sequence[str], mapper: Any
-    ) -> None:
+    def _open_outputs(self, stack: contextlib.ExitStack, table: Table, columns: Sequence[str], mapper: Any) -> None:
         """Open everything that will be written, so that a bad path fails before the work is done."""
         options, current, output = self.options, self.current, self.options.coordinates.output
         drawn = bool(self.paths.keys() - {"output", "alerts"})
@@ -225,7 +222,9 @@ class _Mapped:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=False)
         elif not options.coordinates.json:
             kind = options.coordinates.format
-            outputs.print_coordinates(current, stack, full, kind, alone=not drawn, immediately=options.online and table.is_live)
+            outputs.print_coordinates(
+                current, stack, full, kind, alone=not drawn, immediately=options.online and table.is_live
+            )
         if options.sink is not None:
             outputs.send(current, stack, options.sink, full)
         if options.figures.landmarks_out is not None:
@@ -252,6 +251,11 @@ class _Mapped:
         if options.coordinates.json:  # last, so that its reader can rely on the files
             how = {"normalize": options.normalizing.normalize, "online": options.online}
             found = reports.summary(
-                operator, table, self.rejected, left_out, how, {name: str(path) for name, path in options.paths.items() if path}
+                operator,
+                table,
+                self.rejected,
+                left_out,
+                how,
+                {name: str(path) for name, path in options.paths.items() if path},
             )
             print(json.dumps(found | axes, indent=2))

@@ -1,4 +1,4 @@
-"""Schemas of saved records: a dataclass or named tuple says what a record holds, and JSON is checked against it once."""
+"""Schemas of saved records: a dataclass or named tuple says what a record holds, and JSON is checked against it."""
 
 from __future__ import annotations
 

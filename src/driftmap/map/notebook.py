@@ -14,7 +14,7 @@ from driftmap.map.arrivals import Arrivals, RowNovelty
 from driftmap.map.engine import StreamMap
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.observer import Update
-from driftmap.map.watching import Watcher
+from driftmap.live.watching import Watcher
 from driftmap.utils import validation
 from driftmap.utils.errors import InputError
 

@@ -111,10 +111,11 @@ class Operator(ABC):
         ``given`` are parameters of the map that a checkpoint cannot hold.
         """
         own = header[OWN]
-        n_rows = from_json(Count, own["n_rows"], "n_rows")  # type: ignore[arg-type]
+        n_rows = from_json(Count, own["n_rows"], "n_rows")
         detector = self.detector
         if own["detector"] is not None:
-            detector = NoveltyDetector.from_state(own["detector"], callback=detector and detector.callback)
+            callback = None if detector is None else detector.callback
+            detector = NoveltyDetector.from_state(own["detector"], callback=callback)
         mine = part_of(arrays, f"{OWN}.")
         if header["kind"] != OWN:
             rest = {key: value for key, value in header.items() if key != OWN}
@@ -261,7 +262,9 @@ class MapOperator(Operator):
 
     def _own(self) -> dict[str, Any]:
         arrays: Arrays = {}
-        steps = [flatten(step, "steps", arrays, STEP_TYPES) for step in self._given_steps if type(step) in STEP_TYPES]
+        steps = [
+            flatten(step, "steps", arrays, STEP_TYPES) for step in self._given_steps if isinstance(step, STEP_TYPES)
+        ]
         params = {"label": self.label, "each_row": self.each_row, "residuals": self.residuals, "steps": steps}
         unfitted = {} if self.mapper.fitted else {"mapper": _settings(self.mapper)}
         layout = {"columns": list(self.columns), "names": list(self._names), "width": self._width}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from driftmap.io.tables import Chunk, Position, Table
@@ -58,7 +58,7 @@ class Run:
             self.saver.complete(self.operator)
         return self.operator.n_rows
 
-    def _pieces(self, chunk_rows: int) -> Iterator[tuple[int, Chunk]]:
+    def _pieces(self, chunk_rows: int) -> Generator[tuple[int, Chunk]]:
         """Prepared rows, numbered. Asking for the next piece marks the one before as done."""
         chunks = self.table.chunks(chunk_rows, self.position)
         while True:
@@ -108,6 +108,4 @@ class Run:
         if self.position is None or self.position.rows == 0:
             return InputError(" has no rows", source=self.table.name)
         problem = f": none of its {self.position.rows:,} rows can be used"
-        return InputError(
-            f"{problem}: they are fewer than the delay, or all lack numbers", source=self.table.name
-        )
+        return InputError(f"{problem}: they are fewer than the delay, or all lack numbers", source=self.table.name)

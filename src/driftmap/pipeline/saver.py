@@ -62,7 +62,7 @@ class Saver:
         self._last, self._cost = time.monotonic(), 0.0
 
     def continues(self, name: str) -> bool:
-        """Whether an output goes on where it was when the state was saved. Alerts and scores are written by learning."""
+        """Whether an output goes on where it was when the state was saved."""
         return not self.restarts or name in BEFORE_MAPPING
 
     def knows(self, table: Table) -> bool:
@@ -76,7 +76,7 @@ class Saver:
         return STAGES.index(self.state.stage) > STAGES.index(stage)
 
     def begin(self, operator: Operator) -> Position | None:
-        """Take an operator to where its pass was interrupted; returns the place in the table, None for its beginning."""
+        """Take an operator to where its pass was interrupted; returns the place in the table, None: its beginning."""
         if self._resumed is not None and self._resumed.state.stage == operator.stage:
             within = self._resumed.state.position is not None
             operator.unpack(self._resumed.header, self._resumed.arrays, within=within)
