@@ -13,7 +13,7 @@ from driftmap.cli2.session import Session
 from driftmap.cli2.typed import argument, group
 from driftmap.cli2.whole import Input, WholeOptions, map_whole
 from driftmap.io.readers import BINARY, open_table
-from driftmap.io.tables import RejectedLines
+from driftmap.io.tables import RejectedLines, Table
 
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.

@@ -77,9 +77,8 @@ def map_endless(
     """Map the rows of a stream until it ends or the user stops it; returns the exit status."""
     paths = run_files.resolved(**options.paths)
     checkpoint = options.recovering.resolved()
-    run_files.check_distinct(
-        {"the input": source.file}, {**paths, **({} if record is None else {"record": record})}, checkpoint
-    )
+    written = paths if record is None else paths | {"record": record}
+    run_files.check_distinct({"the input": source.file}, written, checkpoint)
     rejected = RejectedLines(skip=source.skip_bad, report=note)
     start = RunState(session.input_file(source.file), session.shaping(options))
     try:

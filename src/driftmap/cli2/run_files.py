@@ -1,4 +1,4 @@
-"""The output files of a run: opened before any work, complete or growing, and taken back to a saved length on resume."""
+"""The output files of a run: opened before any work, and taken back to a saved length when it is resumed."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class RunFiles:
         is_new = not path.true.exists()
         if name not in lengths and not is_new and path.true.stat().st_size:
             raise UserError(
-                f"{path} exists; a followed stream goes on with it only from a checkpoint (--checkpoint FILE --resume): "
+                f"{path} exists; a stream goes on with it only from a checkpoint (--checkpoint FILE --resume): "
                 "delete it or name another"
             )
         with reopened(path.true, path, lengths.get(name, 0)) as file:

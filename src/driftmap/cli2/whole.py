@@ -221,10 +221,8 @@ class _Mapped:
             layout = full if labelled else Layout(None, components, full.frame, full.novelty)
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=False)
         elif not options.coordinates.json:
-            kind = options.coordinates.format
-            outputs.print_coordinates(
-                current, stack, full, kind, alone=not drawn, immediately=options.online and table.is_live
-            )
+            kind, immediately = options.coordinates.format, options.online and table.is_live
+            outputs.print_coordinates(current, stack, full, kind, alone=not drawn, immediately=immediately)
         if options.sink is not None:
             outputs.send(current, stack, options.sink, full)
         if options.figures.landmarks_out is not None:
@@ -250,12 +248,6 @@ class _Mapped:
             )
         if options.coordinates.json:  # last, so that its reader can rely on the files
             how = {"normalize": options.normalizing.normalize, "online": options.online}
-            found = reports.summary(
-                operator,
-                table,
-                self.rejected,
-                left_out,
-                how,
-                {name: str(path) for name, path in options.paths.items() if path},
-            )
+            files = {name: str(path) for name, path in options.paths.items() if path}
+            found = reports.summary(operator, table, self.rejected, left_out, how, files)
             print(json.dumps(found | axes, indent=2))
