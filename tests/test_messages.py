@@ -149,18 +149,20 @@ def test_mistakes_are_one_line_without_credentials(words, message, capsys, tmp_p
 def test_credentials_are_neither_stored_nor_printed(tmp_path):
     with running("redis", tmp_path / "server") as server:
         server.publish(rows_as_json(X[:20]))
-        run = Run(
-            server.url.replace("//", "//default:secret@"), tmp_path
-        )  # a user without a password, who may give any
+        url = server.url.replace("//", "//default:Zq7marK@")  # a user without a password, who may give any
+        run = Run(url, tmp_path, f"--sink={url.replace('rows', 'map')}")
         run.start()
         run.wait(20)
         assert run.kill(signal.SIGINT) == 130
     said = (tmp_path / "said").read_text()
     assert "go on with: driftmap embed --follow redis://127" in said
-    assert "secret" not in said
+    assert f"--sink {server.url.replace('rows', 'map')}" in said
     header = checkpoint.read(tmp_path / "map.ckpt").header
     assert header["job"]["input"]["name"] == server.url
-    assert "secret" not in json.dumps(header)
+    written = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert len(written) >= 3
+    assert not any(b"Zq7marK" in path.read_bytes() for path in written)
+    assert "Zq7marK" not in json.dumps(header)
 
 
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -8,7 +8,10 @@ import pytest
 from streams import EXAMPLES
 from torture.worker import KINDS, Worker
 
-SECONDS = {"learning": 60, "interrupts": 3, "checkpoints": 60, "states": 200, "inputs": 40, "disks": 5, "outputs": 20}
+SECONDS = {
+    "learning": 60, "interrupts": 3, "checkpoints": 60, "states": 200, "inputs": 40, "addresses": 20, "disks": 5,
+    "outputs": 20,
+}  # fmt: skip
 """How many cases take about a second or two; of those that start processes, one takes longer."""
 LEAST = {
     "learning": {"streams", "arrivals", "interrupts", "saves", "edits"},
@@ -16,12 +19,14 @@ LEAST = {
     "checkpoints": {"edits", "refused"},
     "states": {"edits", "refused"},
     "inputs": {"edits", "refused"},
+    "addresses": {"edits"},
     "disks": {"streams", "edits"},
     "outputs": {"streams", "refused"},
     "kills": {"streams", "kills"},
     "follows": {"streams", "kills"},
     "signals": {"streams", "interrupts"},
     "clusters": {"streams", "kills"},
+    "connections": {"streams", "edits"},
     "levels": {"streams"},
 }
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from driftmap import __version__
-from driftmap.cli.arguments import Parser
+from driftmap.cli.arguments import Parser, without_credentials
 from driftmap.cli.errors import UserError, one_line, report, warn
 from driftmap.cli.files import abandon_stdout
 from driftmap.io.checkpoint import CheckpointError
@@ -32,8 +32,8 @@ INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
-    words = list(sys.argv[1:] if argv is None else argv)
     try:
+        words = without_credentials(sys.argv[1:] if argv is None else argv)
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:

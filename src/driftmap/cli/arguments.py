@@ -12,7 +12,32 @@ from pathlib import Path
 from typing import NoReturn
 
 from driftmap.cli.errors import UserError
+from driftmap.io.addresses import Address, may_hold_password, names_broker
 from driftmap.utils.columns import suggestion
+
+COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by"})
+"""Options whose values are names of columns, which may look like addresses."""
+
+
+def without_credentials(words: Sequence[str]) -> list[str]:
+    """The words of a command line, in which each address is an :class:`~driftmap.io.addresses.Address`.
+
+    Its text has no credentials. All that follows, from the parser to the last message, sees these words alone.
+
+    >>> without_credentials(["embed", "--sink=redis://:secret@host/out", "--label", "a:b@c"])
+    ['embed', '--sink', 'redis://host/out', '--label', 'a:b@c']
+    """
+    shown: list[str] = []
+    option = ""
+    for word in words:
+        joined = re.fullmatch("(--[a-z-]+(?==)|-[A-Za-z])=?(.+)", word, re.DOTALL)
+        option, value = joined.groups() if joined else (option, word)
+        if option not in COLUMN_OPTIONS and (names_broker(value) or may_hold_password(value)):
+            shown += [option, Address(value)] if joined else [Address(value)]
+        else:
+            shown.append(word)
+        option = word
+    return shown
 
 
 class Parser(argparse.ArgumentParser):

@@ -14,8 +14,9 @@ from typing import Any
 from driftmap.cli.checkpointing import spool_path
 from driftmap.cli.errors import UserError
 from driftmap.cli.options import PAGE_SUFFIX
+from driftmap.io.addresses import is_address
 from driftmap.io.atomic import partial
-from driftmap.io.brokers import is_address, parse
+from driftmap.io.brokers import parse
 from driftmap.io.paths import OutputPath, identity, output_path
 from driftmap.io.readers import BINARY, COMPRESSIONS
 from driftmap.io.writers import TABLE_SUFFIXES, TEXT_SUFFIXES

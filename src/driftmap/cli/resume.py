@@ -12,7 +12,7 @@ from typing import Any
 from driftmap.cli.checkpointing import Job, spool_path
 from driftmap.cli.errors import UserError, note, one_line
 from driftmap.io import atomic, checkpoint
-from driftmap.io.brokers import is_address, without_credentials
+from driftmap.io.addresses import is_address
 from driftmap.io.checkpoint import Checkpoint, CheckpointError
 from driftmap.io.follow import digest
 from driftmap.io.paths import OutputPath
@@ -94,7 +94,7 @@ def how_to_go_on(args: argparse.Namespace) -> str:
     """The command that goes on with a run, as a shell takes it."""
     resume = [] if args.resume else ["--resume"]
     again = "" if args.file != "-" else ", with the same input from its start"
-    return f"go on with: driftmap {shlex.join([*map(without_credentials, args.argv), *resume])}{again}"
+    return f"go on with: driftmap {shlex.join([*args.argv, *resume])}{again}"
 
 
 def _mapper(found: Checkpoint) -> StreamMap | None:
@@ -140,7 +140,7 @@ def _fingerprint(file: str) -> dict[str, Any]:
     """What changes when a file is changed or replaced; of a stream nothing is known."""
     source = Path(file)
     if is_address(file):
-        return {"name": without_credentials(file), "size": None}
+        return {"name": file, "size": None}
     if file == "-" or not source.is_file():
         return {"name": file, "size": None}
     now = source.stat()

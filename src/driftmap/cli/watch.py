@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import html
 import os
 import sys
+import tempfile
 import threading
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from driftmap.cli import arguments as kinds
 from driftmap.cli import embed, options
 from driftmap.cli.checkpointing import Job
-from driftmap.cli.errors import UserError, note, warn
+from driftmap.cli.errors import UserError, note, one_line, warn
 from driftmap.cli.options import INTERRUPTING, MAPPING, READING, WRITING, Options
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.io.generated import GENERATED
@@ -25,7 +27,8 @@ from driftmap.io.tables import Table
 from driftmap.live.recording import Recorder, Replay
 from driftmap.live.scene import CAPACITY, Scene
 from driftmap.live.ticker import Ticker
-from driftmap.map.observer import Observer
+from driftmap.map import StreamMap
+from driftmap.map.observer import Observer, Update
 from driftmap.map.watching import Watcher
 
 if TYPE_CHECKING:
@@ -49,6 +52,13 @@ examples:
   tail -f log.jsonl | driftmap watch - --normalize zscore --record log.driftmap
   driftmap watch --replay log.driftmap --speed 10
   driftmap watch sensors.csv --checkpoint sensors.ckpt --resume -o map.csv
+"""
+REDIRECT = """\
+<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<a href="{address}">The live map</a>
 """
 REFRESH = 0.1
 """Seconds between two changes of everything but new rows."""
@@ -122,16 +132,42 @@ def _view(args: argparse.Namespace, table: Table, job: Job) -> Iterator[Observer
     """The observer that shows a stream, as long as it goes on, and then until the user ends it."""
     title = "Demo: four pumps" if args.demo else Path(table.name).name
     watcher = Watcher(title, table.columns, table.label, args.points)
+    view = Unfailing(watcher)
     with contextlib.ExitStack() as stack:
         if args.record is not None:
             recorder = Recorder(watcher.scene, stack.enter_context(_new_recording(args.record)), warn)
             stack.callback(Ticker(recorder.write, RECORDING_INTERVAL).stop)
-        stack.callback(Ticker(watcher.refresh, REFRESH).stop)
+        stack.callback(Ticker(view.refresh, REFRESH).stop)
         stack.enter_context(_serving(args, watcher.scene))
-        yield watcher
+        yield view
         note("the stream has ended; the map stays in the browser until Ctrl-C")
         with job.waiting():
             threading.Event().wait()
+
+
+class Unfailing(Observer):
+    """A watcher that never ends the run: its first error is reported, and from then on nothing more is shown."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher, self._lock, self._failed = watcher, threading.Lock(), False
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Show some rows."""
+        self._try(partial(self._watcher.observe, update, mapper))
+
+    def refresh(self) -> None:
+        """Show what follows from the rows."""
+        self._try(self._watcher.refresh)
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            if not self._failed:
+                work()
+        except Exception as error:
+            with self._lock:
+                if not self._failed:
+                    warn(f"the page shows no more of the stream: {one_line(error)}; the run goes on")
+                self._failed = True
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -152,12 +188,28 @@ def _serving(args: argparse.Namespace, scene: Scene) -> Iterator[Server]:
     from driftmap.live.server import serving
 
     token = os.environ.get("DRIFTMAP_TOKEN") if args.host is not None else None
-    with serving(scene, host=args.host, port=args.port, token=token) as server:
+    with (
+        serving(scene, host=args.host, port=args.port, token=token, report=warn) as server,
+        contextlib.ExitStack() as stack,
+    ):
         note(f"live at {server.address}")
         # Without a display a browser would be one for the terminal, which is in use.
         if not args.no_open and (sys.platform in ("win32", "darwin") or {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}):
-            threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
+            address = server.address if server.token is None else _redirect(server.address, stack)
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         yield server
+
+
+def _redirect(address: str, stack: contextlib.ExitStack) -> str:
+    """The URL of a page that leads to an address with a token.
+
+    Other users can read the arguments of a browser, but not this file, which exists until the end of the run.
+    """
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="driftmap-", ignore_cleanup_errors=True)))
+    page = folder / "open.html"
+    page.touch(0o600)
+    page.write_text(REDIRECT.format(address=html.escape(address)))
+    return page.as_uri()
 
 
 @contextlib.contextmanager

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from driftmap.io.addresses import address_in
 from driftmap.io.atomic import scratch_folder
-from driftmap.io.brokers import Broker, is_address, open_broker, without_credentials
+from driftmap.io.brokers import Broker, open_broker
 from driftmap.io.follow import FollowedFile, FollowedStream
 from driftmap.io.generated import GENERATED, GeneratedRows
 from driftmap.io.sources import Source
@@ -37,11 +38,11 @@ def open_source(file: str, *, once: bool, following: bool = False) -> Iterator[S
     if file == GENERATED and following:
         yield Source(file, rows=GeneratedRows())
         return
-    if is_address(file):
+    if (address := address_in(file)) is not None:
         if not following:
             problem = "never ends, so it cannot be mapped as a whole"
-            raise InputError(problem, source=without_credentials(file), advice="endless")
-        with contextlib.closing(open_broker(file)) as broker:
+            raise InputError(problem, source=address, advice="endless")
+        with contextlib.closing(open_broker(address)) as broker:
             yield Source(broker.name, rows=broker)
         return
     if file != "-" and not path.is_fifo():

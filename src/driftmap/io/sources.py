@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from driftmap.io.brokers import is_address, open_broker
+from driftmap.io.addresses import address_in
+from driftmap.io.brokers import open_broker
 from driftmap.io.follow import FollowedFile, FollowedStream
 
 
@@ -65,8 +66,8 @@ def open(url: str) -> RowSource:
     >>> open("redis://me:secret@localhost/prices").name
     'redis://localhost/prices'
     """
-    if is_address(url):
-        return open_broker(url)
+    if (address := address_in(url)) is not None:
+        return open_broker(address)
     path = Path(url)
     if path.is_fifo():
         return FollowedStream(url, path.open("rb"), ends=False)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import re
 import secrets
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from driftmap.live.page import WEB
 from driftmap.live.scene import Scene, Seen
@@ -25,6 +26,8 @@ try:
     from starlette.routing import Mount, Route, WebSocketRoute
     from starlette.staticfiles import StaticFiles
     from starlette.websockets import WebSocket, WebSocketDisconnect
+
+    from driftmap.live.connections import BACKLOG, PATIENCE, QUEUE, Connections
 except ImportError as error:
     raise MissingDependencyError("the live view needs Starlette and uvicorn", extra="live") from error
 
@@ -33,7 +36,8 @@ PORT = 8765
 PERIOD = 1 / 60
 """Seconds between two looks at the scene, for each browser."""
 MOST_BROWSERS = 50
-COOKIE = "driftmap-token"
+OPENED = "open"
+"""The first message of a page that has not drawn anything yet."""
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -50,20 +54,30 @@ HEADERS = {
 class Server:
     """Shows a scene to browsers, in a thread of its own. On other addresses than loopback, a token is needed.
 
-    ``port=None``: 8765, or any other if that is in use; 0: any.
+    ``port=None``: 8765, or any other if that is in use; 0: any. ``report`` takes one line, once, if the page is not
+    available any more: the run that is watched goes on.
     """
 
     def __init__(
-        self, scene: Scene, host: str | None = None, port: int | None = None, token: str | None = None
+        self,
+        scene: Scene,
+        host: str | None = None,
+        port: int | None = None,
+        token: str | None = None,
+        report: Callable[[str], object] = lambda message: None,
     ) -> None:
         self.scene = scene
+        self.connections = Connections()
+        self._report, self._has_reported = report, False
         self.token = token or (None if host is None else secrets.token_urlsafe(16))
         self._socket = _bound(host or LOOPBACK, port)
         self.host, self.port = host or LOOPBACK, self._socket.getsockname()[1]
         self._browsers = 0
         config = uvicorn.Config(
             self.app(),
-            log_level="error",
+            http=self.connections.protocol(),
+            backlog=BACKLOG,
+            log_level="critical",  # errors are reported here
             access_log=False,
             lifespan="off",
             ws="websockets-sansio",
@@ -72,18 +86,39 @@ class Server:
             server_header=False,
             timeout_graceful_shutdown=1,
         )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="driftmap-server", daemon=True
-        )
+        self._server = _Listening(config)
+        self._thread = threading.Thread(target=self._run, name="driftmap-server", daemon=True)
         self._thread.start()
+
+    def _run(self) -> None:
+        async def serve() -> None:
+            asyncio.get_running_loop().set_exception_handler(lambda loop, context: self.fail(context.get("exception")))
+            await self._server.serve([self._socket])
+
+        try:
+            asyncio.run(serve())
+        except (Exception, SystemExit) as error:  # SystemExit is how uvicorn says that it cannot start
+            self.fail(error)
+
+    def fail(self, error: BaseException | None) -> None:
+        """Report, the first time, that the page or a part of it is not available."""
+        if not self._has_reported and not self._server.should_exit:
+            self._has_reported = True
+            reason = getattr(error, "strerror", None) or error or "the server has failed"
+            self._report(f"the page is not available to all browsers: {reason}; the run goes on")
 
     @property
     def address(self) -> str:
         """What to open in a browser."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         name = socket.gethostname() if self.host in ("0.0.0.0", "::") else name
-        return f"http://{name}:{self.port}/" + ("" if self.token is None else f"?token={self.token}")
+        token = "" if self.token is None else f"?token={quote(self.token, safe='', errors='surrogateescape')}"
+        return f"http://{name}:{self.port}/{token}"
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie: browsers keep one set of cookies for all ports of a host."""
+        return f"driftmap-{self.port}"
 
     def stop(self) -> None:
         """End all connections and the thread."""
@@ -124,9 +159,11 @@ class Server:
                 drawn.clear()
 
         async def receive() -> None:
+            text = await asyncio.wait_for(browser.receive_text(), PATIENCE)
             while True:
-                await browser.receive_text()
-                drawn.set()
+                if text != OPENED:
+                    drawn.set()
+                text = await browser.receive_text()
 
         self._browsers += 1
         tasks = [asyncio.create_task(send()), asyncio.create_task(receive())]
@@ -136,8 +173,21 @@ class Server:
             self._browsers -= 1
             for task in tasks:
                 task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError, KeyError):
+                with contextlib.suppress(
+                    asyncio.CancelledError, WebSocketDisconnect, RuntimeError, KeyError, TimeoutError
+                ):
                     await task
+            with contextlib.suppress(RuntimeError):  # it is closed already
+                await browser.close(1008)
+
+
+class _Listening(uvicorn.Server):
+    """A server that accepts few connections together, while many may wait for that in the kernel."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(QUEUE)
 
 
 class _Guard:
@@ -154,23 +204,30 @@ class _Guard:
         ):
             await _refuse(scope, receive, send, "this address may not be used from here")
             return
-        token = self._server.token
-        if token is not None and not _equal(_cookie(headers), token):
-            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-            if not is_page or not _equal(given, token):
+        token, cookie = self._server.token, self._server.cookie
+        if token is not None and not secrets.compare_digest(_cookie(headers, cookie).encode(), _digest(token).encode()):
+            query = parse_qs(scope["query_string"].decode("latin-1"), errors="surrogateescape")
+            given = query.get("token", [""])[0]
+            if not is_page or not secrets.compare_digest(_digest(given), _digest(token)):
                 await _refuse(scope, receive, send, "the address lacks the token: open the one that was printed")
                 return
             response = RedirectResponse("/", 303)
-            response.set_cookie(COOKIE, token, httponly=True, samesite="lax")
+            response.set_cookie(cookie, _digest(token), httponly=True, samesite="lax")
             await response(scope, receive, send)
             return
+        self._server.connections.welcome(scope["client"], lasting=not is_page)
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await self._app(scope, receive, send_with_headers)
+        try:
+            await self._app(scope, receive, send_with_headers)
+        except WebSocketDisconnect:
+            pass
+        except Exception as error:
+            self._server.fail(error)
 
     def _is_ours(self, headers: dict[str, str], *, needs_origin: bool) -> bool:
         """Whether a request comes from our own page, or from no page at all."""
@@ -181,15 +238,16 @@ class _Guard:
         return self._server.token is not None or re.fullmatch(r"(127\.0\.0\.1|localhost)(:\d+)?", host) is not None
 
 
-def _cookie(headers: dict[str, str]) -> str:
+def _cookie(headers: dict[str, str], name: str) -> str:
     with contextlib.suppress(CookieError):
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(name)
         return "" if cookie is None else cookie.value
     return ""
 
 
-def _equal(given: str, token: str) -> bool:
-    return secrets.compare_digest(given.encode(), token.encode())
+def _digest(token: str) -> str:
+    """What a cookie holds: a token may have characters that a cookie may not."""
+    return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
 async def _refuse(scope: Any, receive: Any, send: Any, reason: str) -> None:

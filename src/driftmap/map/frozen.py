@@ -29,7 +29,8 @@ FACTS = ("radius_", "covering_radius_", "coverage_bound_", "n_samples_seen_")
 class FrozenMap:
     """What :meth:`driftmap.DriftMap.freeze` returns: one frame of a map, small enough to send anywhere.
 
-    It is immutable, so threads and processes may share it. It pickles, and :meth:`save` writes a file without pickle.
+    It is immutable, so threads and processes may share it. :meth:`save` and :meth:`load` are for files, and execute
+    nothing; it pickles, for copies between processes. Never unpickle a file that you do not trust.
 
     >>> import numpy as np
     >>> from driftmap import DriftMap

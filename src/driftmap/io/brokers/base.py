@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
 
-from driftmap.io.brokers.payloads import PAYLOADS, rows_of
-from driftmap.utils.columns import suggestion
+from driftmap.io.addresses import Address
+from driftmap.io.brokers.payloads import rows_of
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 WAIT_SECONDS = 0.1
@@ -30,18 +28,6 @@ def pause_before(attempt: int) -> float:
     return min(0.1 * 2 ** min(attempt, 10), LONGEST_PAUSE)
 
 
-class Address(NamedTuple):
-    """Where a stream of messages is. Credentials come from the URL or the environment; ``name`` has none of them."""
-
-    name: str
-    host: str
-    port: int | None
-    stream: str
-    user: str | None
-    password: str | None
-    options: dict[str, str]
-
-
 class Message(NamedTuple):
     """A message: its payload, and the position after it."""
 
@@ -58,37 +44,6 @@ class Record(NamedTuple):
 
 class LostError(Exception):
     """The connection is lost; it may be there again later."""
-
-
-def address_of(url: str, known_options: Sequence[str] = ()) -> Address:
-    """The parts of ``scheme://user:password@host:port/stream?option=value``.
-
-    DRIFTMAP_USER and DRIFTMAP_PASSWORD stand in for credentials that are not in the URL.
-
-    >>> address = address_of("redis://me:secret@localhost:7000/prices?payload=csv")
-    >>> address.name, address.port, address.stream, address.options
-    ('redis://localhost:7000/prices', 7000, 'prices', {'payload': 'csv'})
-    """
-    parts = urlsplit(url)
-    try:
-        port = parts.port
-    except ValueError:
-        port = -1
-    host = parts.hostname or ""
-    shown = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{'' if port is None else f':{port}'}{parts.path}"
-    stream, options = unquote(parts.path.removeprefix("/")), dict(parse_qsl(parts.query, keep_blank_values=True))
-    if not host or port == -1 or not stream:
-        problem = f"is not a whole address: it has the form {parts.scheme}://HOST[:PORT]/NAME"
-        raise InputError(problem, source=f"{parts.scheme}:..." if "@" in shown else shown)
-    known = ("payload", *known_options)
-    for option, value in options.items():
-        if option not in known:
-            raise InputError(f"has the unknown option {option!r}{suggestion(option, known)}", source=shown)
-        if option == "payload" and value not in PAYLOADS:
-            raise InputError(f"has payload={value!r}: it must be one of {', '.join(PAYLOADS)}", source=shown)
-    user = os.environ.get("DRIFTMAP_USER") if parts.username is None else unquote(parts.username)
-    password = os.environ.get("DRIFTMAP_PASSWORD") if parts.password is None else unquote(parts.password)
-    return Address(shown, host, port, stream, user, password, options)
 
 
 def require(module: str, extra: str) -> Any:

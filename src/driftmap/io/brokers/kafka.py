@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Address, Broker, LostError, Message, require
+from driftmap.io.addresses import Address
+from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, require
 from driftmap.utils.errors import InputError
 
 

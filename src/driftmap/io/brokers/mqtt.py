@@ -14,7 +14,8 @@ import threading
 from collections import deque
 from typing import Any
 
-from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Address, Broker, LostError, Message, require
+from driftmap.io.addresses import Address
+from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, require
 from driftmap.utils.errors import InputError
 
 REMEMBERED = 4096

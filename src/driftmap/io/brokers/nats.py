@@ -11,7 +11,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
-from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Address, Broker, LostError, Message, require
+from driftmap.io.addresses import Address
+from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, require
 from driftmap.utils.errors import InputError
 
 CLOSING = 2.0

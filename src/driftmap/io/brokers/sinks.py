@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from driftmap.io.brokers.base import Address, LostError, Record, pause_before, require
+from driftmap.io.addresses import Address
+from driftmap.io.brokers.base import LostError, Record, pause_before, require
 from driftmap.io.brokers.kafka import client_settings
 from driftmap.io.brokers.mqtt import client_of
 from driftmap.io.brokers.nats import BackgroundLoop, connected

@@ -29,6 +29,8 @@ function connect() {
   socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/stream`);
   socket.binaryType = "arraybuffer";
   owed = false;
+  // A page that is hidden draws nothing for now; the server hears from it nevertheless.
+  socket.addEventListener("open", () => socket.send("open"));
   socket.addEventListener("message", ({ data }) => {
     wait = 250;
     owed = true;

@@ -29,7 +29,14 @@ function plainNumber(value) {
   return String(value);
 }
 
-function csvCell(cell) {
-  const text = String(cell);
+/** What a spreadsheet takes for a formula, unless it is a number. */
+const FORMULA = /^[=+\-@\t\r]/;
+const DIGITS = String.raw`\d(_?\d)*`;
+const NUMBER = new RegExp(`^\\s*[+-]?(inf(inity)?|nan|(${DIGITS}\\.?(${DIGITS})?|\\.${DIGITS})(e[+-]?${DIGITS})?)\\s*$`, "i");
+
+/** A cell; a formula gets an apostrophe, which makes it text. The command line does the same (io/writers.py). */
+export function csvCell(cell) {
+  const plain = String(cell);
+  const text = FORMULA.test(plain) && !NUMBER.test(plain) ? `'${plain}` : plain;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,0 +1,170 @@
+"""Addresses of message brokers, ``scheme://user:password@host:port/stream?option=value``: parsed and shown here alone.
+
+An :class:`Address` is a text without credentials, which it carries beside the text. Whatever prints, stores, joins or
+splits an address therefore sees none. Everything before the last ``@`` is taken for credentials, however damaged the
+rest is; of an address that cannot be parsed, messages show the scheme only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Self
+from urllib.parse import parse_qsl, unquote
+
+from driftmap.utils.columns import suggestion
+from driftmap.utils.errors import InputError
+
+SCHEMES = {
+    "kafka": ("payload", "group", "security"),
+    "redis": ("payload",),
+    "nats": ("payload",),
+    "mqtt": ("payload", "client"),
+}
+"""For each scheme the options of its addresses."""
+PLACE = re.compile(
+    r"(?P<host>[^/?#:\[\]]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?(/(?P<stream>[^?#]*))?(\?(?P<query>[^#]*))?"
+)
+"""What follows the credentials."""
+HOST = re.compile(r"[A-Za-z0-9._-]+")
+STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+FILE_NAME = re.compile(r"\.{1,2}/|/[^/]+/|[A-Za-z]:[\\/]")
+"""How a name begins that is a path, if its folder exists."""
+
+
+class Address(str):
+    """Where a stream of messages is. As text it has no credentials, which come from the URL or the environment.
+
+    >>> address = Address("redis://me:secret@localhost:7000/prices?payload=csv")
+    >>> address, address.name, f"{address.user} has {len(address.password)} letters"
+    ('redis://localhost:7000/prices?payload=csv', 'redis://localhost:7000/prices', 'me has 6 letters')
+    >>> Address("redis://me:sec/ret@localhost/prices")
+    Traceback (most recent call last):
+    driftmap.utils.errors.InputError: redis://... has a character in its credentials that must be escaped: ...
+    """
+
+    name: str
+    """The text without options, for messages."""
+    scheme: str
+    host: str
+    port: int | None
+    stream: str
+    options: dict[str, str]
+    user: str | None
+    password: str | None
+
+    def __new__(cls, url: str) -> Self:
+        """Parse a URL; an InputError, which shows no credentials, if it cannot be used.
+
+        DRIFTMAP_USER and DRIFTMAP_PASSWORD stand in for credentials that are not in the URL.
+        """
+        if not is_address(url):
+            problem = "a name with : and @ may hold a password, so it is not shown: give a file as ./NAME, a broker as "
+            raise InputError(f"{problem}{next(iter(SCHEMES))}://HOST/NAME or the like")
+        scheme, separator, rest = url.partition("://")
+        if not separator:
+            scheme = url.partition(":")[0]
+        if scheme not in SCHEMES:
+            hint = suggestion(scheme, SCHEMES)
+            shown = scheme if re.fullmatch("[A-Za-z0-9+.-]+", scheme) and (hint or "@" not in url) else "..."
+            problem = f"is no scheme that is known{hint}: it must be one of {', '.join(SCHEMES)}"
+            raise InputError(problem, source=f"{shown}://")
+        hidden, form = f"{scheme}://...", f"it has the form {scheme}://HOST[:PORT]/NAME"
+        credentials, at, place = rest.rpartition("@")
+        if re.search("[/?#]", credentials):
+            problem = "has a character in its credentials that must be escaped: write / as %2F, ? as %3F, # as %23; or "
+            problem += "an @ elsewhere, which is %40"
+            raise InputError(problem, source=hidden)
+        if "#" in place:
+            raise InputError("has a # in its name, which must be escaped: write it as %23", source=hidden)
+        parts = PLACE.fullmatch(place)
+        host = "" if parts is None else _host(parts["host"], hidden)
+        if parts is None or not separator or (parts["port"] and not 0 < int(parts["port"]) < 2**16):
+            raise InputError(f"is not a whole address: {form}", source=hidden)
+        port, path, query = parts["port"], parts["stream"], parts["query"]
+        name = f"{scheme}://{host}" + ("" if port is None else f":{port}") + ("" if path is None else f"/{path}")
+        if not path:
+            raise InputError(f"is not a whole address: {form}", source=name)
+        options = dict(parse_qsl(query or "", keep_blank_values=True))
+        for option in options:
+            if option not in SCHEMES[scheme]:
+                raise InputError(f"has the unknown option {option!r}{suggestion(option, SCHEMES[scheme])}", source=name)
+        address = super().__new__(cls, name if query is None else f"{name}?{query}")
+        address.name, address.scheme, address.host, address.options = name, scheme, host.strip("[]"), options
+        address.port, address.stream = None if port is None else int(port), _unescaped(path, name)
+        user, colon, password = credentials.partition(":")
+        address.user, address.password = os.environ.get("DRIFTMAP_USER"), os.environ.get("DRIFTMAP_PASSWORD")
+        if at:
+            address.user = _unescaped(user, name)
+        if colon:
+            address.password = _unescaped(password, name)
+        for given in (address.user, address.password):
+            if given is not None and not _is_text(given):
+                raise InputError("has credentials that are not UTF-8", source=name)
+        return address
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is the address of a broker, perhaps a damaged one, not that of a file."""
+    return "://" in name or names_broker(name)
+
+
+def names_broker(name: str) -> bool:
+    """Whether a name begins with a scheme that is known, and a slash.
+
+    >>> names_broker("redis:/host/x"), names_broker("https://example.org/column")
+    (True, False)
+    """
+    return name.startswith(tuple(f"{scheme}:/" for scheme in SCHEMES))
+
+
+def address_in(name: str) -> Address | None:
+    """The address that a name is; None if it names a file.
+
+    An InputError if it may be a damaged address with a password: it must reach no message as the name of a file.
+    """
+    if isinstance(name, Address):
+        return name
+    return Address(name) if is_address(name) or may_hold_password(name) else None
+
+
+def may_hold_password(name: str) -> bool:
+    """Whether a name has the form ``user:password@host`` somewhere, and is neither a file nor a path in a folder.
+
+    >>> [may_hold_password(name) for name in ("redis//me:secret@host/x", "me@host:x.csv", "./10:00@home.csv")]
+    [True, False, False]
+    """
+    if re.search(":.*@", name, re.DOTALL) is None or os.path.lexists(name):
+        return False
+    return FILE_NAME.match(name) is None or not os.path.isdir(os.path.dirname(name))
+
+
+def _host(host: str, hidden: str) -> str:
+    """A host in lower case and in ASCII, as the system looks it up."""
+    if host.startswith("["):
+        return host.lower()
+    try:
+        found = host.encode("idna").decode().lower()
+    except UnicodeError:
+        found = ""
+    if HOST.fullmatch(found) is None:
+        raise InputError("has a host that is no name of a computer", source=hidden)
+    return found
+
+
+def _unescaped(text: str, name: str) -> str:
+    """Text with its percent escapes decoded."""
+    if STRAY_PERCENT.search(text):
+        raise InputError("has a % that begins no escape: write % itself as %25", source=name)
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise InputError("has percent escapes that are not UTF-8", source=name) from None
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
