@@ -1,6 +1,8 @@
 """Which columns are features, and which rows are mapped, where numbers are missing: nothing is left out unsaid."""
 
+import io
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -134,3 +136,72 @@ def test_a_table_without_rows_has_columns(folder, capfd):
     folder.joinpath("t.csv").write_text("a,b\n")
     assert main(["embed", "t.csv"]) == 2
     assert capfd.readouterr().err == "driftmap: error: t.csv has no rows\n"
+
+
+# --- rows that are left out ---
+
+def without_the_latest(rates):
+    return rates.drop(columns=["ISK", "HRK", "XXX"])
+
+
+def embedded(capfd, *argv, code=0):
+    assert main(["embed", *argv]) == code
+    return capfd.readouterr()
+
+
+@pytest.mark.parametrize("options", [[], ["--online"], ["--normalize", "zscore"]])
+def test_dropped_rows_are_counted_and_the_column_is_named(folder, capfd, options):
+    file = write(exchange_rates(), "csv")
+    out, err = embedded(capfd, file, "--columns", "USD,JPY,DEM", "--missing", "drop", "--json", "-o", "o.csv", *options)
+    summary = json.loads(out)
+    assert summary["rows"] == 150 == len(folder.joinpath("o.csv").read_text().splitlines()) - 1
+    assert summary["rows_left_out"] == {"missing": 550}
+    assert summary["missing_in"] == {"DEM": 550}
+    assert "driftmap: warning: rates.csv: 550 of 700 rows left out: 550 for missing numbers (550 in column 'DEM'); " in err
+    assert "--exclude" in err
+
+
+def test_few_rows_that_are_left_out_are_no_warning(folder, capfd):
+    lines = ["a,b", "1,", *[f"{i},{i * i}" for i in range(20)], "x,1", ",,", "4,5"]
+    folder.joinpath("t.csv").write_text("\n".join(lines) + "\n")
+    options = ["--missing", "mean", "--delay", "3", "--skip-bad", "--json", "-o", "o.csv"]
+    out, err = embedded(capfd, "t.csv", *options)
+    assert err.splitlines()[-1] == (
+        "driftmap: t.csv: 5 of 24 rows left out: 1 for missing numbers (1 in column 'b'), 2 for the delay, 2 bad lines"
+    )
+    summary = json.loads(out)
+    assert (summary["rows"], summary["bad_lines"]) == (19, 2)
+    assert summary["rows_left_out"] == {"missing": 1, "delay": 2}
+    assert summary["missing_in"] == {"b": 1}
+
+
+def test_nothing_is_said_where_every_row_is_used(folder, capfd):
+    write(without_the_latest(exchange_rates()).drop(columns="DEM"), "csv")
+    out, err = embedded(capfd, "rates.csv", "--missing", "drop", "--label", "date", "--json", "-o", "o.csv")
+    assert json.loads(out)["rows_left_out"] == {"missing": 0}
+    assert err == ""
+
+
+@pytest.mark.parametrize("method", ["drop", "mean"])
+def test_where_every_row_would_go_the_error_names_the_column(folder, capfd, method):
+    file = write(exchange_rates(), "csv")
+    _, err = embedded(capfd, file, "--columns", "USD,XXX", "--missing", method, code=2)
+    assert err == (
+        "driftmap: error: rates.csv: none of its 700 rows can be used: left out 700 for missing numbers (700 in column "
+        "'XXX'); --exclude leaves out a column, --missing mean or last fills it from the rows before\n"
+    )
+
+
+def test_a_delay_longer_than_the_table_is_named_as_the_reason(folder, capfd):
+    file = write(exchange_rates(), "csv")
+    _, err = embedded(capfd, file, "--columns", "USD", "--delay", "800", code=2)
+    assert err == "driftmap: error: rates.csv: none of its 700 rows can be used: left out 700 for the delay\n"
+
+
+def test_following_counts_in_its_final_line(folder, capfd, monkeypatch):
+    lines = ["a,b,c", *[f"{i},{i if i % 3 == 0 else ''},{i * i}" for i in range(30)]]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join([*lines, ""]).encode())))
+    _, err = embedded(capfd, "-", "--follow", "--missing", "drop")
+    warning, final = err.splitlines()
+    assert warning.startswith("driftmap: warning: standard input: 20 of 30 rows left out: 20 for missing numbers (20 in")
+    assert final.startswith("driftmap: stopped after 10 rows, 20 for missing numbers (20 in column 'b') left out, 0 bad")

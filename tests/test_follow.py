@@ -293,6 +293,24 @@ def test_a_checkpoint_goes_on_where_the_file_was_left(tmp_path, output):
     np.testing.assert_array_equal(table(text), expected())
 
 
+def test_rows_that_are_left_out_behind_the_last_one_are_counted_once(tmp_path):
+    """Before the first row that is mapped and after the last one, whenever the run is stopped."""
+    path, gap = tmp_path / "live.csv", "7,,7\n"
+    path.write_text(HEADER + gap * 3)
+    argv = ["live.csv", "--missing", "drop", "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume"]
+    for number, (n_rows, n_lost) in enumerate([(0, 3), (2, 8), (2, 10), (3, 11)]):
+        follower = Follower(tmp_path, *argv)
+        if n_rows:
+            follower.wait_for_lines(tmp_path / "o.csv", n_rows + 1)
+        time.sleep(2.0 if not number else 0.5)  # so that the rows behind are most likely read, too
+        _, err = follower.stop()
+        final = err.splitlines()[-1]
+        assert f"stopped {f'after {n_rows} rows' if n_rows else 'before the first row'}, {n_lost} for missing" in final
+        assert "driftmap: warning: live.csv: " in err
+        assert f": {n_lost} of {n_rows + n_lost} rows left out: {n_lost} for missing numbers ({n_lost} in column 'b')" in err
+        append(path, [LINES[0] + gap * 3 + LINES[1] + gap * 2, gap * 2, LINES[2] + gap, ""][number])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -20,6 +20,7 @@ from driftmap.cli.checks import check
 from driftmap.cli.contacts import ContactTable, open_contacts
 from driftmap.cli.errors import counted, note, warn
 from driftmap.cli.files import StandardOutput, new_file
+from driftmap.cli.left_out import report_rows, rows_left_out, summary_of_rows
 from driftmap.cli.options import DESCRIPTION, PAGE_SUFFIX, add_options
 from driftmap.cli.outputs import (
     Alerts,
@@ -37,7 +38,7 @@ from driftmap.embedding import LandmarkStress
 from driftmap.io.brokers import open_sink
 from driftmap.io.delay import DelayEmbedding
 from driftmap.io.missing import FillMissing
-from driftmap.io.preprocessing import PreparedTable
+from driftmap.io.preprocessing import PreparedTable, described
 from driftmap.io.readers import open_table
 from driftmap.io.scaling import RunningScale
 from driftmap.io.steps import Step
@@ -137,8 +138,10 @@ def _work(args: argparse.Namespace, job: Job) -> None:
         if args.follow:
             job.save()
     if args.follow:
+        report_rows(job, in_final_line=True)
         note(_followed(job))
     else:
+        report_rows(job)
         if job.path is not None:
             job.next_stage("finished")
             spool_path(job.path).unlink(missing_ok=True)
@@ -258,6 +261,8 @@ def _is_live(args: argparse.Namespace) -> bool:
 def _report_stop(args: argparse.Namespace, job: Job, stopped: Stopped) -> None:
     """One line: what is done, and how to go on."""
     rows = 0 if job.position is None else job.position.rows
+    if args.follow:
+        report_rows(job, in_final_line=True)
     done = _followed(job) if args.follow else f"interrupted while {job.stage}, after {rows:,} rows"
     if job.saved and stopped.clean:
         done += f"; state saved in {job.path}; {how_to_go_on(args)}"
@@ -269,6 +274,8 @@ def _report_stop(args: argparse.Namespace, job: Job, stopped: Stopped) -> None:
 def _followed(job: Job) -> str:
     """What was done while a source was followed."""
     mapper, lines = job.mapper, counted(job.rejected.count, "bad line")
+    if left_out := described(rows_left_out(job)):
+        lines = f"{left_out} left out, {lines}"
     if not mapper.fitted:
         return f"stopped before the first row, {lines}"
     alerts = "" if job.detector is None else f", {_alerted(job.detector)}"
@@ -288,7 +295,7 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
     return {
         "input": table.name,
         "rows": mapper.n_samples_seen_,
-        "bad_lines": job.rejected.count,
+        **summary_of_rows(job),
         "columns": list(table.columns),
         **(table.about if isinstance(table, ContactTable) else {}),
         "left_out": {column.name: column.reason for column in table.left_out},

@@ -122,7 +122,7 @@ class Table(Protocol):
     """The columns that could not be features, where none were asked for."""
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
+        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time; a chunk may be empty."""
 
     def position(self) -> Position:
         """The place after the last chunk that was given out."""
