@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,12 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from driftmap.cli import main
+from driftmap.cli import embed, main
 from driftmap.io import text
 from driftmap.io.readers import open_table
 from driftmap.io.tables import Wanted
+from driftmap.io.writers import WRITERS
+from driftmap.map.watching import Watcher
 from driftmap.utils.errors import InputError
 
 DAYS = 700
@@ -140,6 +143,7 @@ def test_a_table_without_rows_has_columns(folder, capfd):
 
 # --- rows that are left out ---
 
+
 def without_the_latest(rates):
     return rates.drop(columns=["ISK", "HRK", "XXX"])
 
@@ -157,7 +161,9 @@ def test_dropped_rows_are_counted_and_the_column_is_named(folder, capfd, options
     assert summary["rows"] == 150 == len(folder.joinpath("o.csv").read_text().splitlines()) - 1
     assert summary["rows_left_out"] == {"missing": 550}
     assert summary["missing_in"] == {"DEM": 550}
-    assert "driftmap: warning: rates.csv: 550 of 700 rows left out: 550 for missing numbers (550 in column 'DEM'); " in err
+    assert (
+        "driftmap: warning: rates.csv: 550 of 700 rows left out: 550 for missing numbers (550 in column 'DEM'); " in err
+    )
     assert "--exclude" in err
 
 
@@ -203,5 +209,100 @@ def test_following_counts_in_its_final_line(folder, capfd, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join([*lines, ""]).encode())))
     _, err = embedded(capfd, "-", "--follow", "--missing", "drop")
     warning, final = err.splitlines()
-    assert warning.startswith("driftmap: warning: standard input: 20 of 30 rows left out: 20 for missing numbers (20 in")
-    assert final.startswith("driftmap: stopped after 10 rows, 20 for missing numbers (20 in column 'b') left out, 0 bad")
+    assert warning.startswith(
+        "driftmap: warning: standard input: 20 of 30 rows left out: 20 for missing numbers (20 in"
+    )
+    assert final.startswith(
+        "driftmap: stopped after 10 rows, 20 for missing numbers (20 in column 'b') left out, 0 bad"
+    )
+
+
+# --- columns of one name ---
+
+READERS = {
+    "csv": lambda file: pd.read_csv(file, dtype=str),
+    "jsonl": lambda file: pd.DataFrame([json.loads(line, object_pairs_hook=distinct) for line in open(file)]).astype(
+        str
+    ),
+    "parquet": lambda file: pq.read_table(file).to_pandas().astype(str),
+}
+
+
+def distinct(pairs):
+    """An object whose keys are all different; a reader would lose one of two."""
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
+
+
+@pytest.mark.parametrize("suffix", READERS)
+@pytest.mark.parametrize("label", ["x1", "frame", "reach", "map_x1"])
+def test_a_label_named_like_a_column_of_ours_keeps_its_name_and_its_texts(folder, capfd, label, suffix):
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({label: [f"row {i}" for i in range(40)], "a": rng.normal(size=40), "b": rng.normal(size=40)})
+    table.to_csv("t.csv", index=False)
+    _, err = embedded(capfd, "t.csv", "--label", label, "--online", "--novelty", "-o", f"o.{suffix}")
+    found = READERS[suffix](f"o.{suffix}")
+    ours = ["frame", "x1", "x2", "reach", "quantile", "residual"]
+    assert list(found.columns) == [label, *(f"map_{name}" if name == label else name for name in ours)]
+    assert list(found[label]) == list(table[label])
+    said = f"driftmap: the input has columns of the same names, so in the output '{label}' is 'map_{label}'"
+    assert (said in err) == (label in ours)
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_landmarks_with_features_named_like_columns_of_ours(folder, capfd, suffix):
+    rng = np.random.default_rng(3)
+    names = ["mass", "x1", "x2", "map_x2", "a", "a"]
+    rows = rng.normal(size=(40, 6))
+    folder.joinpath("t.csv").write_text("\n".join([",".join(names), *(",".join(map(repr, r)) for r in rows.tolist())]))
+    options = ["--landmarks", "9", "--landmarks-out", f"l.{suffix}", "-o", "o.csv"]
+    _, err = embedded(capfd, "t.csv", *options)
+    found = READERS[suffix](f"l.{suffix}")
+    ours = ["arrival", "map_mass", "map_x1", "map_map_x2"]
+    assert list(found.columns) == [*ours, "mass", "x1", "x2", "map_x2", "a", "a_2"]
+    arrivals = found["arrival"].astype(int)
+    np.testing.assert_array_equal(found.iloc[:, 4:].astype(float), rows[arrivals])
+    assert "so in the landmarks 'a' is 'a_2', 'mass' is 'map_mass', 'x1' is 'map_x1', 'x2' is 'map_map_x2'" in err
+    embedded(capfd, "t.csv", "--columns", "x1,x2", "--label", "x1", *options)
+    assert list(READERS[suffix](f"l.{suffix}").columns) == ["arrival", "mass", "map_x1", "map_x2", "x1", "x2"]
+
+
+def test_a_page_keeps_labels_and_features_named_like_novelty(folder, monkeypatch):
+    from driftmap.cli import pictures
+
+    given = {}
+    monkeypatch.setattr(pictures, "html", lambda *args, **options: given.update(options) or "")
+    lines = ["reach,quantile,a", *[f"row {i},{i % 7},{i * i}" for i in range(30)]]
+    folder.joinpath("t.csv").write_text("\n".join(lines) + "\n")
+    options = ["--label", "reach", "--novelty", "--shade", "reach", "--plot", "p.html", "-o", "o.csv"]
+    assert main(["embed", "t.csv", *options]) == 0
+    columns = given["columns"]
+    assert list(columns) == ["reach", "quantile", "a", "map_reach", "map_quantile", "residual"]
+    assert list(columns["reach"]) == [f"row {i}" for i in range(30)]
+    np.testing.assert_array_equal(columns["quantile"], np.arange(30) % 7)
+    assert given["color"] == "map_reach"
+
+
+@pytest.mark.parametrize("label", ["id", "alert", "x1"])
+def test_records_of_a_sink_keep_the_label(folder, monkeypatch, label):
+    records = []
+    sink = types.SimpleNamespace(send=lambda some: records.extend(some), close=lambda: None)
+    monkeypatch.setattr(embed, "open_sink", lambda url: sink)
+    lines = [f"{label},a,b", *[f"row {i},{i % 7},{i * i}" for i in range(30)]]
+    folder.joinpath("t.csv").write_text("\n".join(lines) + "\n")
+    assert main(["embed", "t.csv", "--label", label, "--online", "--sink", "redis://h/s", "-o", "o.csv"]) == 0
+    found = [json.loads(record.data, object_pairs_hook=distinct) for record in records]
+    assert [one[label] for one in found] == [f"row {i}" for i in range(30)]
+    assert [one["map_id" if label == "id" else "id"] for one in found] == list(range(30))
+    assert found[0].keys() >= {"frame", "x2", "map_x1" if label == "x1" else "x1"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_no_writer_takes_two_columns_of_one_name(suffix):
+    with pytest.raises(InputError, match="two columns of the output are named 'a'"):
+        WRITERS[suffix](io.BytesIO(), ["a", "b", "a"])
+
+
+def test_a_live_view_has_columns_of_different_names():
+    watcher = Watcher("t", ["novelty", "a", "a"], "a")
+    assert [column.name for column in watcher.scene.columns] == ["a", "map_novelty", "novelty", "a_2", "a_3"]

@@ -8,6 +8,7 @@ import json
 import sys
 import tempfile
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,12 @@ from driftmap.io.readers import open_table
 from driftmap.io.scaling import RunningScale
 from driftmap.io.steps import Step
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
-from driftmap.io.writers import WRITERS
+from driftmap.io.writers import WRITERS, output_names
 from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.frames import LEAST_SIZE
 from driftmap.map.landmark_count import LANDMARK_COUNTS, largest_map
 from driftmap.map.novelty import NoveltyDetector
-from driftmap.utils.columns import describe
+from driftmap.utils.columns import describe, some
 
 __all__ = ["DESCRIPTION", "add_options", "run"]
 
@@ -217,7 +218,7 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
     label, axes = [] if table.label is None else [table.label], axis_names(args.components)
     numbers = ["frame"] * args.online + axes + list(RowNovelty._fields) * args.novelty
-    names = label * with_label + numbers
+    names = _columns_of("the output", numbers, label * with_label)
     if args.view is not None:
         job.observers.append(stack.enter_context(args.view(args, table, job)))
     if args.alerts is not None or (args.alert is not None and args.view is None):
@@ -236,10 +237,15 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
         sink.report = note
         if job.stop is not None:
             sink.waiting = partial(job.stop.waiting, clean=False)
-        job.observers.append(Sent(sink, label + numbers))
+        fixed = ["id", "alert"]
+        sent = _columns_of("the records", fixed + numbers, label)
+        job.observers.append(Sent(sink, [*sent[len(label) :][: len(fixed)], *label, *sent[len(label) + len(fixed) :]]))
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
-        names = ["arrival", "mass", *axes, *label * with_label, *table.columns]
+        with_label = with_label and table.label not in table.columns
+        ours, theirs = ["arrival", "mass", *axes], [*label * with_label, *table.columns]
+        named = _columns_of("the landmarks", ours, theirs)
+        names = [*named[len(theirs) :], *named[: len(theirs)]]
         writer = WRITERS[args.landmarks_out.suffix.lower()](opened["landmarks_out"], names)
         job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None or args.animate is not None:
@@ -251,6 +257,15 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     if args.animate is not None:
         n_frames = args.animate_frames or N_PICTURES
         job.observers.append(Animation(opened["animate"], args.animate, table, job.mapper, n_frames))
+
+
+def _columns_of(output: str, ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
+    """The names of the columns of an output, those from the input first; a line for those that had to be changed."""
+    named, kept = output_names(ours, theirs)
+    changed = [f"{old!r} is {new!r}" for old, new in zip([*theirs, *ours], [*kept, *named], strict=True) if old != new]
+    if changed:
+        note(f"the input has columns of the same names, so in {output} {some(changed)}")
+    return [*kept, *named]
 
 
 def _is_live(args: argparse.Namespace) -> bool:

@@ -90,7 +90,13 @@ class FillMissing:
     def state(self) -> State:
         """Values so far, how many were filled and dropped, and what was missing in the dropped rows."""
         counts = np.array([self.n_filled, self.n_dropped])
-        return {"counts": counts, "count": self._count, "total": self._total, "last": self._last, "lacking": self._lacking}
+        return {
+            "counts": counts,
+            "count": self._count,
+            "total": self._total,
+            "last": self._last,
+            "lacking": self._lacking,
+        }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""

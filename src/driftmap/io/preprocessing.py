@@ -14,7 +14,6 @@ from driftmap.io.tables import Chunk, Labels, Position, Table
 from driftmap.utils import Ids
 from driftmap.utils.errors import InputError
 
-
 REASONS = {"missing": "missing numbers", "delay": "the delay"}
 """Why rows are left out, in words."""
 
@@ -22,7 +21,8 @@ REASONS = {"missing": "missing numbers", "delay": "the delay"}
 class PreparedTable:
     """The rows of another table after some steps. What the steps know is part of a checkpoint.
 
-    A chunk is empty if its rows were all left out. ``warm_up``: rows that are waited for at the start, since the last step cannot prepare one without the others.
+    A chunk is empty if its rows were all left out. ``warm_up``: rows that are waited for at the start, since the last
+    step cannot prepare one without the others.
     """
 
     def __init__(self, table: Table, steps: Sequence[Step], warm_up: int = 1) -> None:

@@ -206,6 +206,8 @@ class TextTable:
         appended to those that are read.
         """
         assert self._parser is not None
+        if not places:  # the user lists the features: there is nothing to wait for
+            return []
         live = self._source.stream is not None or self.followed is not None
         wanted = 1 if live else max(1, min(LOOK_ROWS, LOOK_CELLS // max(1, len(self._parser.names))))
         rows = [*read[0].rows(skipped, skipped + wanted)]
