@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut, describe, some, suggestion
 from driftmap.utils.errors import InputError
@@ -120,7 +122,7 @@ class Table(Protocol):
     """The columns that could not be features, where none were asked for."""
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
+        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time; a chunk may be empty."""
 
     def position(self) -> Position:
         """The place after the last chunk that was given out."""
@@ -168,6 +170,29 @@ def select(names: Sequence[str], wanted: Wanted, source: str, kinds: Sequence[st
         why = f"; left out: {describe(left_out)}" if left_out else ""
         raise InputError(f": no column is left for the features{why}", source=source)
     return Selection(places, label, tuple(left_out))
+
+
+def candidates(names: Sequence[str], wanted: Wanted, source: str) -> list[int]:
+    """The columns whose numbers decide whether they are features: none where the user lists the features."""
+    return [] if wanted.columns is not None else [i for i in _positions(names, wanted, source)[1] if names[i]]
+
+
+def without_numbers(columns: Sequence[int], read: Callable[[list[int]], Iterator[Array]]) -> list[int]:
+    """Those of some columns that are NaN in every row; ``read`` gives the rows of columns, block by block.
+
+    The first block is read of all columns, the others only of those that have no number there.
+    """
+    empty = list(columns)
+    first = next(read(empty), None) if empty else None
+    if first is None:
+        return []
+    empty = [empty[i] for i in np.flatnonzero(np.isnan(first).all(axis=0)).tolist()]
+    is_bare = np.ones(len(empty), dtype=bool)
+    for block in read(empty) if empty else ():
+        is_bare &= np.isnan(block).all(axis=0)
+        if not is_bare.any():
+            break
+    return [empty[i] for i in np.flatnonzero(is_bare).tolist()]
 
 
 def _positions(names: Sequence[str], wanted: Wanted, source: str) -> tuple[int | None, list[int]]:
