@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from driftmap.paper.bounds import dislocation_bound, measured_dislocation
+from driftmap.embedding import dislocation_bound, measured_dislocation
 from driftmap.paper.scenarios import SelectedLandmarks
 from driftmap.utils import Array
 from driftmap.utils.concurrency import one_thread
