@@ -15,10 +15,10 @@ from scipy.spatial.distance import pdist, squareform
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.paper.nested_stress import ReportFraction, nested_stress, no_progress
-from driftmap.paper.scenarios import DIMENSIONS, DataSetResults, Stream
-from driftmap.paper.settings import Settings
 from driftmap.utils import Array
+from reproduction.nested_stress import ReportFraction, nested_stress, no_progress
+from reproduction.scenarios import DIMENSIONS, DataSetResults, Stream
+from reproduction.settings import Settings
 
 N_ANCHORS = 128
 METHOD_TITLES = {

@@ -1,9 +1,10 @@
-"""The paper's numbers, and `driftmap reproduce` end to end. A value that moves fails here."""
+"""The paper's numbers, and `python -m reproduction` end to end. A value that moves fails here."""
 
 import csv
 import json
 import os
 import re
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -15,22 +16,24 @@ from scipy.spatial.distance import cdist
 import naive
 from driftmap import cli
 from driftmap.landmarks import is_dominating, private_points
-from driftmap.paper.curves import stress_against_m, time_against_n
-from driftmap.paper.example_graph import DOMINATING, NOT_DOMINATING, ONLY_BY_3, graph_distances
-from driftmap.paper.experiment import MissingDataError, load_streams
-from driftmap.paper.fidelity import Fidelity
-from driftmap.paper.figures.base import PaperFigure, new_figure, save
-from driftmap.paper.hospital import clock, hourly_means
-from driftmap.paper.literal import literal_landmarks, newcomer
-from driftmap.paper.nested_stress import nested_stress
-from driftmap.paper.printed_values import PRINTED, PrintedCell
-from driftmap.paper.report import to_html
-from driftmap.paper.scenarios import SCENARIOS, aligned_maps, embed, load_stream, run_scenarios, select_landmarks
-from driftmap.paper.settings import FULL, QUICK
-from driftmap.paper.spy import fraction_by_year, landmark_years
-from driftmap.paper.statements import Comparison, Statement, compare, largest_jumps
-from driftmap.paper.table1 import CROSS, table_cells
+from reproduction.__main__ import main
+from reproduction.curves import stress_against_m, time_against_n
+from reproduction.example_graph import DOMINATING, NOT_DOMINATING, ONLY_BY_3, graph_distances
+from reproduction.experiment import MissingDataError, load_streams, write
+from reproduction.fidelity import Fidelity
+from reproduction.figures.base import PaperFigure, new_figure, save
+from reproduction.hospital import clock, hourly_means
+from reproduction.literal import literal_landmarks, newcomer
+from reproduction.nested_stress import nested_stress
+from reproduction.printed_values import PRINTED, PrintedCell
+from reproduction.report import to_html
+from reproduction.scenarios import SCENARIOS, aligned_maps, embed, load_stream, run_scenarios, select_landmarks
+from reproduction.settings import FULL, QUICK
+from reproduction.spy import fraction_by_year, landmark_years
+from reproduction.statements import Comparison, Statement, compare, largest_jumps
+from reproduction.table1 import CROSS, table_cells
 
+ROOT = Path(__file__).resolve().parents[2]
 N_RUNS = {"s-curve": 10, "spy": 10, "hospital": 5}
 ALL = pytest.mark.parametrize("data", ["s-curve", "spy", "hospital"])
 
@@ -73,7 +76,7 @@ def test_means_of_random_scenarios_lie_within_two_printed_standard_deviations(da
 
 
 def test_the_printed_table_is_copied_without_error():
-    path = Path(__file__).resolve().parents[2] / "shared" / "paper" / "table1.json"
+    path = ROOT.parent / "shared" / "paper" / "table1.json"
     if not path.is_file():
         pytest.skip("needs the paper's table next to the repository")
     table = json.loads(path.read_text())
@@ -110,7 +113,7 @@ def test_stress_of_many_maps_equals_the_double_sum():
 def test_stress_does_not_depend_on_tiles(monkeypatch):
     X = np.random.default_rng(2).standard_normal((70, 3))
     whole = nested_stress(X, [X[:, :2]])
-    monkeypatch.setattr("driftmap.paper.nested_stress.TILE_POINTS", 16)
+    monkeypatch.setattr("reproduction.nested_stress.TILE_POINTS", 16)
     np.testing.assert_allclose(nested_stress(X, [X[:, :2]]), whole, rtol=1e-12)
 
 
@@ -282,7 +285,7 @@ def test_curves_cover_what_they_promise():
 @pytest.fixture
 def command(capsys):
     def run(*arguments):
-        code = cli.main(["reproduce", *map(str, arguments)])
+        code = main([*map(str, arguments)])
         return code, *capsys.readouterr()
 
     return run
@@ -338,6 +341,19 @@ def test_the_report_escapes_all_text(tmp_path):
     assert page.count("&lt;script&gt;&amp;&quot;&#x27;") >= 8
 
 
+def test_files_are_replaced_whole(tmp_path):
+    """A reader of an earlier file keeps it: the new one is written beside it and gets its name by a rename."""
+    drawn = PaperFigure("f", "t", "c", new_figure(1, 1))
+    for text in ("old", "new"):
+        files = [*save(drawn, tmp_path, QUICK._replace(mode=text)), write(tmp_path / "table.md", text)]
+        for file in files:
+            assert text.encode() in file.read_bytes()
+            if text == "old":
+                os.link(file, tmp_path / f"{file.name}.kept")
+    for file in files:
+        assert b"old" in (tmp_path / f"{file.name}.kept").read_bytes()
+
+
 def test_missing_data_is_one_line_that_says_how_to_get_it(command, tmp_path):
     for name, file in (("spy", "spy10_adjclose.csv"), ("hospital", "hospital_lyon_contacts.dat.gz")):
         code, out, err = command(name, "--data", tmp_path, "-o", tmp_path / "out")
@@ -361,6 +377,19 @@ def test_without_matplotlib_the_extra_is_named_before_any_work(command, tmp_path
     assert code == 2
     assert 'pip install "driftmap[plot]"' in err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_command_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "reproduction", "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: python -m reproduction")
+
+
+def test_the_old_command_names_the_new_one(capsys):
+    assert cli.main(["reproduce", "s-curve", "-o", "my folder", "--quick"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "`python -m reproduction s-curve -o 'my folder' --quick`" in err
 
 
 def test_an_unknown_data_set_is_a_mistake(command):

@@ -10,8 +10,8 @@ from scipy.spatial.distance import pdist
 from scipy.stats import ttest_ind
 
 from driftmap.datasets import Hospital
-from driftmap.paper.scenarios import Stream
 from driftmap.utils import Array, Ids
+from reproduction.scenarios import Stream
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 DAYTIME = (6, 20)

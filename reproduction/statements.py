@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.paper import printed_values as printed
-from driftmap.paper.dislocation import Dislocation, dislocations
-from driftmap.paper.hospital import (
+from driftmap.quality import covering_radius
+from driftmap.utils import Ids
+from reproduction import printed_values as printed
+from reproduction.dislocation import Dislocation, dislocations
+from reproduction.hospital import (
     ALL_HOURS,
     DAYTIME,
     HourTest,
@@ -18,8 +20,8 @@ from driftmap.paper.hospital import (
     hospital_of,
     hour_test,
 )
-from driftmap.paper.printed_values import PRINTED
-from driftmap.paper.scenarios import (
+from reproduction.printed_values import PRINTED
+from reproduction.scenarios import (
     DATA_SETS,
     SCENARIOS,
     DataSetResults,
@@ -27,10 +29,8 @@ from driftmap.paper.scenarios import (
     aligned_maps,
     map_of_all_points,
 )
-from driftmap.paper.spy import landmark_years, yearly_distances, years
-from driftmap.paper.table1 import CROSS, SIGMA, TICK
-from driftmap.quality import covering_radius
-from driftmap.utils import Ids
+from reproduction.spy import landmark_years, yearly_distances, years
+from reproduction.table1 import CROSS, SIGMA, TICK
 
 RHO = "\N{GREEK SMALL LETTER RHO}"
 SCENARIO_TITLES = {scenario.key: scenario.title.lower() for scenario in SCENARIOS}

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from driftmap.embedding import dislocation_bound, measured_dislocation
-from driftmap.paper.scenarios import SelectedLandmarks
 from driftmap.utils import Array
 from driftmap.utils.concurrency import one_thread
+from reproduction.scenarios import SelectedLandmarks
 
 
 class Dislocation(NamedTuple):

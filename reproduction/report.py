@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from driftmap import __version__
-from driftmap.paper import table1
-from driftmap.paper.fidelity import Fidelity, as_table, notes
-from driftmap.paper.figures import PaperFigure
-from driftmap.paper.scenarios import DATA_SETS, SCENARIOS
-from driftmap.paper.settings import Settings
-from driftmap.paper.statements import ONLINE_RULES, Comparison
-from driftmap.paper.table1 import CROSS, INDICES, NEAR, TICK, Cell
+from reproduction import table1
+from reproduction.fidelity import Fidelity, as_table, notes
+from reproduction.figures import PaperFigure
+from reproduction.scenarios import DATA_SETS, SCENARIOS
+from reproduction.settings import Settings
+from reproduction.statements import ONLINE_RULES, Comparison
+from reproduction.table1 import CROSS, INDICES, NEAR, TICK, Cell
 
 STYLE = """
 :root { --ink: #1b1f24; --soft: #5b6470; --line: #d9dde3; --good: #1d7a3e; --bad: #b3261e; --fill: #f5f7f9; }

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftmap.io.atomic import replacing
-from driftmap.paper.settings import Settings
 from driftmap.plot import require_matplotlib
 from driftmap.utils import Array
+from reproduction.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,11 +12,11 @@ from driftmap.datasets import Hospital, Stocks, load_hospital, load_stocks, s_cu
 from driftmap.datasets.download import PathLike
 from driftmap.embedding.lmds import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks, RandomOnlineLandmarks
-from driftmap.paper.nested_stress import ReportFraction, nested_stress, no_progress
-from driftmap.paper.printed_values import PRINTED
-from driftmap.paper.published import published_landmarks
 from driftmap.utils import Array, Ids
 from driftmap.utils.concurrency import one_thread
+from reproduction.nested_stress import ReportFraction, nested_stress, no_progress
+from reproduction.printed_values import PRINTED
+from reproduction.published import published_landmarks
 
 DATA_SETS = {"s-curve": "S-curve", "spy": "SPY", "hospital": "Hospital"}
 """Names of the data sets: on the command line, and in the paper."""
