@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
+INITIAL_RADIUS = 1e-20  # the paper's
+
+
 class LiteralRun(NamedTuple):
     """Result of :func:`literal_landmarks`."""
 
@@ -24,7 +27,7 @@ class LiteralRun(NamedTuple):
     """The final rho."""
 
 
-def literal_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 1e-20) -> LiteralRun:
+def literal_landmarks(X: ArrayLike, n_landmarks: int) -> LiteralRun:
     """Landmarks of the stream of rows of ``X`` by Algorithm 2 as printed, with Euclidean distances.
 
     An edge joins points at distance <= rho, equal lengths enter together, and an "arbitrary" neighbour is the one with
@@ -33,7 +36,7 @@ def literal_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 1e
     >>> literal_landmarks([[0.0], [1.0], [4.0], [4.2], [9.0]], n_landmarks=2)
     LiteralRun(landmarks=[1, 4], radius=3.2)
     """
-    graph = _Graph(n_landmarks, initial_radius)
+    graph = _Graph(n_landmarks)
     for x in np.asarray(X, dtype=np.float64).tolist():
         graph.arrive(x)
     return LiteralRun(sorted(graph.landmarks), graph.radius)
@@ -55,10 +58,10 @@ def newcomer(x: int, neighbours: Sequence[set[int]], n_edges: int) -> int:
 
 
 class _Graph:
-    """The geometric graph (V, E), its landmarks L and the sorted pairs that are no edges yet."""
+    """The geometric graph (V, E), its landmarks L and the sorted pairs that have no edge yet."""
 
-    def __init__(self, m: int, radius: float) -> None:
-        self.m, self.radius = m, radius
+    def __init__(self, m: int) -> None:
+        self.m, self.radius = m, INITIAL_RADIUS
         self.points: list[list[float]] = []
         self.neighbours: list[set[int]] = []
         self.n_edges = 0

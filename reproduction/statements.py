@@ -87,10 +87,10 @@ def compare(all_results: list[DataSetResults]) -> Comparison:
     return found
 
 
-def largest_jumps(landmarks: SelectedLandmarks, count: int = 3) -> Ids:
-    """The arrivals at which rho grew most, in order of arrival."""
+def largest_jumps(landmarks: SelectedLandmarks) -> Ids:
+    """Return the three arrivals at which rho grew most, in order of arrival."""
     grown = np.diff(landmarks.radii, prepend=0.0)
-    return np.sort(landmarks.radius_arrivals[np.argsort(grown)[-count:]])
+    return np.sort(landmarks.radius_arrivals[np.argsort(grown)[-3:]])
 
 
 def _radii(results: DataSetResults, found: Comparison) -> None:
