@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-
 INITIAL_RADIUS = 1e-20  # the paper's
 
 

@@ -25,6 +25,10 @@ DIMENSIONS = (1, 2, 3)
 """The embedding dimensions k of Table 1."""
 
 
+DECAY = 0.01
+"""alpha, the decay of the hospital's ties per second."""
+
+
 class Scenario(NamedTuple):
     """A way to choose landmarks: a column of Table 1."""
 
@@ -107,7 +111,7 @@ def load_stream(key: str, data: PathLike | None = None) -> Stream:
         return Stream(key, stocks.normalized, m, stocks)
     hospital = load_hospital(data)
     # The Laplacian distance of two networks is the Euclidean distance of their sorted spectra.
-    return Stream(key, hospital.spectra(decay=0.01), m, hospital)
+    return Stream(key, hospital.spectra(DECAY), m, hospital)
 
 
 def select_landmarks(scenario: str, points: Array, m: int, seed: int = 0) -> SelectedLandmarks:
@@ -197,11 +201,16 @@ def stress_of_landmarks(
     return stresses + [Stress(row, row) for row in sigma[len(landmark_sets) :]]
 
 
-def map_of_all_points(points: Array, n_components: int) -> Array:
-    """Landmark MDS with every point as a landmark: for Euclidean points, principal component analysis."""
-    centred = points - points.mean(axis=0)
+def map_of_all_points(points: Array, n_components: int, more: Array | None = None) -> Array:
+    """Place all points, or ``more`` of the same space, by landmark MDS with every point as a landmark.
+
+    For Euclidean points this is principal component analysis.
+    """
+    mean = points.mean(axis=0)
+    centred = points - mean
     _, axes = np.linalg.eigh(centred.T @ centred)
-    return centred @ axes[:, ::-1][:, :n_components]
+    placed = centred if more is None else more - mean
+    return placed @ axes[:, ::-1][:, :n_components]
 
 
 class DataSetResults(NamedTuple):
