@@ -19,7 +19,7 @@ from reproduction.scenarios import DATA_SETS, DataSetResults, Stream, load_strea
 from reproduction.settings import FULL, Settings
 
 StepProgress = Callable[[str, float], None]
-"""Called with the name of the present step and the fraction of it that is done."""
+"""Called with the name of the current step and the fraction of it that is done."""
 
 HOW_TO_GET = {
     "spy": f'put {STOCKS_FILE} in a folder and name it with --data or DRIFTMAP_DATA, or pip install "driftmap[stocks]" '
@@ -83,7 +83,7 @@ def reproduce(
     data : path, optional
         Folder of the recorded data sets; see :mod:`driftmap.datasets`.
     progress : callable
-        Called with the name of the present step and the fraction of it that is done.
+        Called with the name of the current step and the fraction of it that is done.
     """
     start = time.monotonic()
     new_figure(1, 1)  # fails without matplotlib, before any long computation
@@ -172,7 +172,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def summary(result: Reproduction) -> list[str]:
-    """What came out, in a few lines for a terminal."""
+    """Return the results in a few lines for a terminal."""
     lines = [f"Mode: {result.settings.mode}."]
     if result.comparison.dislocations:
         lines += ["", "S-curve, as published: movement of the map at each replacement (other rules: dislocation.csv)"]

@@ -33,7 +33,7 @@ METHOD_TITLES = {
 """The rows of the table, from the paper's embedding to the floor."""
 N_SEEDS = 20
 FLOOR_POINTS, QUICK_FLOOR_POINTS = 2600, 600
-"""Batch stress needs all distances at once; a longer stream is sampled to so many points, evenly spread."""
+"""Batch stress stores all distances, so a longer stream is reduced to this number of points, evenly spread."""
 MEAN_OF_SEEDS = "s-curve-mean"
 COLUMN_TITLES = {"s-curve": "S-curve", MEAN_OF_SEEDS: "S-curve (mean)", "spy": "SPY", "hospital": "Hospital"}
 

@@ -45,7 +45,7 @@ def newcomer(x: int, neighbours: Sequence[set[int]], n_edges: int) -> int:
     """Lines 1-6 of Algorithm 2: the point that joins L when x is uncovered.
 
     It is x itself if deg(x) <= 2 sqrt(|E|), else the first neighbour of x with degree <= sqrt(|E|). Theorem 3.3
-    guarantees that there is one. Degrees are squared, so that the comparisons are exact.
+    guarantees that one exists. Degrees are squared, so that the comparisons are exact.
 
     >>> star = [{1, 2, 3, 4, 5, 6}, *({0} for _ in range(6))]
     >>> newcomer(0, star, n_edges=6)  # 6 > 2 sqrt(6)

@@ -51,7 +51,7 @@ class Statement(NamedTuple):
     """Empty where the paper states nothing."""
     ours: str
     agrees: bool | None
-    """None where there is nothing to agree with."""
+    """None where the paper states no comparable value."""
     note: str = ""
 
     @property

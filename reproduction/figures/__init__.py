@@ -25,7 +25,7 @@ def all_figures(
     sweep: Sequence[SweepPoint],
     dislocations: Sequence[Dislocation],
 ) -> Iterator[PaperFigure]:
-    """Every figure for which there are results, drawn one at a time."""
+    """Yield every figure that has results; each is drawn when it is asked for."""
     yield dominating_set()
     for results in all_results:
         yield from _OF_DATA_SET[results.stream.key](results)
