@@ -861,9 +861,7 @@ def test_demo_without_matplotlib_still_writes_coordinates(folder, capfd, monkeyp
     assert os.listdir("d") == ["s_curve.csv"]
 
 
-@pytest.mark.parametrize(
-    "argv", [["--help"], ["embed", "--help"], ["demo", "--help"], ["info", "--help"], ["reproduce", "--help"]]
-)
+@pytest.mark.parametrize("argv", [["--help"], ["embed", "--help"], ["demo", "--help"], ["info", "--help"]])
 def test_help(capfd, argv):
     run(*argv)
     out, err = capfd.readouterr()

@@ -13,12 +13,12 @@ import numpy as np
 
 from driftmap.datasets import Hospital
 from driftmap.networks import Contacts, laplacian_spectra
-from driftmap.paper.literal import literal_landmarks
-from driftmap.paper.nested_stress import ReportFraction, no_progress
-from driftmap.paper.scenarios import Stream, embed, select_landmarks, stress_of_landmarks
-from driftmap.paper.settings import Settings
 from driftmap.utils import Array, Ids
 from driftmap.utils.concurrency import one_thread
+from reproduction.literal import literal_landmarks
+from reproduction.nested_stress import ReportFraction, no_progress
+from reproduction.scenarios import DECAY, Stream, embed, select_landmarks, stress_of_landmarks
+from reproduction.settings import Settings
 
 LITERAL, SPECTRA = "literal", "spectra"
 TIMED_RULES = ("published", "paper", "tight", LITERAL)
@@ -77,7 +77,7 @@ def time_against_n(stream: Stream, settings: Settings) -> list[Timing]:
     if isinstance(stream.source, Hospital):
         for n in sizes:
             contacts = _first_events(stream.source.contacts, n)
-            timings.append(Timing(stream.key, SPECTRA, n, _seconds(partial(laplacian_spectra, contacts, 0.01))))
+            timings.append(Timing(stream.key, SPECTRA, n, _seconds(partial(laplacian_spectra, contacts, DECAY))))
     return timings
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from driftmap.datasets import Stocks
-from driftmap.paper.scenarios import SelectedLandmarks, Stream
 from driftmap.utils import Array, Ids
+from reproduction.scenarios import SelectedLandmarks, Stream
 
 
 def stocks_of(stream: Stream) -> Stocks:

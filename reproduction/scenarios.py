@@ -12,17 +12,21 @@ from driftmap.datasets import Hospital, Stocks, load_hospital, load_stocks, s_cu
 from driftmap.datasets.download import PathLike
 from driftmap.embedding.lmds import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks, RandomOnlineLandmarks
-from driftmap.paper.nested_stress import ReportFraction, nested_stress, no_progress
-from driftmap.paper.printed_values import PRINTED
-from driftmap.paper.published import published_landmarks
 from driftmap.utils import Array, Ids
 from driftmap.utils.concurrency import one_thread
+from reproduction.nested_stress import ReportFraction, nested_stress, no_progress
+from reproduction.printed_values import PRINTED
+from reproduction.published import published_landmarks
 
 DATA_SETS = {"s-curve": "S-curve", "spy": "SPY", "hospital": "Hospital"}
 """Names of the data sets: on the command line, and in the paper."""
 
 DIMENSIONS = (1, 2, 3)
 """The embedding dimensions k of Table 1."""
+
+
+DECAY = 0.01
+"""alpha, the decay of the hospital's ties per second."""
 
 
 class Scenario(NamedTuple):
@@ -107,7 +111,7 @@ def load_stream(key: str, data: PathLike | None = None) -> Stream:
         return Stream(key, stocks.normalized, m, stocks)
     hospital = load_hospital(data)
     # The Laplacian distance of two networks is the Euclidean distance of their sorted spectra.
-    return Stream(key, hospital.spectra(decay=0.01), m, hospital)
+    return Stream(key, hospital.spectra(DECAY), m, hospital)
 
 
 def select_landmarks(scenario: str, points: Array, m: int, seed: int = 0) -> SelectedLandmarks:
@@ -197,11 +201,16 @@ def stress_of_landmarks(
     return stresses + [Stress(row, row) for row in sigma[len(landmark_sets) :]]
 
 
-def map_of_all_points(points: Array, n_components: int) -> Array:
-    """Landmark MDS with every point as a landmark: for Euclidean points, principal component analysis."""
-    centred = points - points.mean(axis=0)
+def map_of_all_points(points: Array, n_components: int, more: Array | None = None) -> Array:
+    """Place all points, or ``more`` of the same space, by landmark MDS with every point as a landmark.
+
+    For Euclidean points this is principal component analysis.
+    """
+    mean = points.mean(axis=0)
+    centred = points - mean
     _, axes = np.linalg.eigh(centred.T @ centred)
-    return centred @ axes[:, ::-1][:, :n_components]
+    placed = centred if more is None else more - mean
+    return placed @ axes[:, ::-1][:, :n_components]
 
 
 class DataSetResults(NamedTuple):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from driftmap.paper.curves import SweepPoint, Timing
-from driftmap.paper.dislocation import Dislocation
-from driftmap.paper.figures.base import PaperFigure, new_figure, save
-from driftmap.paper.figures.curves import computation_time, dislocation, radius_growth, stress_against_m
-from driftmap.paper.figures.dominating_set import dominating_set
-from driftmap.paper.figures.hospital import hospital_figures
-from driftmap.paper.figures.s_curve import s_curve_figures
-from driftmap.paper.figures.spy import spy_figures
-from driftmap.paper.scenarios import DataSetResults
+from reproduction.curves import SweepPoint, Timing
+from reproduction.dislocation import Dislocation
+from reproduction.figures.base import PaperFigure, new_figure, save
+from reproduction.figures.curves import computation_time, dislocation, radius_growth, stress_against_m
+from reproduction.figures.dominating_set import dominating_set
+from reproduction.figures.hospital import hospital_figures
+from reproduction.figures.s_curve import s_curve_figures
+from reproduction.figures.spy import spy_figures
+from reproduction.scenarios import DataSetResults
 
 __all__ = ["PaperFigure", "all_figures", "new_figure", "save"]
 
@@ -25,7 +25,7 @@ def all_figures(
     sweep: Sequence[SweepPoint],
     dislocations: Sequence[Dislocation],
 ) -> Iterator[PaperFigure]:
-    """Every figure for which there are results, drawn one at a time."""
+    """Yield every figure that has results; each is drawn when it is asked for."""
     yield dominating_set()
     for results in all_results:
         yield from _OF_DATA_SET[results.stream.key](results)

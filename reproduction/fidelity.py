@@ -15,10 +15,10 @@ from scipy.spatial.distance import pdist, squareform
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.paper.nested_stress import ReportFraction, nested_stress, no_progress
-from driftmap.paper.scenarios import DIMENSIONS, DataSetResults, Stream
-from driftmap.paper.settings import Settings
 from driftmap.utils import Array
+from reproduction.nested_stress import ReportFraction, nested_stress, no_progress
+from reproduction.scenarios import DIMENSIONS, DataSetResults, Stream
+from reproduction.settings import Settings
 
 N_ANCHORS = 128
 METHOD_TITLES = {
@@ -33,7 +33,7 @@ METHOD_TITLES = {
 """The rows of the table, from the paper's embedding to the floor."""
 N_SEEDS = 20
 FLOOR_POINTS, QUICK_FLOOR_POINTS = 2600, 600
-"""Batch stress needs all distances at once; a longer stream is sampled to so many points, evenly spread."""
+"""Batch stress stores all distances, so a longer stream is reduced to this number of points, evenly spread."""
 MEAN_OF_SEEDS = "s-curve-mean"
 COLUMN_TITLES = {"s-curve": "S-curve", MEAN_OF_SEEDS: "S-curve (mean)", "spy": "SPY", "hospital": "Hospital"}
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.paper.curves import LITERAL, SPECTRA, SweepPoint, Timing
-from driftmap.paper.dislocation import Dislocation
-from driftmap.paper.figures.base import (
+from reproduction.curves import LITERAL, SPECTRA, SweepPoint, Timing
+from reproduction.dislocation import Dislocation
+from reproduction.figures.base import (
     BLUE,
     COLOURS,
     PANEL_OF,
@@ -21,7 +21,7 @@ from driftmap.paper.figures.base import (
     new_figure,
     panels,
 )
-from driftmap.paper.scenarios import DATA_SETS, DataSetResults
+from reproduction.scenarios import DATA_SETS, DataSetResults
 
 CURVE_RULES = ("published", "paper", "tight")
 CURVE_LABELS = {**RULE_TITLES, LITERAL: "Algorithm 2 with explicit edges"}

@@ -7,7 +7,7 @@ persists from call to call, in order of length (equal lengths: smaller indices f
 
 1. *Start.* L is the first m points, whatever their distances. Their pairs at distance >= rho are listed.
 2. *Arrival.* x gets an edge to every earlier point at distance strictly < rho. With a landmark among these it
-   is covered and nothing else happens: its other pairs are never listed, so a growing rho gives it no further edges
+   is covered and its other pairs are never listed, so a growing rho gives it no further edges
    except to later uncovered arrivals. In Algorithm 2 every pair is a candidate.
 3. *Uncovered arrival.* Its pairs with all earlier points at distance >= rho are listed. Lines 1-6 then select
    the newcomer as printed (no arrival of the paper's three streams reaches line 4).
@@ -98,7 +98,7 @@ def published_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 
     Notes
     -----
     Memory is the (m + 1, n) table of which landmark's list holds which point, and the listed pairs: at most n
-    for each uncovered arrival, of which there are few. An uncovered arrival also counts the edges that came
+    for each of the few uncovered arrivals. An uncovered arrival also counts the edges that came
     since the one before, for line 1 of Algorithm 2, which takes the distances to all their predecessors.
 
     Examples
@@ -188,7 +188,7 @@ class _Stream:
         self.pairs = _Pairs(first[r, s], r, s, np.zeros(len(r), dtype=bool)).ordered().at_least(radius)
 
     def next_uncovered(self) -> int:
-        """Process arrivals until one is uncovered; its index, or n if there is none."""
+        """Process arrivals until one is uncovered; return its index, or n at the end of the stream."""
         n = len(self.points)
         size = max(1, BLOCK_DISTANCES // max(1, self.m))
         landmarks = self.points[self.landmarks]
@@ -265,7 +265,7 @@ class _Stream:
         neighbours = np.flatnonzero(self._neighbour_list(x))
         if len(neighbours) ** 2 <= 4 * n_edges:
             return x
-        # Theorem 3.3 guarantees that there is one.
+        # Theorem 3.3 guarantees that such a neighbour exists.
         return next(y for y in neighbours.tolist() if self._degree(y) ** 2 <= n_edges)
 
     def _degree(self, x: int) -> int:

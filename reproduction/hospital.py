@@ -10,13 +10,16 @@ from scipy.spatial.distance import pdist
 from scipy.stats import ttest_ind
 
 from driftmap.datasets import Hospital
-from driftmap.paper.scenarios import Stream
+from driftmap.datasets.recorded import DateArray
 from driftmap.utils import Array, Ids
+from reproduction.scenarios import DECAY, Stream
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 DAYTIME = (6, 20)
 """6:00 AM to 8:00 PM: the hours of the paper's sixteen trajectories."""
 ALL_HOURS = (0, 24)
+STEP = 5
+"""Seconds between samples of the continuous trajectory. The paper states no step; this one comes closest."""
 
 
 def hospital_of(stream: Stream) -> Hospital:
@@ -52,7 +55,10 @@ class Clock(NamedTuple):
 
 def clock(stream: Stream) -> Clock:
     """Weekday and hour of each arrival, by the paper's clock."""
-    moments = hospital_of(stream).clock
+    return _clock_at(hospital_of(stream).clock)
+
+
+def _clock_at(moments: DateArray) -> Clock:
     days = moments.astype("datetime64[D]")
     seconds = (moments - days).astype("timedelta64[s]").astype(np.float64)
     return Clock((days - days[0]).astype(np.int64), seconds / 3600)
@@ -108,3 +114,27 @@ def hour_test(scenario: str, positions: Array, when: Clock, hours: tuple[int, in
         float(ttest_ind(near, far).pvalue),
         float(ttest_ind(near, far, equal_var=False).pvalue),
     )
+
+
+def trajectory(stream: Stream, positions: Array, empty: Array) -> tuple[Array, Clock]:
+    """Return the position on the map every STEP seconds, from the first to the last contact, and the times.
+
+    ``positions`` are those at the times of contact, ``empty`` is that of the network without ties, z. Between contacts
+    all ties, and so the spectrum, decay by the same factor. Landmark MDS is affine in Euclidean spectra, so the
+    position moves on a straight line: x(t) = z + exp(-alpha (t - t_r)) (x(t_r) - z), exactly.
+    """
+    hospital = hospital_of(stream)
+    times = hospital.times
+    samples = np.arange(times[0], times[-1] + 1, STEP)
+    latest = np.searchsorted(times, samples, side="right") - 1
+    remaining = np.exp(-DECAY * (samples - times[latest]))[:, None]
+    moments = hospital.clock[0] + (samples - times[0]).astype("timedelta64[s]")
+    return empty + remaining * (positions[latest] - empty), _clock_at(moments)
+
+
+def continuous_hour_test(scenario: str, stream: Stream, positions: Array, empty: Array) -> HourTest:
+    """Run the test on hourly means of the trajectory in daytime, without the first hour (Monday 1 PM to 2 PM)."""
+    places, when = trajectory(stream, positions, empty)
+    slot = when.day * 24 + when.full_hour
+    later = slot > slot[0]
+    return hour_test(scenario, places[later], Clock(when.day[later], when.hour[later]), DAYTIME)

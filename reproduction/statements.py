@@ -8,29 +8,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.paper import printed_values as printed
-from driftmap.paper.dislocation import Dislocation, dislocations
-from driftmap.paper.hospital import (
+from driftmap.quality import covering_radius
+from driftmap.utils import Array, Ids
+from reproduction import printed_values as printed
+from reproduction.dislocation import Dislocation, dislocations
+from reproduction.hospital import (
     ALL_HOURS,
     DAYTIME,
+    STEP,
     HourTest,
     clock,
+    continuous_hour_test,
     hospital_of,
     hour_test,
 )
-from driftmap.paper.printed_values import PRINTED
-from driftmap.paper.scenarios import (
+from reproduction.printed_values import PRINTED
+from reproduction.scenarios import (
     DATA_SETS,
     SCENARIOS,
     DataSetResults,
     SelectedLandmarks,
     aligned_maps,
+    embed,
     map_of_all_points,
 )
-from driftmap.paper.spy import landmark_years, yearly_distances, years
-from driftmap.paper.table1 import CROSS, SIGMA, TICK
-from driftmap.quality import covering_radius
-from driftmap.utils import Ids
+from reproduction.spy import landmark_years, yearly_distances, years
+from reproduction.table1 import CROSS, SIGMA, TICK
 
 RHO = "\N{GREEK SMALL LETTER RHO}"
 SCENARIO_TITLES = {scenario.key: scenario.title.lower() for scenario in SCENARIOS}
@@ -48,7 +51,7 @@ class Statement(NamedTuple):
     """Empty where the paper states nothing."""
     ours: str
     agrees: bool | None
-    """None where there is nothing to agree with."""
+    """None where the paper states no comparable value."""
     note: str = ""
 
     @property
@@ -75,22 +78,25 @@ class Comparison(NamedTuple):
     statements: list[Statement]
     radii: list[Radius]
     hour_tests: list[HourTest]
+    """Hourly means of the positions at the times of contact."""
+    continuous_hour_tests: list[HourTest]
+    """Hourly means of the trajectory in continuous time."""
     dislocations: list[Dislocation]
 
 
 def compare(all_results: list[DataSetResults]) -> Comparison:
     """Check every statement of the paper about the given data sets."""
-    found = Comparison([], [], [], [])
+    found = Comparison([], [], [], [], [])
     for results in all_results:
         _radii(results, found)
         {"s-curve": _s_curve, "spy": _spy, "hospital": _hospital}[results.stream.key](results, found)
     return found
 
 
-def largest_jumps(landmarks: SelectedLandmarks, count: int = 3) -> Ids:
-    """The arrivals at which rho grew most, in order of arrival."""
+def largest_jumps(landmarks: SelectedLandmarks) -> Ids:
+    """Return the three arrivals at which rho grew most, in order of arrival."""
     grown = np.diff(landmarks.radii, prepend=0.0)
-    return np.sort(landmarks.radius_arrivals[np.argsort(grown)[-count:]])
+    return np.sort(landmarks.radius_arrivals[np.argsort(grown)[-3:]])
 
 
 def _radii(results: DataSetResults, found: Comparison) -> None:
@@ -273,6 +279,49 @@ def _hospital(results: DataSetResults, found: Comparison) -> None:
             "the paper's conclusion, that days are alike in all maps and least clearly so in the initial one, stands",
         )
     )
+    _continuous_hours(results, found)
+
+
+def _continuous_hours(results: DataSetResults, found: Comparison) -> None:
+    """Repeat the t-test on the trajectory in continuous time, whose p-values come closest to the printed ones."""
+    stream = results.stream
+    points = np.vstack([stream.points, np.zeros(stream.points.shape[1])])  # the last one is the network without ties
+    tests = {
+        key: [
+            continuous_hour_test(key, stream, *_split_last(embed(points, run.indices, 2)[0]))
+            for run in results.landmarks[key]
+        ]
+        for key in ("initial", "published", "paper", "tight", "random")
+    }
+    placed = map_of_all_points(stream.points, 2, points)
+    tests["all points"] = [continuous_hour_test("all points", stream, *_split_last(placed))]
+    found.continuous_hour_tests.extend(of_runs[0] for of_runs in tests.values())
+    for scenario, expected in printed.HOSPITAL_P_VALUES.items():
+        of_runs = tests[scenario]
+        p = float(np.median([test.p_student for test in of_runs]))
+        note = (
+            f"hourly means of the map every {STEP} s from the first to the last contact, without the first hour "
+            f"(Monday 1 PM to 2 PM): {of_runs[0].n_same} distances at the same hour and {of_runs[0].n_different:,} at "
+            "different ones; the paper states neither the step nor the missing hour; "
+            f"{abs(p / expected - 1):.1%} from the printed value"
+        )
+        is_draw = len(of_runs) > 1
+        if is_draw:
+            note += f"; ours is the median of {len(of_runs)} runs, the printed one a single run"
+        found.statements.append(
+            Statement(
+                "hospital",
+                f"the same t-test in continuous time ({SCENARIO_TITLES.get(scenario, scenario)})",
+                f"p = {expected:.2e}",
+                f"p = {p:.2e}",
+                None if is_draw else f"{p:.2e}" == f"{expected:.2e}",
+                note,
+            )
+        )
+
+
+def _split_last(placed: Array) -> tuple[Array, Array]:
+    return placed[:-1], placed[-1]
 
 
 def _network(groups: dict[str, int], edges: int, contacts: int, n: int) -> str:
@@ -286,6 +335,7 @@ def to_json(found: Comparison, mode: str) -> str:
     record["statements"] = [{**row._asdict(), "data": row.data} for row in found.statements]
     record["radii"] = [row._asdict() for row in found.radii]
     record["hour_tests"] = [row._asdict() for row in found.hour_tests]
+    record["continuous_hour_tests"] = [row._asdict() for row in found.continuous_hour_tests]
     record["dislocations"] = [{**row._asdict(), "ratio": row.ratio} for row in found.dislocations]
     return json.dumps(record, indent=1, ensure_ascii=False)
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftmap.paper.printed_values import PRINTED, PrintedCell
-from driftmap.paper.scenarios import DATA_SETS, DIMENSIONS, SCENARIOS, DataSetResults, Scenario, Stress
+from reproduction.printed_values import PRINTED, PrintedCell
+from reproduction.scenarios import DATA_SETS, DIMENSIONS, SCENARIOS, DataSetResults, Scenario, Stress
 
 SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
 INDICES = {"sigma_L": f"{SIGMA}_L", "sigma": SIGMA}

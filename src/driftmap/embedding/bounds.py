@@ -1,4 +1,4 @@
-"""Section 5 of the paper: bounds on the dislocation of a map by landmark MDS when one landmark is replaced.
+"""How far a map by landmark MDS can move when one landmark is replaced: the bounds of section 5 of the paper.
 
 The landmarks x_1, ..., x_{m-1}, x_m become x_1, ..., x_{m-1}, y, where epsilon = d(x_m, y) is small, and a point z
 moves from psi_1(z) to psi_2(z). The paper's superscripts (1) and (2) are ``before`` and ``after`` here. Inputs are
@@ -8,8 +8,8 @@ distances, of any metric. Bounds hold to first order in epsilon.
 compared only after their frames are matched. K-tilde, the constant of Theorem 5.1, contains the gap between lambda_k
 and lambda_{k+1} but none of the gaps among lambda_1, ..., lambda_k. The theorem holds with this constant if the frames
 are matched by the best orthogonal matrix, which absorbs the mixing of near-equal eigenvalues among the first k. If only
-signs are matched, it holds as long as no gap among the first k is smaller than lambda_k - lambda_{k+1}, and can fail
-otherwise: compare ``smallest_gap`` with ``eigengap`` in the result.
+signs are matched, it holds if every gap among the first k is at least lambda_k - lambda_{k+1}, and can fail otherwise:
+compare ``smallest_gap`` with ``eigengap`` in the result.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from driftmap.embedding.lmds import EIGENVALUE_NOISE, ClassicalMDS, classical_mds, place
 from driftmap.utils import Array
+from driftmap.utils.errors import InputError
 
 
 class DislocationBound(NamedTuple):
@@ -60,7 +61,7 @@ def projection_perturbation_bound(landmark_distances: ArrayLike, n_components: i
     landmark_distances : array-like of shape (m, m)
         Distances between the landmarks; their squares are the paper's Delta.
     n_components : int
-        k. A ValueError is raised unless lambda_k > 0 and lambda_k > lambda_{k+1}.
+        k. An InputError is raised unless lambda_k > 0 and lambda_k > lambda_{k+1}.
     perturbation_norm : float
         Frobenius norm of Phi in Delta -> Delta + epsilon Phi.
 
@@ -72,7 +73,7 @@ def projection_perturbation_bound(landmark_distances: ArrayLike, n_components: i
     0.0744
     """
     if not perturbation_norm >= 0:
-        raise ValueError(f"perturbation_norm must not be negative, got {perturbation_norm}")
+        raise InputError(f"must not be negative, got {perturbation_norm}", parameter="perturbation_norm")
     mds = _frame(_square(landmark_distances, "landmark_distances"), n_components, "landmark_distances")
     return _sensitivity(mds, n_components) * float(perturbation_norm)
 
@@ -98,7 +99,7 @@ def dislocation_bound(
     epsilon : float
         d(x_m, y). The bound leaves out terms of order epsilon^2.
     n_components : int
-        k. A ValueError is raised unless lambda_k > 0 (before and after) and lambda_k > lambda_{k+1} (before).
+        k. An InputError is raised unless lambda_k > 0 (before and after) and lambda_k > lambda_{k+1} (before).
     replaced : int
         Position of the dropped landmark; the paper's is the last.
 
@@ -117,9 +118,9 @@ def dislocation_bound(
     sets = _Replacement.checked(landmarks_before, landmarks_after, points_before, points_after)
     m = len(sets.landmarks_before)
     if not -m <= replaced < m:
-        raise ValueError(f"replaced must name one of the {m} landmarks, got {replaced}")
+        raise InputError(f"must name one of the {m} landmarks, got {replaced}", parameter="replaced")
     if not epsilon >= 0:
-        raise ValueError(f"epsilon must not be negative, got {epsilon}")
+        raise InputError(f"must not be negative, got {epsilon}", parameter="epsilon")
     sets.check_single(replaced % m)
     before, after = sets.frames(n_components)
 
@@ -177,7 +178,7 @@ def measured_dislocation(
         left, _, right = np.linalg.svd(agreement)
         turn = left @ right
     else:
-        raise ValueError(f"match must be 'signs' or 'rotation', got {match!r}")
+        raise InputError(f"must be 'signs' or 'rotation', got {match!r}", parameter="match")
     psi_1, psi_2 = place(sets.points_before**2, before), place(sets.points_after**2, after)
     moved: Array = np.linalg.norm(psi_1 - psi_2 @ turn.T, axis=1)
     return moved
@@ -202,13 +203,13 @@ class _Replacement(NamedTuple):
         before = _square(landmarks_before, "landmarks_before")
         after = _square(landmarks_after, "landmarks_after")
         if before.shape != after.shape:
-            raise ValueError(f"the two landmark sets differ in size: {len(before)} and {len(after)}")
+            raise InputError(f"has {len(after)} landmarks, landmarks_before {len(before)}", parameter="landmarks_after")
         points = [np.asarray(p, dtype=np.float64) for p in (points_before, points_after)]
         for name, p in zip(("points_before", "points_after"), points, strict=True):
             if p.ndim != 2 or p.shape[1] != len(before):
-                raise ValueError(f"{name} must have shape (n, {len(before)}), got {p.shape}")
+                raise InputError(f"must have shape (n, {len(before)}), got {p.shape}", parameter=name)
         if points[0].shape != points[1].shape:
-            raise ValueError(f"points_before has {len(points[0])} rows, points_after {len(points[1])}")
+            raise InputError(f"has {len(points[1])} rows, points_before {len(points[0])}", parameter="points_after")
         return cls(before, after, *points)
 
     def check_single(self, replaced: int) -> None:
@@ -219,7 +220,7 @@ class _Replacement(NamedTuple):
             (self.points_before[:, same], self.points_after[:, same]),
         )
         if not all(np.allclose(a, b) for a, b in shared):
-            raise ValueError(f"before and after differ in more than landmark {replaced}: only one may be replaced")
+            raise InputError(f"before and after differ in more than landmark {replaced}: only one may be replaced")
 
     def frames(self, n_components: int) -> tuple[ClassicalMDS, ClassicalMDS]:
         return (
@@ -231,7 +232,7 @@ class _Replacement(NamedTuple):
 def _square(distances: ArrayLike, name: str) -> Array:
     matrix = np.asarray(distances, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{name} must be a square matrix of distances, got shape {matrix.shape}")
+        raise InputError(f"must be a square matrix of distances, got shape {matrix.shape}", parameter=name)
     return matrix
 
 
@@ -239,10 +240,12 @@ def _frame(distances: Array, n_components: int, name: str) -> ClassicalMDS:
     """Classical MDS with k positive eigenvalues, as section 5 requires."""
     m = len(distances)
     if not 1 <= n_components < m:
-        raise ValueError(f"n_components must be between 1 and {m - 1} for {m} landmarks, got {n_components}")
+        raise InputError(
+            f"must be between 1 and {m - 1} for {m} landmarks, got {n_components}", parameter="n_components"
+        )
     mds = classical_mds(distances, n_components)
     if (n_positive := mds.n_dimensions) < n_components:
-        raise ValueError(f"lambda_k > 0 fails: k = {n_components}, {name} has {n_positive} positive eigenvalues")
+        raise InputError(f"lambda_k > 0 fails: k = {n_components}, {name} has {n_positive} positive eigenvalues")
     return mds
 
 
@@ -251,5 +254,5 @@ def _sensitivity(mds: ClassicalMDS, k: int) -> float:
     smallest, following = float(mds.eigenvalues[k - 1]), float(mds.eigenvalues[k])
     gap = smallest - following
     if gap <= EIGENVALUE_NOISE * float(mds.eigenvalues[0]):
-        raise ValueError(f"lambda_k > lambda_(k+1) fails for k = {k}: the eigenvalues are {smallest} and {following}")
+        raise InputError(f"lambda_k > lambda_(k+1) fails for k = {k}: the eigenvalues are {smallest} and {following}")
     return float(1 / (4 * smallest**1.5) + 1 / (2 * smallest**0.5 * gap))

@@ -14,7 +14,7 @@ from sklearn.datasets import make_s_curve
 from threadpoolctl import threadpool_limits
 
 from driftmap.embedding.lmds import classical_mds, place
-from driftmap.paper.published import _Stream, published_landmarks
+from reproduction.published import _Stream, published_landmarks
 
 # Table 1 of the paper, column Online, k = 1, 2, 3; None is printed as "<0.01".
 PRINTED = {
@@ -178,7 +178,7 @@ def test_histories_lead_from_the_first_points_to_the_result():
 def test_blocks_do_not_change_the_result(monkeypatch):
     X = stream("walk", 150, np.random.default_rng(3))
     whole = published_landmarks(X, 6)
-    monkeypatch.setattr("driftmap.paper.published.BLOCK_DISTANCES", 16)
+    monkeypatch.setattr("reproduction.published.BLOCK_DISTANCES", 16)
     for a, b in zip(whole.landmark_history, published_landmarks(X, 6).landmark_history, strict=True):
         np.testing.assert_array_equal(a, b)
 

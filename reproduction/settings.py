@@ -1,4 +1,4 @@
-"""Settings of a reproduction: all of the paper's repetitions, or few of them."""
+"""Settings of a reproduction: all of the paper's repetitions, or a few."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Settings(NamedTuple):
 
     @property
     def is_quick(self) -> bool:
-        """Whether there are fewer repetitions than in the paper."""
+        """Whether the run makes fewer repetitions than the paper."""
         return self.mode != FULL.mode
 
 

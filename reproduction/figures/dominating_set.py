@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from driftmap.paper.example_graph import DOMINATING, EDGES, NOT_DOMINATING, ONLY_BY_3, POSITIONS
-from driftmap.paper.figures.base import BLUE, PAPER_GREY, PAPER_INK, RED, PaperFigure, new_figure
+from reproduction.example_graph import DOMINATING, EDGES, NOT_DOMINATING, ONLY_BY_3, POSITIONS
+from reproduction.figures.base import BLUE, PAPER_GREY, PAPER_INK, RED, PaperFigure, new_figure
 
 
 def dominating_set() -> PaperFigure:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from driftmap.paper.bounds import dislocation_bound, measured_dislocation
-from driftmap.paper.scenarios import SelectedLandmarks
+from driftmap.embedding import dislocation_bound, measured_dislocation
 from driftmap.utils import Array
 from driftmap.utils.concurrency import one_thread
+from reproduction.scenarios import SelectedLandmarks
 
 
 class Dislocation(NamedTuple):
@@ -29,7 +29,7 @@ class Dislocation(NamedTuple):
     bound: float
     """Theorem 5.5 for z, without its O(epsilon^2) term."""
     median_measured: float
-    """Median movement of the points seen that are no landmarks."""
+    """Median movement of the points seen, without the landmarks."""
 
     @property
     def ratio(self) -> float:
@@ -37,12 +37,14 @@ class Dislocation(NamedTuple):
         return self.measured / self.bound
 
 
-def dislocations(
-    points: Array, m: int, rule: str, landmarks: SelectedLandmarks, n_components: int = 2
-) -> list[Dislocation]:
-    """Measured movement and bound for each replacement of a run that starts with the first m points as landmarks.
+K = 2
+"""Dimensions of the map."""
 
-    A replacement is skipped if there is no point yet that is no landmark.
+
+def dislocations(points: Array, m: int, rule: str, landmarks: SelectedLandmarks) -> list[Dislocation]:
+    """Measure the movement at each replacement of a run that starts with the first m points, and bound it.
+
+    A replacement is skipped while every point seen is a landmark.
     """
     distances = cdist(points, points)
     present = list(range(m))
@@ -62,8 +64,8 @@ def dislocations(
         )
         epsilon = float(distances[change.left, change.came])
         with one_thread():
-            bound = dislocation_bound(*sets, epsilon, n_components, replaced=place).bound
-            moved = measured_dislocation(*sets, n_components, match="rotation")
+            bound = dislocation_bound(*sets, epsilon, K, replaced=place).bound
+            moved = measured_dislocation(*sets, K, match="rotation")
         worst = int(np.argmax(moved / bound))
         found.append(
             Dislocation(

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftmap.io.atomic import replacing
-from driftmap.paper.settings import Settings
 from driftmap.plot import require_matplotlib
 from driftmap.utils import Array
+from reproduction.settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,9 +58,9 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def panels(titles: list[str], width: float = 11.0, height: float = 3.9, **kwargs: Any) -> tuple[Figure, list[Axes]]:
-    """A row of panels with headings; ``kwargs`` go to matplotlib's add_subplot."""
-    figure = new_figure(width * max(len(titles), 1) / 3 if len(titles) < 3 else width, height)
+def panels(titles: list[str], height: float = 3.9, **kwargs: Any) -> tuple[Figure, list[Axes]]:
+    """Return a row of panels with headings, 11 inches wide for three; ``kwargs`` go to matplotlib's add_subplot."""
+    figure = new_figure(11.0 * min(len(titles), 3) / 3, height)
     axes = []
     for i, title in enumerate(titles, start=1):
         panel = figure.add_subplot(1, len(titles), i, **kwargs)
@@ -77,7 +77,7 @@ def heading(axes: Axes, title: str) -> None:
         axes.spines[["top", "right"]].set_visible(False)
 
 
-def draw_landmarks(axes: Axes, positions: Array, size: float = 26) -> None:
+def draw_landmarks(axes: Axes, positions: Array, size: float) -> None:
     """Black diamonds, as in the paper, with a white rim."""
     shading = {"depthshade": False} if axes.name == "3d" else {}
     axes.scatter(

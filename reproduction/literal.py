@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+INITIAL_RADIUS = 1e-20  # the paper's
+
 
 class LiteralRun(NamedTuple):
     """Result of :func:`literal_landmarks`."""
@@ -24,7 +26,7 @@ class LiteralRun(NamedTuple):
     """The final rho."""
 
 
-def literal_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 1e-20) -> LiteralRun:
+def literal_landmarks(X: ArrayLike, n_landmarks: int) -> LiteralRun:
     """Landmarks of the stream of rows of ``X`` by Algorithm 2 as printed, with Euclidean distances.
 
     An edge joins points at distance <= rho, equal lengths enter together, and an "arbitrary" neighbour is the one with
@@ -33,7 +35,7 @@ def literal_landmarks(X: ArrayLike, n_landmarks: int, initial_radius: float = 1e
     >>> literal_landmarks([[0.0], [1.0], [4.0], [4.2], [9.0]], n_landmarks=2)
     LiteralRun(landmarks=[1, 4], radius=3.2)
     """
-    graph = _Graph(n_landmarks, initial_radius)
+    graph = _Graph(n_landmarks)
     for x in np.asarray(X, dtype=np.float64).tolist():
         graph.arrive(x)
     return LiteralRun(sorted(graph.landmarks), graph.radius)
@@ -43,7 +45,7 @@ def newcomer(x: int, neighbours: Sequence[set[int]], n_edges: int) -> int:
     """Lines 1-6 of Algorithm 2: the point that joins L when x is uncovered.
 
     It is x itself if deg(x) <= 2 sqrt(|E|), else the first neighbour of x with degree <= sqrt(|E|). Theorem 3.3
-    guarantees that there is one. Degrees are squared, so that the comparisons are exact.
+    guarantees that one exists. Degrees are squared, so that the comparisons are exact.
 
     >>> star = [{1, 2, 3, 4, 5, 6}, *({0} for _ in range(6))]
     >>> newcomer(0, star, n_edges=6)  # 6 > 2 sqrt(6)
@@ -55,10 +57,10 @@ def newcomer(x: int, neighbours: Sequence[set[int]], n_edges: int) -> int:
 
 
 class _Graph:
-    """The geometric graph (V, E), its landmarks L and the sorted pairs that are no edges yet."""
+    """The geometric graph (V, E), its landmarks L and the sorted pairs that have no edge yet."""
 
-    def __init__(self, m: int, radius: float) -> None:
-        self.m, self.radius = m, radius
+    def __init__(self, m: int) -> None:
+        self.m, self.radius = m, INITIAL_RADIUS
         self.points: list[list[float]] = []
         self.neighbours: list[set[int]] = []
         self.n_edges = 0

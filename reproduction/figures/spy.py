@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from driftmap.paper.figures.base import (
+from reproduction.figures.base import (
     PANELS,
     PAPER_GREY,
     RULE_TITLES,
@@ -18,8 +18,8 @@ from driftmap.paper.figures.base import (
     new_figure,
     panels,
 )
-from driftmap.paper.scenarios import DataSetResults, aligned_maps
-from driftmap.paper.spy import fraction_by_year, stocks_of, years
+from reproduction.scenarios import DataSetResults, aligned_maps
+from reproduction.spy import fraction_by_year, stocks_of, years
 
 
 def spy_figures(results: DataSetResults) -> Iterator[PaperFigure]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from driftmap.paper.figures.base import PANELS, PRINTED_SCENARIOS, RULE_TITLES, PaperFigure, draw_landmarks, panels
-from driftmap.paper.scenarios import DataSetResults, aligned_maps
+from reproduction.figures.base import PANELS, PRINTED_SCENARIOS, RULE_TITLES, PaperFigure, draw_landmarks, panels
+from reproduction.scenarios import DataSetResults, aligned_maps
 
 
 def s_curve_figures(results: DataSetResults) -> Iterator[PaperFigure]:

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from driftmap.datasets.download import PathLike
 from driftmap.datasets.recorded import HOSPITAL_FILE, HOSPITAL_URL, STOCKS_FILE
 from driftmap.io.atomic import replacing
-from driftmap.paper import fidelity, report, statements, table1
-from driftmap.paper.curves import SweepPoint, Timing, stress_against_m, time_against_n
-from driftmap.paper.figures import PaperFigure, all_figures, new_figure, save
-from driftmap.paper.scenarios import DATA_SETS, DataSetResults, Stream, load_stream, run_scenarios
-from driftmap.paper.settings import FULL, Settings
-from driftmap.utils.errors import MissingDependencyError
+from driftmap.utils.errors import InputError, MissingDependencyError
+from reproduction import fidelity, report, statements, table1
+from reproduction.curves import SweepPoint, Timing, stress_against_m, time_against_n
+from reproduction.figures import PaperFigure, all_figures, new_figure, save
+from reproduction.scenarios import DATA_SETS, DataSetResults, Stream, load_stream, run_scenarios
+from reproduction.settings import FULL, Settings
 
 StepProgress = Callable[[str, float], None]
-"""Called with the name of the present step and the fraction of it that is done."""
+"""Called with the name of the current step and the fraction of it that is done."""
 
 HOW_TO_GET = {
     "spy": f'put {STOCKS_FILE} in a folder and name it with --data or DRIFTMAP_DATA, or pip install "driftmap[stocks]" '
@@ -29,7 +29,7 @@ HOW_TO_GET = {
 }
 
 
-class MissingDataError(Exception):
+class MissingDataError(InputError):
     """A recorded data set is missing or damaged; the message is one line that says how to get it."""
 
 
@@ -58,7 +58,7 @@ def load_streams(names: Sequence[str], data: PathLike | None = None) -> list[Str
             reason = error.problem if isinstance(error, MissingDependencyError) else " ".join(str(error).split())
             raise MissingDataError(
                 f"no usable {DATA_SETS[name]} data ({reason}); {HOW_TO_GET[name]}. "
-                "`driftmap reproduce s-curve` needs no data"
+                "`python -m reproduction s-curve` needs no data"
             ) from error
     return streams
 
@@ -83,7 +83,7 @@ def reproduce(
     data : path, optional
         Folder of the recorded data sets; see :mod:`driftmap.datasets`.
     progress : callable
-        Called with the name of the present step and the fraction of it that is done.
+        Called with the name of the current step and the fraction of it that is done.
     """
     start = time.monotonic()
     new_figure(1, 1)  # fails without matplotlib, before any long computation
@@ -107,8 +107,8 @@ def reproduce(
     fidelities = fidelity.fidelity(all_results, settings, partial(progress, "stress of other embeddings"))
 
     files = _write_tables(out, settings, cells, comparison, timings, sweep)
-    files.append(_write(out / "fidelity.md", fidelity.to_markdown(fidelities, settings.mode)))
-    files.append(_write(out / "fidelity.csv", _csv(fidelities, settings.mode)))
+    files.append(write(out / "fidelity.md", fidelity.to_markdown(fidelities, settings.mode)))
+    files.append(write(out / "fidelity.csv", _csv(fidelities, settings.mode)))
     figures = []
     for drawn in all_figures(all_results, timings, sweep, comparison.dislocations):
         progress("figures", 0.0)
@@ -128,7 +128,7 @@ def reproduce(
         seconds=time.monotonic() - start,
     )
     files.append(
-        _write(
+        write(
             out / "report.html",
             report.to_html(cells, comparison, fidelities, figures, out / "figures", settings, result.seconds),
         )
@@ -157,21 +157,22 @@ def _write_tables(
     if comparison.dislocations:
         rows = [{**row._asdict(), "ratio": row.ratio} for row in comparison.dislocations]
         texts["dislocation.csv"] = table1.rows_to_csv(rows, mode)
-    return [_write(out / name, text) for name, text in texts.items()]
+    return [write(out / name, text) for name, text in texts.items()]
 
 
 def _csv(rows: Sequence[Any], mode: str) -> str:
     return table1.rows_to_csv([row._asdict() for row in rows], mode)
 
 
-def _write(path: Path, text: str) -> Path:
+def write(path: Path, text: str) -> Path:
+    """Write a text file atomically and return its path."""
     with replacing(path) as file:
         file.write(text.encode())
     return path
 
 
 def summary(result: Reproduction) -> list[str]:
-    """What came out, in a few lines for a terminal."""
+    """Return the results in a few lines for a terminal."""
     lines = [f"Mode: {result.settings.mode}."]
     if result.comparison.dislocations:
         lines += ["", "S-curve, as published: movement of the map at each replacement (other rules: dislocation.csv)"]

@@ -1,9 +1,10 @@
-"""The paper's numbers, and `driftmap reproduce` end to end. A value that moves fails here."""
+"""The paper's numbers, and `python -m reproduction` end to end. A value that moves fails here."""
 
 import csv
 import json
 import os
 import re
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -14,23 +15,27 @@ from scipy.spatial.distance import cdist
 
 import naive
 from driftmap import cli
+from driftmap.embedding import LandmarkMDS
 from driftmap.landmarks import is_dominating, private_points
-from driftmap.paper.curves import stress_against_m, time_against_n
-from driftmap.paper.example_graph import DOMINATING, NOT_DOMINATING, ONLY_BY_3, graph_distances
-from driftmap.paper.experiment import MissingDataError, load_streams
-from driftmap.paper.fidelity import Fidelity
-from driftmap.paper.figures.base import PaperFigure, new_figure, save
-from driftmap.paper.hospital import clock, hourly_means
-from driftmap.paper.literal import literal_landmarks, newcomer
-from driftmap.paper.nested_stress import nested_stress
-from driftmap.paper.printed_values import PRINTED, PrintedCell
-from driftmap.paper.report import to_html
-from driftmap.paper.scenarios import SCENARIOS, aligned_maps, embed, load_stream, run_scenarios, select_landmarks
-from driftmap.paper.settings import FULL, QUICK
-from driftmap.paper.spy import fraction_by_year, landmark_years
-from driftmap.paper.statements import Comparison, Statement, compare, largest_jumps
-from driftmap.paper.table1 import CROSS, table_cells
+from driftmap.networks import TieDecayNetwork, laplacian_spectrum
+from reproduction.__main__ import main
+from reproduction.curves import stress_against_m, time_against_n
+from reproduction.example_graph import DOMINATING, NOT_DOMINATING, ONLY_BY_3, graph_distances
+from reproduction.experiment import MissingDataError, load_streams, write
+from reproduction.fidelity import Fidelity
+from reproduction.figures.base import PaperFigure, new_figure, save
+from reproduction.hospital import STEP, clock, hourly_means, trajectory
+from reproduction.literal import literal_landmarks, newcomer
+from reproduction.nested_stress import nested_stress
+from reproduction.printed_values import HOSPITAL_P_VALUES, PRINTED, PrintedCell
+from reproduction.report import to_html
+from reproduction.scenarios import DECAY, SCENARIOS, aligned_maps, embed, load_stream, run_scenarios, select_landmarks
+from reproduction.settings import FULL, QUICK
+from reproduction.spy import fraction_by_year, landmark_years
+from reproduction.statements import Comparison, Statement, compare, largest_jumps
+from reproduction.table1 import CROSS, table_cells
 
+ROOT = Path(__file__).resolve().parents[2]
 N_RUNS = {"s-curve": 10, "spy": 10, "hospital": 5}
 ALL = pytest.mark.parametrize("data", ["s-curve", "spy", "hospital"])
 
@@ -73,7 +78,7 @@ def test_means_of_random_scenarios_lie_within_two_printed_standard_deviations(da
 
 
 def test_the_printed_table_is_copied_without_error():
-    path = Path(__file__).resolve().parents[2] / "shared" / "paper" / "table1.json"
+    path = ROOT.parent / "shared" / "paper" / "table1.json"
     if not path.is_file():
         pytest.skip("needs the paper's table next to the repository")
     table = json.loads(path.read_text())
@@ -110,7 +115,7 @@ def test_stress_of_many_maps_equals_the_double_sum():
 def test_stress_does_not_depend_on_tiles(monkeypatch):
     X = np.random.default_rng(2).standard_normal((70, 3))
     whole = nested_stress(X, [X[:, :2]])
-    monkeypatch.setattr("driftmap.paper.nested_stress.TILE_POINTS", 16)
+    monkeypatch.setattr("reproduction.nested_stress.TILE_POINTS", 16)
     np.testing.assert_allclose(nested_stress(X, [X[:, :2]]), whole, rtol=1e-12)
 
 
@@ -151,6 +156,39 @@ def test_hospital_p_values_are_ours_and_the_hours_are_stated():
     ours = {key: tests[key].p_student for key in ("initial", "published", "all points")}
     assert ours == pytest.approx({"initial": 2.05e-6, "published": 7.51e-12, "all points": 3.59e-12}, rel=0.01)
     assert "6 AM to 8 PM" in statement("hospital", "t-test").note
+
+
+def test_hospital_p_values_in_continuous_time_come_close_to_the_printed_ones():
+    """The paper states neither the step nor the missing first hour; with both, its p-values follow within 1 %."""
+    tests = {test.scenario: test for test in comparison("hospital").continuous_hour_tests}
+    assert {(test.n_same, test.n_different) for test in tests.values()} == {(84, 1456)}
+    ours = {key: tests[key].p_student for key in ("initial", "published", "all points")}
+    assert {key: f"{p:.2e}" for key, p in ours.items()} == {
+        "initial": "2.47e-09",
+        "published": "8.10e-15",
+        "all points": "3.65e-15",
+    }
+    assert ours == pytest.approx({key: HOSPITAL_P_VALUES[key] for key in ours}, rel=0.01)
+    assert "neither the step nor the missing hour" in statement("hospital", "the same t-test in continuous").note
+
+
+@pytest.mark.parametrize("seconds_later", [0, 5, 15])
+def test_the_trajectory_is_the_map_of_the_decayed_network(seconds_later):
+    stream = measured("hospital").stream
+    landmarks = stream.points[::500]
+    mds = LandmarkMDS(2).fit(cdist(landmarks, landmarks))
+    positions, empty = (mds.place(cdist(X, landmarks)) for X in (stream.points, np.zeros((1, stream.points.shape[1]))))
+    places, when = trajectory(stream, positions, empty[0])
+
+    arrival, times, contacts = 700, stream.source.times, stream.source.contacts
+    moment = times[arrival] + seconds_later
+    assert moment < times[arrival + 1]
+    network = TieDecayNetwork(DECAY, nodes=contacts.nodes)
+    next(time for time, _ in network.snapshots(contacts) if time == times[arrival])
+    spectrum = laplacian_spectrum(network.adjacency(moment))
+    sample = round((moment - times[0]) / STEP)
+    np.testing.assert_allclose(places[sample], mds.place(cdist(spectrum[None], landmarks))[0], rtol=1e-9)
+    assert when.hour[sample] == pytest.approx(clock(stream).hour[arrival] + seconds_later / 3600)
 
 
 def test_hourly_means_are_means():
@@ -282,7 +320,7 @@ def test_curves_cover_what_they_promise():
 @pytest.fixture
 def command(capsys):
     def run(*arguments):
-        code = cli.main(["reproduce", *map(str, arguments)])
+        code = main([*map(str, arguments)])
         return code, *capsys.readouterr()
 
     return run
@@ -332,10 +370,23 @@ def test_the_report_escapes_all_text(tmp_path):
     evil, picture = "<script>&\"'", PaperFigure("f", "<script>", "<script>", new_figure(1, 1))
     settings = QUICK._replace(mode=evil)
     save(picture, tmp_path, settings)
-    rows = Comparison([Statement("s-curve", evil, evil, evil, True, evil)], [], [], [])
+    rows = Comparison([Statement("s-curve", evil, evil, evil, True, evil)], [], [], [], [])
     page = to_html([], rows, [Fidelity("s-curve", 2, "anchors", 0.1, evil)], [picture], tmp_path, settings, 1.0)
     assert "<script" not in page
     assert page.count("&lt;script&gt;&amp;&quot;&#x27;") >= 8
+
+
+def test_files_are_replaced_whole(tmp_path):
+    """A reader of an earlier file keeps it: the new one is written beside it and gets its name by a rename."""
+    drawn = PaperFigure("f", "t", "c", new_figure(1, 1))
+    for text in ("old", "new"):
+        files = [*save(drawn, tmp_path, QUICK._replace(mode=text)), write(tmp_path / "table.md", text)]
+        for file in files:
+            assert text.encode() in file.read_bytes()
+            if text == "old":
+                os.link(file, tmp_path / f"{file.name}.kept")
+    for file in files:
+        assert b"old" in (tmp_path / f"{file.name}.kept").read_bytes()
 
 
 def test_missing_data_is_one_line_that_says_how_to_get_it(command, tmp_path):
@@ -361,6 +412,19 @@ def test_without_matplotlib_the_extra_is_named_before_any_work(command, tmp_path
     assert code == 2
     assert 'pip install "driftmap[plot]"' in err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_command_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "reproduction", "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: python -m reproduction")
+
+
+def test_the_old_command_names_the_new_one(capsys):
+    assert cli.main(["reproduce", "s-curve", "-o", "my folder", "--quick"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "`python -m reproduction s-curve -o 'my folder' --quick`" in err
 
 
 def test_an_unknown_data_set_is_a_mistake(command):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from driftmap.paper.figures.base import (
+from driftmap.utils import Array
+from reproduction.figures.base import (
     DAYS,
     PANELS,
     PAPER_INK,
@@ -19,9 +20,8 @@ from driftmap.paper.figures.base import (
     new_figure,
     panels,
 )
-from driftmap.paper.hospital import DAYTIME, WEEKDAYS, clock, hourly_means
-from driftmap.paper.scenarios import DataSetResults, aligned_maps
-from driftmap.utils import Array
+from reproduction.hospital import DAYTIME, WEEKDAYS, clock, hourly_means
+from reproduction.scenarios import DataSetResults, aligned_maps
 
 HOURS = (*((0, hour) for hour in range(13, 20)), *((1, hour) for hour in range(6, 15)))
 """The sixteen hours of the supplement: Monday 1 PM to 8 PM, Tuesday 6 AM to 3 PM."""
