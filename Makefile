@@ -1,13 +1,14 @@
 # Two commands: `make demo` and `make test`. Both set up .venv and build the compiled core themselves. `make torture` tries
-# random streams, kills and damaged files; `make bench` and `make speed` measure, `make format` formats, `make sanitize`
-# looks for errors of memory in the core, `make wheel` packs, `make docs` builds the site.
+# random streams, kills and damaged files; `make reproduce` recomputes the paper; `make bench` and `make speed` measure,
+# `make format` formats, `make sanitize` looks for errors of memory in the core, `make wheel` packs, `make docs` builds
+# the site.
 PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 CORE := CMakeLists.txt pyproject.toml $(wildcard src/core/* src/bindings/* tools/*.py) $(sort $(dir $(wildcard src/driftmap/*/*.py src/driftmap/*.py)))
 
-.PHONY: demo test torture lint format bench speed speed-baseline docs figures sanitize wheel clean
+.PHONY: demo test torture reproduce lint format bench speed speed-baseline docs figures sanitize wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/driftmap demo -o demo-output
@@ -19,6 +20,11 @@ test: $(VENV)/.test lint
 MINUTES ?= 30
 torture: $(VENV)/.test
 	$(BIN)/python -m tests.torture --minutes $(MINUTES)
+
+# The paper's tables and figures. ARGS="s-curve --quick -o out" passes arguments, DRIFTMAP_DATA names the recorded data.
+ARGS ?= all
+reproduce: $(VENV)/.demo
+	$(BIN)/python -m reproduction $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -6,12 +6,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from driftmap.embedding.lmds import classical_mds
-from driftmap.paper.bounds import (
+from driftmap.embedding import (
     dislocation_bound,
     measured_dislocation,
     projection_perturbation_bound,
 )
+from driftmap.embedding.lmds import classical_mds
+from driftmap.utils.errors import InputError
 
 SEEDS = st.integers(0, 10**6)
 METRICS = st.sampled_from(["euclidean", "cityblock", "chebyshev"])
@@ -162,13 +163,13 @@ def test_nothing_moves_without_a_replacement():
 
 def test_missing_dimension_is_named():
     line = np.arange(5.0)[:, None]
-    with pytest.raises(ValueError, match=r"lambda_k > 0 fails: k = 2, landmark_distances has 1 positive"):
+    with pytest.raises(InputError, match=r"lambda_k > 0 fails: k = 2, landmark_distances has 1 positive"):
         projection_perturbation_bound(cdist(line, line), 2, 1.0)
 
 
 def test_missing_gap_is_named():
     # A regular simplex: all positive eigenvalues are equal.
-    with pytest.raises(ValueError, match=r"lambda_k > lambda_\(k\+1\) fails for k = 1"):
+    with pytest.raises(InputError, match=r"lambda_k > lambda_\(k\+1\) fails for k = 1"):
         projection_perturbation_bound(1 - np.eye(4), 1, 1.0)
 
 
@@ -176,18 +177,18 @@ def test_bad_input_is_named():
     (before, after, z_before, z_after), epsilon = replacement(3, 1e-3)
     for arguments, message in [
         ((before[:, 1:], after, z_before, z_after, epsilon, 2), "landmarks_before must be a square"),
-        ((before[1:, 1:], after, z_before, z_after, epsilon, 2), "differ in size"),
+        ((before[1:, 1:], after, z_before, z_after, epsilon, 2), "landmarks_after has 8 landmarks, landmarks_before 7"),
         ((before, after, z_before[:, 1:], z_after, epsilon, 2), "points_before must have shape"),
-        ((before, after, z_before[1:], z_after, epsilon, 2), "29 rows"),
+        ((before, after, z_before[1:], z_after, epsilon, 2), "points_after has 30 rows, points_before 29"),
         ((before, 2 * after, z_before, z_after, epsilon, 2), "more than landmark 7"),
         ((before, after, z_before, z_after, -1.0, 2), "epsilon"),
         ((before, after, z_before, z_after, epsilon, 8), "between 1 and 7"),
     ]:
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(InputError, match=message):
             dislocation_bound(*arguments)
-    with pytest.raises(ValueError, match="replaced"):
+    with pytest.raises(InputError, match="replaced"):
         dislocation_bound(before, after, z_before, z_after, epsilon, 2, replaced=8)
-    with pytest.raises(ValueError, match="match"):
+    with pytest.raises(InputError, match="match"):
         measured_dislocation(before, after, z_before, z_after, 2, match="none")
-    with pytest.raises(ValueError, match="perturbation_norm"):
+    with pytest.raises(InputError, match="perturbation_norm"):
         projection_perturbation_bound(before, 2, -1.0)

@@ -21,7 +21,7 @@ from dask.delayed import delayed
 from driftmap import DriftMap, InputError, OnlineLandmarks
 from driftmap import dask as on_dask
 from driftmap.cli import cluster
-from driftmap.cli.errors import UserError, one_line
+from driftmap.cli.errors import OPTION_ADVICE, UserError, one_line
 from driftmap.dask import blocks
 from driftmap.dask.files import write
 from driftmap.io.atomic import replacing
@@ -165,8 +165,8 @@ def test_advice_is_in_the_words_of_those_who_read_it(tmp_path):
         on_dask.fit(OnlineLandmarks(5, memory=80), tmp_path / "x.parquet")
     error = pickle.loads(pickle.dumps(caught.value))  # as it comes from a worker
     problem = f"{tmp_path / 'x.parquet'}, row 2, column 'a' is NaN"
-    assert str(error) == f"{problem}; fill such entries first, or drop such rows"
-    assert one_line(error) == f"{problem}; choose --missing drop, mean or last"
+    assert str(error) == f"{problem}; fill such entries first, or leave out such rows or the column"
+    assert one_line(error) == f"{problem}; {OPTION_ADVICE['missing']}"
     with pytest.raises(UserError) as refused, cluster._failures():  # which refuses --missing
         raise error
     assert one_line(refused.value) == str(error)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+FROM_ROOT = ("src/", "tests/", "reproduction/")
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")])
 
 
@@ -40,7 +41,7 @@ def test_the_places_that_the_paper_is_mapped_to_exist():
         code, text = re.findall(r"`([^`]+)`", row.split(" | ", 1)[1]), None
         for word in code:
             if re.search(r"\.(py|h|cpp)$", word):
-                file = ROOT / word if word.startswith(("src/", "tests/")) else ROOT / "src" / "driftmap" / word
+                file = ROOT / word if word.startswith(FROM_ROOT) else ROOT / "src" / "driftmap" / word
                 text = file.read_text() if file.is_file() else ""
                 missing += [] if text else [word]
             elif text is not None and word.isidentifier() and not re.search(rf"\b{word}\b", text):

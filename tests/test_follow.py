@@ -293,6 +293,25 @@ def test_a_checkpoint_goes_on_where_the_file_was_left(tmp_path, output):
     np.testing.assert_array_equal(table(text), expected())
 
 
+def test_rows_that_are_left_out_behind_the_last_one_are_counted_once(tmp_path):
+    """Before the first row that is mapped and after the last one, whenever the run is stopped."""
+    path, gap = tmp_path / "live.csv", "7,,7\n"
+    path.write_text(HEADER + gap * 3)
+    argv = ["live.csv", "--missing", "drop", "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume"]
+    for n_rows, more in enumerate([LINES[0] + gap * 3, LINES[1] + gap * 2, LINES[2], ""]):
+        follower = Follower(tmp_path, *argv)
+        if n_rows:
+            follower.wait_for_lines(tmp_path / "o.csv", n_rows + 1)
+        else:
+            follower.wait_for_lines(tmp_path / "c.ckpt", 0)
+        time.sleep(0.2)  # so that rows behind the last one are mostly read, too
+        _, err = follower.stop()
+        append(path, more)
+    warning, final = err.splitlines()[-2:]
+    assert "stopped after 3 rows, 8 for missing numbers (8 in column 'b') left out, 0 bad lines, " in final
+    assert warning.startswith("driftmap: warning: live.csv: 8 of 11 rows left out: 8 for missing numbers (8 in column")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -499,7 +499,7 @@ def test_a_growing_file_is_watched_recorded_saved_and_replayed(folder, watch, st
     assert page.locator("select option").all_inner_texts() == ["arrival", "kind", "novelty", SCRIPT, "y", "z"]
     write_rows(path, 200, seed=1)
     real.expect(page.locator(".time output")).to_have_text("row 499")
-    real.expect(page.locator(".curve canvas").first).to_be_visible()
+    real.expect(page.locator(".curve path").first).to_be_visible()
     page.wait_for_timeout(300)
     said = stop(process)
     assert "stopped after 500 rows" in said

@@ -119,6 +119,9 @@ RUNS = {
     "alerts, parquet": ["t.csv", *LABELLED, "--novelty", "--alert", "0.8", "--alerts", "o.jsonl", "-o", "o.parquet"],
     "alerts only": ["t.csv", *LABELLED, "--alert", "0.8", "--alerts", "o.jsonl", "--json"],
     "alerts, online": ["t.csv", *LABELLED, "--online", "--alert", "0.8", "--alerts", "o.jsonl", "-o", "o.csv"],
+    "dropped": ["gaps.csv", *LABELLED, "--missing", "drop", "--delay", "3", "-o", "o.csv", "--json"],
+    "dropped, online": ["gaps.csv", *LABELLED, "--missing", "drop", "--online", "-o", "o.csv", "--json"],
+    "filled": ["gaps.jsonl", "--missing", "mean", "--normalize", "zscore", "-o", "o.csv", "--json"],
     "stream": ["-", *LABELLED, "-o", "o.csv"],
     "online stream": ["-", *LABELLED, "--online", "-o", "o.csv"],
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -21,7 +21,6 @@ COMMANDS = {
     "embed": "map the rows of a file",
     "watch": "show a stream in the browser",
     "info": "show what a checkpoint holds",
-    "reproduce": "check the library against the paper's numbers",
     "sample": "write a small file to try things on",
 }
 """The subcommands, each in the module of its name, and what ``--help`` says of them."""
@@ -32,14 +31,16 @@ INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C."""
+    return exit_code(lambda: _run(without_credentials(sys.argv[1:] if argv is None else argv)))
+
+
+def exit_code(command: Callable[[], int]) -> int:
+    """Run a command and return its exit code; warnings and errors are printed as one line each."""
     try:
-        words = without_credentials(sys.argv[1:] if argv is None else argv)
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
-                arguments = _parser(words).parse_args(words)
-                arguments.argv = words
-                code: int = arguments.run(arguments)
+                code = command()
             except SystemExit as end:  # --help and --version
                 code = end.code if isinstance(end.code, int) else 0
         if sys.stdout is not None:
@@ -54,6 +55,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _report(f"not enough memory: {one_line(error)}", 2)
     except (UserError, InputError, MissingDependencyError, CheckpointError, OSError) as error:
         return _report(one_line(error), 2)
+
+
+def _run(words: Sequence[str]) -> int:
+    if words[:1] == ["reproduce"]:
+        import shlex
+
+        moved = shlex.join(["python", "-m", "reproduction", *words[1:]])
+        raise UserError(f"`driftmap reproduce` has moved: run `{moved}` in a checkout of the repository")
+    arguments = _parser(words).parse_args(words)
+    arguments.argv = words
+    code: int = arguments.run(arguments)
+    return code
 
 
 def _parser(words: Sequence[str]) -> Parser:

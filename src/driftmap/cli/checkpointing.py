@@ -62,7 +62,7 @@ class Job:
     sums: dict[str, Array] = field(default_factory=dict)
     """What measuring has found."""
     steps: dict[str, Array] = field(default_factory=dict)
-    """What the steps of the table knew when the state was saved."""
+    """What the steps of the table know at that place."""
     files: dict[str, BinaryIO] = field(default_factory=dict)
     """Open files that can be continued, by their options: coordinates, alerts, scores."""
     lengths: dict[str, int] = field(default_factory=dict)
@@ -107,12 +107,15 @@ class Job:
                 chunk = next(chunks, None)
             if chunk is None:
                 break
-            yield done, chunk
+            if len(chunk.features):
+                yield done, chunk
             done += len(chunk.features)
             if isinstance(source, Broker) and self.path is None:
                 source.done(table.position().offset)
             if keeps:
-                self.position, self._is_saved = table.position(), False
+                # Together: a request to stop may come while the steps are at work on the rows behind this position.
+                self.position, self.steps = table.position(), _steps_of(table)
+                self._is_saved = False
                 if time.monotonic() - self._last >= max(self.every, (WORK_PER_SAVING - 1) * self._cost):
                     self.save()
         if done == 0:
@@ -161,7 +164,7 @@ class Job:
             "bad_lines": [self.rejected.settled, self.rejected.last],
             "tail": None if (tail := getattr(self.table, "tail", None)) is None else tail(),
         }
-        steps = self.table.state() if isinstance(self.table, PreparedTable) and self.position is not None else {}
+        steps = {} if self.position is None else self.steps
         own = {f"job.{name}": array for name, array in self.sums.items()}
         own |= {f"job.{STEP_PREFIX}{name}": array for name, array in steps.items()}
         checkpoint.write(self.path, header | {"job": state}, arrays | own)
@@ -265,6 +268,10 @@ class Job:
                 if not self.saved:
                     place.unlink(missing_ok=True)
                 raise
+
+
+def _steps_of(table: Table) -> dict[str, Array]:
+    return table.state() if isinstance(table, PreparedTable) else {}
 
 
 def spool_path(path: OutputPath) -> Path:

@@ -17,6 +17,7 @@ from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
 from driftmap.io.readers import open_table
 from driftmap.io.tables import Wanted
+from driftmap.io.writers import output_names
 from driftmap.utils.columns import describe
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import MissingDependencyError
@@ -57,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     with open_table(files[0], wanted, once=True) as table:
         if table.left_out:
             note(f"{table.name}: columns left out: {describe(table.left_out)}")
-    names = [*([] if args.label is None else [args.label]), *axis_names(args.components)]
+    ours, label = output_names(axis_names(args.components), [] if args.label is None else [args.label])
+    names = [*label, *ours]
     parts = parquet_files(files, wanted)
     mapper = DriftMap(
         args.components,

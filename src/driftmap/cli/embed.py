@@ -8,6 +8,7 @@ import json
 import sys
 import tempfile
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from driftmap.cli.checks import check, resolve_files
 from driftmap.cli.contacts import ContactTable, open_contacts
 from driftmap.cli.errors import counted, note, warn
 from driftmap.cli.files import StandardOutput, new_file
+from driftmap.cli.left_out import report_rows, rows_left_out, summary_of_rows
 from driftmap.cli.options import DESCRIPTION, PAGE_SUFFIX, add_options
 from driftmap.cli.outputs import (
     Alerts,
@@ -37,17 +39,17 @@ from driftmap.embedding import LandmarkStress
 from driftmap.io.brokers import open_sink
 from driftmap.io.delay import DelayEmbedding
 from driftmap.io.missing import FillMissing
-from driftmap.io.preprocessing import PreparedTable
+from driftmap.io.preprocessing import PreparedTable, described
 from driftmap.io.readers import open_table
 from driftmap.io.scaling import RunningScale
 from driftmap.io.steps import Step
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
-from driftmap.io.writers import WRITERS
+from driftmap.io.writers import WRITERS, output_names
 from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.frames import LEAST_SIZE
 from driftmap.map.landmark_count import LANDMARK_COUNTS, largest_map
 from driftmap.map.novelty import NoveltyDetector
-from driftmap.utils.columns import describe
+from driftmap.utils.columns import describe, some
 
 __all__ = ["DESCRIPTION", "add_options", "run"]
 
@@ -138,8 +140,10 @@ def _work(args: argparse.Namespace, job: Job) -> None:
         if args.follow:
             job.save()
     if args.follow:
+        report_rows(job, in_final_line=True)
         note(_followed(job))
     else:
+        report_rows(job)
         if job.path is not None:
             job.next_stage("finished")
             spool_path(job.path).unlink(missing_ok=True)
@@ -215,7 +219,7 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
     label, axes = [] if table.label is None else [table.label], axis_names(args.components)
     numbers = ["frame"] * args.online + axes + list(RowNovelty._fields) * args.novelty
-    names = label * with_label + numbers
+    names = _columns_of("the output", numbers, label * with_label)
     if args.view is not None:
         job.observers.append(stack.enter_context(args.view(args, table, job)))
     if args.alerts is not None or (args.alert is not None and args.view is None):
@@ -234,10 +238,15 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
         sink.report = note
         if job.stop is not None:
             sink.waiting = partial(job.stop.waiting, clean=False)
-        job.observers.append(Sent(sink, label + numbers))
+        fixed = ["id", "alert"]
+        sent = _columns_of("the records", fixed + numbers, label)
+        job.observers.append(Sent(sink, [*sent[len(label) :][: len(fixed)], *label, *sent[len(label) + len(fixed) :]]))
     if args.landmarks_out is not None:
         with_label = args.contacts or args.landmarks_out.suffix.lower() != ".npy"
-        names = ["arrival", "mass", *axes, *label * with_label, *table.columns]
+        with_label = with_label and table.label not in table.columns
+        ours, theirs = ["arrival", "mass", *axes], [*label * with_label, *table.columns]
+        named = _columns_of("the landmarks", ours, theirs)
+        names = [*named[len(theirs) :], *named[: len(theirs)]]
         writer = WRITERS[args.landmarks_out.suffix.lower()](opened["landmarks_out"], names)
         job.observers.append(Landmarks(writer, with_label=with_label))
     if args.plot is not None or args.animate is not None:
@@ -251,6 +260,15 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
         job.observers.append(Animation(opened["animate"], args.animate, table, job.mapper, n_frames))
 
 
+def _columns_of(output: str, ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
+    """The names of the columns of an output, those from the input first; a line for those that had to be changed."""
+    named, kept = output_names(ours, theirs)
+    changed = [f"{old!r} is {new!r}" for old, new in zip([*theirs, *ours], [*kept, *named], strict=True) if old != new]
+    if changed:
+        note(f"the input has columns of the same names, so in {output} {some(changed)}")
+    return [*kept, *named]
+
+
 def _is_live(args: argparse.Namespace) -> bool:
     """Whether rows may be worth waiting for one by one."""
     return bool(args.follow or (args.online and (args.file == "-" or Path(args.file).is_fifo())))
@@ -259,6 +277,8 @@ def _is_live(args: argparse.Namespace) -> bool:
 def _report_stop(args: argparse.Namespace, job: Job, stopped: Stopped) -> None:
     """One line: what is done, and how to go on."""
     rows = 0 if job.position is None else job.position.rows
+    if args.follow:
+        report_rows(job, in_final_line=True)
     done = _followed(job) if args.follow else f"interrupted while {job.stage}, after {rows:,} rows"
     if job.saved and stopped.clean:
         done += f"; state saved in {job.path}; {how_to_go_on(args)}"
@@ -270,6 +290,8 @@ def _report_stop(args: argparse.Namespace, job: Job, stopped: Stopped) -> None:
 def _followed(job: Job) -> str:
     """What was done while a source was followed."""
     mapper, lines = job.mapper, counted(job.rejected.count, "bad line")
+    if left_out := described(rows_left_out(job)):
+        lines = f"{left_out} left out, {lines}"
     if not mapper.fitted:
         return f"stopped before the first row, {lines}"
     alerts = "" if job.detector is None else f", {_alerted(job.detector)}"
@@ -289,7 +311,7 @@ def _summary(args: argparse.Namespace, table: Table, job: Job) -> dict[str, Any]
     return {
         "input": table.name,
         "rows": mapper.n_samples_seen_,
-        "bad_lines": job.rejected.count,
+        **summary_of_rows(job),
         "columns": list(table.columns),
         **(table.about if isinstance(table, ContactTable) else {}),
         "left_out": {column.name: column.reason for column in table.left_out},

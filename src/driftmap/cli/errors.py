@@ -20,7 +20,8 @@ OPTIONS = {
 }
 """The options that set parameters of the library."""
 OPTION_ADVICE: Mapping[Advice, str] = {
-    "missing": "choose --missing drop, mean or last",
+    "missing": "choose --missing drop, mean or last, or leave out the column with --exclude",
+    "lacking": "--exclude leaves out a column, --missing mean or last fills it from the rows before",
     "cell": "leave out the column with --exclude, or such lines with --skip-bad",
     "line": "leave out such lines with --skip-bad",
     "encoding": "convert it to UTF-8, or leave out such lines with --skip-bad",

@@ -28,7 +28,8 @@ FILE is CSV, TSV, JSON lines (each plain, .gz or .zst), Parquet, Arrow IPC, Feat
 or JSON lines. Files are read in blocks. The first line of CSV is a header if any of its cells is not a number, if an
 option names one of them, or if it counts columns (1, 2, 3 or 2020, 2021) and the next line does not; columns without
 names are called 1, 2, 3, ... All columns of numbers are features, unless --columns lists others. Columns of text or
-dates and those without a name are left out; one line on standard error names them.
+dates, those without a name and those without any number are left out; one line on standard error names them. With
+--online or --follow, later rows are not known: a column that is empty so far is kept, and --missing decides.
 
 The numbers of a large text (8 bytes each) are cached for the second pass: the first 128 MB in memory, the others in a
 temporary file, in the folder of -o or else in that for temporary files. If that file cannot be written, the text is

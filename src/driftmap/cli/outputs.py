@@ -81,10 +81,13 @@ class Alerts(Observer):
 
 
 class Sent(Observer):
-    """Coordinates, novelty and alerts as records of JSON for a message broker, with the number of the row as id."""
+    """Coordinates, novelty and alerts as records of JSON for a message broker, with the number of the row as id.
+
+    ``names``: of the id, of an alert, and of all columns in their order.
+    """
 
     def __init__(self, sink: Sink, names: Sequence[str]) -> None:
-        self._sink, self._names = sink, names
+        self._sink, (self._id, self._alert, *self._names) = sink, names
         self._records: list[Record] = []
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
@@ -97,10 +100,10 @@ class Sent(Observer):
         for i, values in enumerate(zip(*columns, strict=True)):
             row = update.first + i
             finite = [None if isinstance(value, float) and not np.isfinite(value) else value for value in values]
-            record = {"id": row, **dict(zip(self._names, finite, strict=True))}
+            record = {self._id: row, **dict(zip(self._names, finite, strict=True))}
             self._records.append(Record(str(row), json.dumps(record, default=str).encode()))
         for alert in update.alerts:
-            record = {"id": f"alert-{alert.row}", "alert": alert.as_json()}
+            record = {self._id: f"alert-{alert.row}", self._alert: alert.as_json()}
             self._records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
         self.flush()
 

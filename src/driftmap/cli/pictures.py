@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from driftmap.cli.contacts import ContactTable
 from driftmap.cli.files import writing
 from driftmap.io.tables import Table
+from driftmap.io.writers import output_names
 from driftmap.map import RowNovelty, StreamMap
 from driftmap.map.observer import Observer, Update
 from driftmap.plot import html, map_figure, save_figure
@@ -86,14 +87,19 @@ class Page(Observer):
         columns: dict[str, Any] = {} if label is None else {label: _color(self._labels)}
         if (chosen := _chosen(self._table)) is not None:
             columns[chosen[1]], label = chosen[0], chosen[1]
-        columns |= dict(zip(self._table.columns, features.T, strict=False))
-        for name in RowNovelty._fields if self._novelty else ():
-            columns[name] = np.concatenate([getattr(part, name) for part in self._novelty])
+        others = [name for name in self._table.columns if name not in columns]  # the label may be a feature, too
+        shown = [column for name, column in zip(self._table.columns, features.T, strict=False) if name not in columns]
+        fields = RowNovelty._fields if self._novelty else ()
+        ours, theirs = output_names(fields, [*columns, *others])
+        columns |= dict(zip(theirs[len(columns) :], shown, strict=False))
+        for field, name in zip(fields, ours, strict=True):
+            columns[name] = np.concatenate([getattr(part, field) for part in self._novelty])
+        shade = None if self._shade is None else dict(zip(fields, ours, strict=True))[self._shade]
         text = html(
             np.concatenate(self._coordinates),
             mapper.landmark_embedding_,
             columns=columns,
-            color=self._shade or label,
+            color=shade or label,
             title=self._title,
             landmark_arrivals=mapper.landmark_indices_,
             landmark_mass=mapper.landmark_mass_,

@@ -38,6 +38,8 @@ def find_landmarks(table: Table, scaling: Scaling | None, job: Job) -> LandmarkC
     """How many landmarks are enough, by a pass over all rows; the map will have so many."""
     largest, first = largest_map(job.mapper), 0
     for chunk in table.chunks(chunk_rows(table)):
+        if not len(chunk.features):
+            continue
         with _located(table, first):
             largest.partial_fit(chunk.features if scaling is None else scaling(chunk.features))
         job.notify(Update("measuring", first, chunk))

@@ -2,6 +2,12 @@
 
 from driftmap.embedding.anchors import choose_anchors
 from driftmap.embedding.base import Embedding, RowPlacer, StoredPoints
+from driftmap.embedding.bounds import (
+    DislocationBound,
+    dislocation_bound,
+    measured_dislocation,
+    projection_perturbation_bound,
+)
 from driftmap.embedding.diffusion import LandmarkDiffusionMap
 from driftmap.embedding.isomap import LandmarkIsomap
 from driftmap.embedding.kernel_tsne import BiKernelTSNE, KernelTSNE
@@ -13,6 +19,7 @@ from driftmap.embedding.tsne import LandmarkTSNE
 
 __all__ = [
     "BiKernelTSNE",
+    "DislocationBound",
     "Embedding",
     "KernelTSNE",
     "LandmarkDiffusionMap",
@@ -25,7 +32,10 @@ __all__ = [
     "StoredPoints",
     "choose_anchors",
     "classical_mds",
+    "dislocation_bound",
+    "measured_dislocation",
     "move",
     "nearest_neighbours",
     "procrustes",
+    "projection_perturbation_bound",
 ]

@@ -5,18 +5,31 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from driftmap.io.sources import Source
-from driftmap.io.tables import Chunk, Labels, Position, Wanted, check_usable, select, vector_names
+from driftmap.io.tables import (
+    Chunk,
+    Labels,
+    Position,
+    Wanted,
+    candidates,
+    check_usable,
+    select,
+    vector_names,
+    without_numbers,
+)
 from driftmap.utils import Array
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import InputError
 
+FIRST_ROWS = 2**10
+"""Rows in which most columns have a number."""
 AT_ONCE = 4
 """Chunks that are decoded at a time."""
 FEWEST_CORES = 2
@@ -29,7 +42,7 @@ class ArrowTable:
 
     format = "Arrow"
 
-    def __init__(self, source: Source, wanted: Wanted) -> None:
+    def __init__(self, source: Source, wanted: Wanted, *, once: bool = True) -> None:
         self.name, self.label = source.name, wanted.label
         self._source, self._given, self._missing = source, 0, wanted.missing
         try:
@@ -39,14 +52,24 @@ class ArrowTable:
             reason = "it is empty" if source.size == 0 else error
             raise InputError(f"cannot be read as {self.format}: {reason}", source=self.name) from error
         kinds = [_kind(schema.field(name).type) if names.count(name) == 1 else "several of that name" for name in names]
+        try:
+            asked = wanted.columns or [names[i] for i in candidates(names, wanted, self.name)]
+            self._widths = {
+                name: self._width(schema.field(name).type, name)
+                for name, kind in zip(names, kinds, strict=True)
+                if name in asked and not kind
+            }
+            empty = [name for name, width in self._widths.items() if width == 0]
+            if not once and wanted.columns is None:
+                numbers = [i for i, name in enumerate(names) if self._widths.get(name, 0) is None]
+                empty += [names[i] for i in without_numbers(numbers, partial(self._columns, names))]
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"is damaged: {error}", source=self.name) from error
+        kinds = ["empty" if name in empty else kind for name, kind in zip(names, kinds, strict=True)]
         places, _, self.left_out = select(names, wanted, self.name, kinds)
         self._features = [names[i] for i in places]
         self._asked = list(dict.fromkeys([*self._features, *([self.label] if self.label is not None else [])]))
-        try:
-            self._widths = {name: self._width(schema.field(name).type, name) for name in self._features}
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"is damaged: {error}", source=self.name) from error
-        self.columns = tuple(column for name, width in self._widths.items() for column in vector_names(name, width))
+        self.columns = tuple(column for name in self._features for column in vector_names(name, self._widths[name]))
 
     def _open(self) -> Any:
         """Open the file and return its schema."""
@@ -64,14 +87,20 @@ class ArrowTable:
             return None
         if pa.types.is_fixed_size_list(kind):
             return int(kind.list_size)
-        for _, _, batch in self._batches(1, 0):
+        for _, _, batch in self._batches([name], 1, 0):
             lengths = [len(cell) for cell in batch.column(name).to_pylist() if cell is not None]
-            if lengths:
-                return lengths[0]
+            if any(lengths):
+                return next(filter(None, lengths))
         return 0
 
-    def _batches(self, rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
-        """Batches from that of a row on, each with the rows before it and the rows of the file, 0 if not known."""
+    def _columns(self, names: Sequence[str], places: Sequence[int]) -> Iterator[Array]:
+        """The numbers of some columns, block by block."""
+        asked = [names[i] for i in places]
+        for _, _, batch in self._batches(asked, FIRST_ROWS, 0):
+            yield np.column_stack([_doubles(batch.column(name)) for name in asked])
+
+    def _batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+        """Some columns in batches from that of a row on, each with the rows before it and all rows, 0 if not known."""
         first = 0
         if self._reader is None:
             self._file.seek(0)
@@ -80,7 +109,7 @@ class ArrowTable:
             batches = map(self._reader.get_batch, range(self._reader.num_record_batches))
         for batch in batches:
             if first + batch.num_rows > start:
-                asked = batch.select(self._asked)
+                asked = batch.select(columns)
                 asked.validate(full=True)  # else offsets of a damaged file lead anywhere
                 yield first, 0, asked
             first += batch.num_rows
@@ -88,7 +117,7 @@ class ArrowTable:
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
         begin = 0 if start is None else start.rows
-        batches = self._batches(rows, begin)
+        batches = self._batches(self._asked, rows, begin)
         while True:
             try:
                 first, total, batch = next(batches, (0, 0, None))
@@ -166,7 +195,7 @@ class ParquetTable(ArrowTable):
         self._file = parquet.ParquetFile(self._source.path, pre_buffer=False)
         return self._file.schema_arrow
 
-    def _batches(self, rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+    def _batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
         sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         group = sum(end <= start for end in itertools.accumulate(sizes))
         first = sum(sizes[:group])
@@ -174,7 +203,7 @@ class ParquetTable(ArrowTable):
         for batch in self._file.iter_batches(
             AT_ONCE * rows,
             row_groups=range(group, len(sizes)),
-            columns=self._asked,
+            columns=columns,
             use_threads=n_threads(-1) > FEWEST_CORES,
         ):
             if first + batch.num_rows > start:
@@ -191,10 +220,10 @@ def _kind(kind: Any) -> str:
         return _kind(kind.value_type)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
         return ""
+    if types.is_null(kind):
+        return ""  # numbers, of which there are none
     if types.is_temporal(kind):
         return "" if types.is_duration(kind) else "dates"
-    if types.is_null(kind):
-        return "empty"
     return "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
 
 

@@ -124,31 +124,26 @@ class CSV:
             return [self._is_number(cell) for cell in self._cells(row)] == numeric
         return False
 
-    def kinds(self, rows: list[bytes]) -> list[str]:
-        """What each column holds in these rows; rows of another width are left to the parser."""
-        width, columns = len(self.names), None
-        with contextlib.suppress(ValueError):  # where all rows are alike, as they mostly are
-            table = self._read(b"".join(rows), dict.fromkeys(map(str, range(width)), self._text), width)
-            if table.num_rows == len(rows) and not any(map(self._open.fullmatch, rows)):
-                columns = [column.to_pylist() for column in table.columns]
-        if columns is None:
-            columns = self._columns(rows)
-        found = []
-        for cells in columns:
-            present = [cell for cell in cells if cell.strip().lower() not in MISSING]
-            kind = kind_of(not cells or any(map(self._is_number, present)), present)
-            form = other_form(present) if kind == "text" else None
-            found.append(kind if form is None else f"numbers of another form: {form}")
-        return found
-
-    def _columns(self, rows: list[bytes]) -> list[list[str]]:
-        """The cells of the rows that have one for each name, column by column."""
-        found: list[list[str]] = []
-        for row in rows:
+    def cells(self, rows: list[bytes], places: list[int]) -> list[list[Any]]:
+        """The cells of these columns, None where they are missing; rows of another width are left to the parser."""
+        data, width = b"".join(rows), len(self.names)
+        if rows and places:
             with contextlib.suppress(ValueError):
-                found.append(self._cells(row))
-        width = len(self.names)
-        return [*map(list, zip(*(cells for cells in found if len(cells) == width), strict=True))] or [[]] * width
+                table = self._read(data, dict.fromkeys(map(str, places), self._text), width, nulls=True)
+                is_open = b'"' in data and any(map(self._open.fullmatch, rows))
+                if table.num_rows == len(rows) and not is_open:
+                    return [[*map(_present, column.to_pylist())] for column in table.columns]
+        if len(rows) < 2:
+            return [[] for _ in places]
+        half = len(rows) // 2
+        first, second = self.cells(rows[:half], places), self.cells(rows[half:], places)
+        return [a + b for a, b in zip(first, second, strict=True)]
+
+    def kind(self, place: int, cells: list[Any]) -> str:
+        """What a column holds, by cells that are not missing; "" for numbers."""
+        kind = kind_of(any(map(self._is_number, cells)), cells)
+        form = other_form(cells) if kind == "text" else None
+        return kind if form is None else f"numbers of another form: {form}"
 
     def _is_number(self, cell: str) -> bool:
         """Whether a cell of the first line speaks for data; a missing number does, since names are rarely left out."""
@@ -216,12 +211,14 @@ class CSV:
             raise ValueError
         return cell.replace(self._decimal, ".")
 
-    def _read(self, data: bytes, types: dict[str, Any], width: int) -> Any:
+    def _read(self, data: bytes, types: dict[str, Any], width: int, *, nulls: bool = False) -> Any:
+        """Some columns by their types; ``nulls``: texts may be missing, too."""
         options = self._arrow.ReadOptions(column_names=[str(i) for i in range(width)], block_size=len(data) + 1)
         convert = self._arrow.ConvertOptions(
             column_types=types,
             include_columns=list(types),
-            null_values=NULLS if self._missing else [],
+            null_values=NULLS if self._missing or nulls else [],
+            strings_can_be_null=nulls,
             decimal_point=self._decimal,
         )
         return self._arrow.read_csv(arrow_memory(data), options, self._parse, convert)
@@ -274,6 +271,11 @@ class CSV:
         except ValueError:
             return not_a_number(cell, column, other_form([cell]) or self._usual_form(cell))
         return None if value is None or abs(value) <= LARGEST_NUMBER else unusable(value, column=column)
+
+
+def _present(cell: str | None) -> str | None:
+    """A cell, or None if it is missing: Arrow has found those without blanks."""
+    return None if cell is None or cell.strip().lower() in MISSING else cell
 
 
 def arrow_memory(data: bytes) -> Any:

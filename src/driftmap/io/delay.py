@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from driftmap.io.steps import State
+from driftmap.io.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
@@ -73,6 +73,10 @@ class DelayEmbedding:
     def columns(self, names: Sequence[str]) -> list[str]:
         """Names that say how long ago: ``a(t-4)``, ``a(t)``."""
         return [f"{name}(t-{lag})" if lag else f"{name}(t)" for lag in self.lags for name in names]
+
+    def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
+        """The first rows, which have too few before them."""
+        return [RowsLeftOut("delay", len(self._before))]
 
     def state(self) -> State:
         """The last rows."""

@@ -53,22 +53,30 @@ class JSONLines:
         self._vectors = {key: len(cell) for key, cell in cells if isinstance(cell, list) and cell}
         return 0
 
-    def kinds(self, rows: list[bytes]) -> list[str]:
-        """What each column holds in these rows; rows that are no objects like the first are left to the parser."""
+    def cells(self, rows: list[bytes], places: list[int]) -> list[list[Any]]:
+        """The cells of these columns, None where they are null or absent; rows unlike the first are left out."""
         values: list[Any] = []
         for row in rows:
             with contextlib.suppress(ValueError):
-                values.append(self._loads(row))
-        values = [value for value in values if type(value) is self._kind and len(value) == len(self.names)]
-        keys = range(len(self.names)) if self._kind is list else self.names
-        columns = [[value[key] for value in values if self._kind is list or key in value] for key in keys]
-        return [
-            kind_of(
-                not cells or any(type(cell) in (int, float) or self._is_vector(key, cell) for cell in cells),
-                [cell if isinstance(cell, str) else "" for cell in cells if cell is not None],
-            )
-            for key, cells in zip(keys, columns, strict=True)
-        ]
+                value = self._loads(row)
+                if type(value) is self._kind and self._is_like_the_first(value):
+                    values.append(value)
+        if self._kind is list:
+            return [[value[place] for value in values] for place in places]
+        return [[value.get(self.names[place]) for value in values] for place in places]
+
+    def _is_like_the_first(self, value: Any) -> bool:
+        if self._missing and isinstance(value, dict):
+            return value.keys() <= set(self.names)
+        return len(value) == len(self.names)
+
+    def kind(self, place: int, cells: list[Any]) -> str:
+        """What a column holds, by cells that are not missing; "" for numbers, and for lists of them."""
+        key = place if self._kind is list else self.names[place]
+        if key not in self._vectors and cells and isinstance(cells[0], list) and cells[0]:
+            self._vectors[key] = len(cells[0])  # the first row has none
+        numbers = any(type(cell) in (int, float) or self._is_vector(key, cell) for cell in cells)
+        return kind_of(numbers, [cell if isinstance(cell, str) else "" for cell in cells])
 
     def _is_vector(self, key: Any, cell: Any) -> bool:
         """Whether a cell is a list of numbers, as many as in the first row."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.steps import State
+from driftmap.io.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
 
 METHODS = ("drop", "mean", "last")
@@ -43,15 +43,21 @@ class FillMissing:
         """Values seen so far in each column: their number, their sum, and the last one."""
         self._total: Array = np.empty(0)
         self._last: Array = np.empty(0)
+        self._lacking: Ids = np.empty(0, dtype=np.int64)
+        """In how many of the dropped rows each column lacks a number."""
 
     def __call__(self, rows: Array) -> tuple[Array, Ids]:
         """The rows without missing values, and which of the given ones they are."""
         missing = np.isnan(rows)
+        if not len(self._lacking):
+            self._lacking = np.zeros(rows.shape[1], dtype=np.int64)
         fill = None if self.method == "drop" else self._values(rows, missing)
         if not missing.any():
             return rows, np.arange(len(rows))
         filled = rows if fill is None else np.where(missing, fill, rows)
-        kept = np.flatnonzero(~np.isnan(filled).any(axis=1))
+        lacking = np.isnan(filled)
+        kept = np.flatnonzero(~lacking.any(axis=1))
+        self._lacking = self._lacking + lacking.sum(axis=0)
         self.n_dropped += len(rows) - len(kept)
         self.n_filled += int(missing[kept].sum())
         return np.ascontiguousarray(filled[kept]), kept
@@ -80,12 +86,25 @@ class FillMissing:
         """The same columns."""
         return list(names)
 
+    def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
+        """The dropped rows, with the columns that lack a number in most of them first."""
+        counts = dict(zip(names, self._lacking.tolist(), strict=False))
+        lacking = {name: n for name, n in sorted(counts.items(), key=lambda item: -item[1]) if n}
+        return [RowsLeftOut("missing", self.n_dropped, lacking)]
+
     def state(self) -> State:
-        """Values so far, and how many were filled and dropped."""
+        """Values so far, how many were filled and dropped, and what was missing in the dropped rows."""
         counts = np.array([self.n_filled, self.n_dropped])
-        return {"counts": counts, "count": self._count, "total": self._total, "last": self._last}
+        return {
+            "counts": counts,
+            "count": self._count,
+            "total": self._total,
+            "last": self._last,
+            "lacking": self._lacking,
+        }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
         self.n_filled, self.n_dropped = (int(n) for n in state["counts"])
         self._count, self._total, self._last = state["count"], state["total"], state["last"]
+        self._lacking = state["lacking"]

@@ -10,7 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.sources import Source
-from driftmap.io.tables import Chunk, Labels, Position, Wanted, check_usable, numbered, select
+from driftmap.io.tables import (
+    CHUNK_CELLS,
+    Chunk,
+    Labels,
+    Position,
+    Wanted,
+    candidates,
+    check_usable,
+    numbered,
+    select,
+    without_numbers,
+)
+from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut
 from driftmap.utils.errors import InputError
 
@@ -71,14 +83,18 @@ def _as_labels(labels: NDArray[Any] | None) -> Labels:
 class NumpyTable(ArrayTable):
     """An NPY file with a matrix, or a vector as one column; columns are named by their numbers from 1."""
 
-    def __init__(self, source: Source, wanted: Wanted) -> None:
+    def __init__(self, source: Source, wanted: Wanted, *, once: bool = True) -> None:
         with contextlib.ExitStack() as stack:  # a table that could not be opened is not closed by its user
             self._file = stack.enter_context(contextlib.closing(NumpyFile(source)))
             names = numbered(self._file.width)
-            places, label, _ = select(names, wanted, source.name)
+            kinds = [""] * len(names)
+            for i in [] if once else without_numbers(candidates(names, wanted, source.name), self._file.blocks):
+                kinds[i] = "empty"
+            places, label, left_out = select(names, wanted, source.name, kinds)
             stack.pop_all()
         columns = [names[i] for i in places]
         super().__init__(source.name, self._file, columns, label, wanted.label, missing=wanted.missing)
+        self.left_out = left_out
         if places != list(range(len(names))):
             self._places = places
 
@@ -101,6 +117,12 @@ class NumpyFile:
 
     def __len__(self) -> int:
         return self._shape[0]
+
+    def blocks(self, columns: list[int]) -> Iterator[Array]:
+        """All rows of some columns, block by block."""
+        rows = max(1, CHUNK_CELLS // self.width)
+        for first in range(0, len(self), rows):
+            yield self[first : first + rows][:, columns].astype(np.float64)
 
     def __getitem__(self, rows: slice, /) -> NDArray[Any]:
         n, width = self._shape

@@ -95,7 +95,7 @@ def open_table(
             source.rows.waiting = waiting
         if isinstance(source.rows, Broker):
             source.rows.report = wanted.rejected.report
-        table = _table(source, wanted)
+        table = _table(source, wanted, once=once)
         if spool is not None and not once and source.suffix != ".npy" and (source.size or 0) >= LARGE:
             from driftmap.io.read_ahead import ReadAhead
 
@@ -106,16 +106,17 @@ def open_table(
             yield table
 
 
-def _table(source: Source, wanted: Wanted) -> Table:
+def _table(source: Source, wanted: Wanted, *, once: bool) -> Table:
+    """The reader of a source. If it is read more than ``once``, all rows decide which columns have numbers."""
     kind = source.suffix
     if kind == ".npy":
         from driftmap.io.npy import NumpyTable
 
-        return NumpyTable(source, wanted)
+        return NumpyTable(source, wanted, once=once)
     if kind in (*PARQUET, *ARROW):
         from driftmap.io.arrow import ArrowTable, ParquetTable
 
-        return (ParquetTable if kind in PARQUET else ArrowTable)(source, wanted)
+        return (ParquetTable if kind in PARQUET else ArrowTable)(source, wanted, once=once)
     if kind not in (None, *SEPARATED, *JSON):
         raise InputError(
             "has no known suffix: .csv, .tsv or .jsonl (each also with .gz or .zst), .parquet, .arrow, .feather or "
@@ -133,4 +134,4 @@ def _table(source: Source, wanted: Wanted) -> Table:
         single = wanted.rejected.skip or source.rows is not None
         return CSV(source.name, head, wanted, tabs=kind in TABS, single=single)
 
-    return TextTable(source, wanted, parser)
+    return TextTable(source, wanted, parser, once=once)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.steps import State
+from driftmap.io.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
 
 NORMALIZATIONS = ("minmax", "zscore")
@@ -143,6 +143,10 @@ class RunningScale:
     def columns(self, names: Sequence[str]) -> list[str]:
         """The same columns."""
         return list(names)
+
+    def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
+        """None."""
+        return []
 
     def state(self) -> State:
         """The sums, and the number of rows."""

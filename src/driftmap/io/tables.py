@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+import numpy as np
+
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut, describe, some, suggestion
 from driftmap.utils.errors import InputError
@@ -134,7 +136,7 @@ class Table(ABC):
 
     @abstractmethod
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
+        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time; a chunk may be empty."""
 
     @abstractmethod
     def position(self) -> Position:
@@ -191,6 +193,29 @@ def select(names: Sequence[str], wanted: Wanted, source: str, kinds: Sequence[st
         why = f"; left out: {describe(left_out)}" if left_out else ""
         raise InputError(f": no column is left for the features{why}", source=source)
     return Selection(places, label, tuple(left_out))
+
+
+def candidates(names: Sequence[str], wanted: Wanted, source: str) -> list[int]:
+    """The columns whose numbers decide whether they are features: none where the user lists the features."""
+    return [] if wanted.columns is not None else [i for i in _positions(names, wanted, source)[1] if names[i]]
+
+
+def without_numbers(columns: Sequence[int], read: Callable[[list[int]], Iterator[Array]]) -> list[int]:
+    """Those of some columns that are NaN in every row; ``read`` gives the rows of columns, block by block.
+
+    The first block is read of all columns, the others only of those that have no number there.
+    """
+    empty = list(columns)
+    first = next(read(empty), None) if empty else None
+    if first is None:
+        return []
+    empty = [empty[i] for i in np.flatnonzero(np.isnan(first).all(axis=0)).tolist()]
+    is_bare = np.ones(len(empty), dtype=bool)
+    for block in read(empty) if empty else ():
+        is_bare &= np.isnan(block).all(axis=0)
+        if not is_bare.any():
+            break
+    return [empty[i] for i in np.flatnonzero(is_bare).tolist()]
 
 
 def _positions(names: Sequence[str], wanted: Wanted, source: str) -> tuple[int | None, list[int]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from driftmap.io.brokers import Broker
 from driftmap.io.follow import LONGEST_ROW, FollowedFile, RestartedError
 from driftmap.io.sources import RowSource, Source
-from driftmap.io.tables import Chunk, Position, Wanted, select
+from driftmap.io.tables import Chunk, Position, Wanted, candidates, select
 from driftmap.utils import Array
 from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import usable
@@ -97,8 +97,11 @@ class Parser(Protocol):
     def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
         """Find the names of the columns, and return how many rows they take; ``more`` reads a second block."""
 
-    def kinds(self, rows: list[bytes]) -> list[str]:
-        """What each column holds in the first rows; "" for numbers, or where that cannot be said."""
+    def cells(self, rows: list[bytes], places: list[int]) -> list[list[Any]]:
+        """The cells of these columns, None where they are missing; rows that are none of this table are left out."""
+
+    def kind(self, place: int, cells: list[Any]) -> str:
+        """What a column holds, by cells that are not missing; "" for numbers."""
 
     def choose(self, places: list[int], label: int | None) -> list[str]:
         """The columns that are wanted; returns the names of the features."""
@@ -145,7 +148,9 @@ def _decompress(stream: Any, buffer: bytearray, most: int) -> bytes:
 class TextTable:
     """Rows from text. The first pass starts when the table is opened, to read the names of the columns."""
 
-    def __init__(self, source: Source, wanted: Wanted, choose_parser: Callable[[bytes], Parser]) -> None:
+    def __init__(
+        self, source: Source, wanted: Wanted, choose_parser: Callable[[bytes], Parser], *, once: bool = True
+    ) -> None:
         self.name, self.label = source.name, wanted.label
         self._source, self._rejected, self._choose_parser = source, wanted.rejected, choose_parser
         self._missing = wanted.missing
@@ -159,7 +164,7 @@ class TextTable:
             stack.callback(blocks.close)
             first, skipped = self._read_header(blocks)
             assert self._parser is not None
-            kinds = self._kinds(first, skipped, blocks) if wanted.columns is None else []
+            kinds = self._kinds(first, skipped, blocks, candidates(self._parser.names, wanted, self.name), once=once)
             places, label, self.left_out = select(self._parser.names, wanted, self.name, kinds)
             stack.pop_all()
         self._first: Position = first[0].after(skipped)._replace(rows=0)
@@ -191,20 +196,59 @@ class TextTable:
                     skipped += 1
         raise InputError("is empty", source=self.name)
 
-    def _kinds(self, read: list[Block], skipped: int, blocks: Iterator[Block]) -> list[str]:
-        """What the columns hold; blocks that had to be read to find out are appended to those that are read.
+    def _kinds(
+        self, read: list[Block], skipped: int, blocks: Iterator[Block], places: list[int], *, once: bool
+    ) -> list[str]:
+        """What the columns hold. The first rows decide, and for a column that is empty there all rows, if possible.
 
-        Of a stream only the first row is waited for.
+        A table that is read ``once`` has no rows but the first to decide by: a column that is empty there is one of
+        numbers. Of a stream only the first row is waited for. Blocks that had to be read for the first rows are
+        appended to those that are read.
         """
         assert self._parser is not None
+        if not places:  # the user lists the features: there is nothing to wait for
+            return []
         live = self._source.stream is not None or self.followed is not None
         wanted = 1 if live else max(1, min(LOOK_ROWS, LOOK_CELLS // max(1, len(self._parser.names))))
         rows = [*read[0].rows(skipped, skipped + wanted)]
         while len(rows) < wanted and (block := next(blocks, None)) is not None:
             read.append(block)
             rows += block.rows(0, wanted - len(rows))
-        kinds = self._parser.kinds(rows) if rows else []
-        return ["" if kind == "empty" else kind for kind in kinds] if live else kinds
+        kinds = [""] * len(self._parser.names)
+        columns = self._parser.cells(rows, places)
+        empty = []
+        for place, column in zip(places, columns, strict=True):
+            present = [cell for cell in column if cell is not None]
+            kinds[place] = self._parser.kind(place, present) if present else ""
+            empty += [] if present else [place]
+        if empty and not (once or live):
+            for place, kind in self._late_kinds(empty, first=read[0].after(skipped)).items():
+                kinds[place] = kind
+        return kinds
+
+    def _late_kinds(self, places: list[int], first: Position) -> dict[int, str]:
+        """What columns hold that are empty in the first rows, by all rows: the first cells in them decide."""
+        assert self._parser is not None
+        consumed, usable = self._source.consumed, 0
+        found: dict[int, list[Any]] = {place: [] for place in places}
+        kinds: dict[int, str] = {}
+        with contextlib.closing(self._blocks(first)) as blocks:
+            for block in blocks:
+                waiting = [place for place in places if place not in kinds]
+                if not waiting:
+                    break
+                columns = self._parser.cells(block.rows(0, len(block)), waiting)
+                usable += len(columns[0])
+                for place, column in zip(waiting, columns, strict=True):
+                    cells = found[place]
+                    cells += [cell for cell in column if cell is not None][: LOOK_ROWS - len(cells)]
+                    kind = self._parser.kind(place, cells)
+                    if kind == "" or len(cells) == LOOK_ROWS:
+                        kinds[place] = kind
+        self._source.consumed = consumed
+        if not usable:  # the parser will say what is wrong with the rows
+            return {}
+        return {place: kinds.get(place, self._parser.kind(place, found[place])) for place in places}
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""

@@ -11,6 +11,8 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.utils.errors import InputError
+
 TEXT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 NEEDS_QUOTES = re.compile('[,"\r\n]')
 """What makes a cell of CSV need quotes."""
@@ -22,6 +24,43 @@ FEW_NUMBERS = 4096
 """Numbers that are not worth the import of orjson."""
 
 Column = list[str] | NDArray[Any]
+
+
+PREFIX = "map_"
+"""Begins the name of a column of ours that would otherwise be that of a column of the input."""
+
+
+def output_names(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of the columns of an output, of ours and of those from the input, such that no two are alike.
+
+    The input keeps its names. One of ours that is taken gets a prefix; a second column of one name gets a number.
+
+    >>> output_names(["frame", "x1", "x2"], ["x1"])
+    (['frame', 'map_x1', 'x2'], ['x1'])
+    >>> output_names(["x1"], ["a", "a", "map_x1", "x1"])
+    (['map_map_x1'], ['a', 'a_2', 'map_x1', 'x1'])
+    """
+    kept: list[str] = []
+    taken = set(theirs)
+    for name in theirs:
+        free, number = name, 1
+        while free in kept or (number > 1 and free in taken):
+            number += 1
+            free = f"{name}_{number}"
+        kept.append(free)
+    named: list[str] = []
+    for name in ours:
+        while name in kept or name in named:
+            name = PREFIX + name
+        named.append(name)
+    return named, kept
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Raise an error if two columns have one name: readers would take one for the other."""
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise InputError(f": two columns of the output are named {twice!r}")
 
 
 class Writer(Protocol):
@@ -61,6 +100,7 @@ class CSVWriter:
     """
 
     def __init__(self, stream: BinaryIO, names: Sequence[str], *, continued: bool | None = None) -> None:
+        check_distinct(names)
         self._stream = stream
         if not (stream.tell() > 0 if continued is None else continued):
             self._stream.write(b",".join(map(_csv_cell, names)) + b"\n")
@@ -93,15 +133,14 @@ class JSONWriter:
     """Columns to JSON lines, one object per row; a number that JSON cannot write is null."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
+        check_distinct(names)
         self._stream = stream
-        places = {name: place for place, name in enumerate(names)}  # of two columns with one name, the last
-        self._places = list(places.values())
-        keys = (json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in places)
+        keys = (json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in names)
         self._form = ("{" + ", ".join(f"{key}: %b" for key in keys) + "}\n").encode()
 
     def write(self, columns: Sequence[Column]) -> None:
         """Append rows, given column by column."""
-        cells = [_json_cells(columns[place]) for place in self._places]
+        cells = [_json_cells(column) for column in columns]
         self._stream.write(b"".join([self._form % row for row in zip(*cells, strict=True)]))
 
     def close(self) -> None:
@@ -157,6 +196,7 @@ class ParquetWriter:
         import pyarrow
         import pyarrow.parquet
 
+        check_distinct(names)
         self._pa = pyarrow
         self._stream, self._names = stream, list(names)
         self._writer: Any = None

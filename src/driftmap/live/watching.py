@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from driftmap.io.writers import output_names
 from driftmap.live.columns import GrowingColumn
 from driftmap.live.scene import CAPACITY, Landmarks, Scene
 from driftmap.map.engine import StreamMap
@@ -31,9 +32,10 @@ class Watcher(Observer):
 
     def __init__(self, title: str, columns: Sequence[str], label: str | None = None, capacity: int = CAPACITY) -> None:
         self._label = None if label is None else GrowingColumn(label)
-        shown = [GrowingColumn(name, "number") for name in columns[:MOST_COLUMNS]]
         given = [] if self._label is None else [self._label]
-        self.scene = Scene(title, [*given, GrowingColumn(NOVELTY_COLUMN, "number"), *shown], capacity, label)
+        (novelty,), names = output_names([NOVELTY_COLUMN], [*(one.name for one in given), *columns[:MOST_COLUMNS]])
+        shown = [GrowingColumn(name, "number") for name in names[len(given) :]]
+        self.scene = Scene(title, [*given, GrowingColumn(novelty, "number"), *shown], capacity, label)
         self._n_shown = len(shown)
         self._rows = np.empty((0, 0))  # the features of the rows that are shown, in the slots of a ring
         self._next = 0

@@ -106,7 +106,6 @@ def comparison_figure(
     color: Any = None,
     color_label: str | None = None,
     title: str | None = None,
-    size: tuple[float, float] | None = None,
 ) -> Figure:
     """Several maps of the same points side by side, on one scale and with one colouring.
 
@@ -114,7 +113,7 @@ def comparison_figure(
     ----------
     maps : dict
         For each panel its title and (coordinates, landmark coordinates).
-    color, color_label, title, size
+    color, color_label, title
         As in :func:`map_figure`.
 
     Examples
@@ -131,7 +130,7 @@ def comparison_figure(
         Panel(name, positions_of(points), None if marks is None else positions_of(marks))
         for name, (points, marks) in maps.items()
     ]
-    return _figure(panels, color, color_label, title, size)
+    return _figure(panels, color, color_label, title, None)
 
 
 def save_figure(figure: Figure, file: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 Advice = Literal[
-    "missing", "cell", "line", "encoding", "header", "counted", "endless", "address",
+    "missing", "lacking", "cell", "line", "encoding", "header", "counted", "endless", "address",
     "decimal '.'", "decimal ','", "thousands ','", "decimal ',', thousands '.'",
 ]  # fmt: skip
 """What can be done about an error, apart from what is wrong: the command line has other words for it than Python."""
 ADVICE: Mapping[Advice, str] = {
-    "missing": "fill such entries first, or drop such rows",
+    "missing": "fill such entries first, or leave out such rows or the column",
+    "lacking": "leave out such columns, or fill them",
     "cell": "leave out the column, or such lines",
     "line": "leave out such lines",
     "encoding": "convert it to UTF-8, or leave out such lines",

@@ -1,8 +1,7 @@
-/** Curves over time: radius, stress, novelty and rate, by uPlot. */
+/** Curves over time: radius, stress, novelty and rate, none of which is negative, as SVG. */
 
-import { element, formatNumber } from "./dom.js";
+import { element, formatNumber, svg } from "./dom.js";
 import { panel } from "./panels.js";
-import uPlot from "./uplot/uPlot.esm.js";
 
 const CURVES = [
   ["radius", "Radius"],
@@ -10,39 +9,80 @@ const CURVES = [
   ["novelty", "Novelty (largest reach)"],
   ["rate", "Rows per second"],
 ];
-const HEIGHT = 70;
+const HEIGHT = 72;
+/** Sides of the plot in the picture, in pixels; its right side is this far from the edge. */
+const [LEFT, TOP, BOTTOM, MARGIN] = [46, 8, 52, 4];
+/** Pixels that a label needs, in height for a value and in width for a time. */
+const [VALUE_SPACE, TIME_SPACE] = [15, 72];
+const DAY = 86400;
+/** Seconds between time labels. */
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, DAY];
 
 export function curvePanel(view) {
-  const charts = CURVES.map(([name, title]) => ({ name, title, box: element("div", { className: "curve" }), plot: null }));
-  const colour = (variable) => () => getComputedStyle(view.element).getPropertyValue(variable);
-  const make = ({ title, box }, data) =>
-    new uPlot(
-      {
-        title,
-        width: Math.max(120, box.clientWidth),
-        height: HEIGHT,
-        cursor: { show: false },
-        legend: { show: false },
-        scales: { y: { range: (_, low, high) => (low === high ? [low - 1, high + 1] : [Math.min(0, low), high * 1.1]) } },
-        series: [{}, { stroke: colour("--accent"), width: 1.5, points: { show: false } }],
-        axes: [
-          { stroke: colour("--soft"), size: 18, font: "11px system-ui", grid: { show: false }, ticks: { show: false }, space: 70 },
-          { stroke: colour("--soft"), size: 46, font: "11px system-ui", space: 14, grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, values: (_, ticks) => ticks.map((tick) => formatNumber(tick)) },
-        ],
-      },
-      data,
-      box,
-    );
-  view.addEventListener("received", ({ detail: { arrays } }) => {
-    if (!(arrays.time?.length > 1)) return;
-    for (const chart of charts) {
-      const data = [arrays.time, Array.from(arrays[chart.name], (value) => (Number.isFinite(value) ? value : null))];
-      if (chart.plot) chart.plot.setData(data);
-      else chart.plot = make(chart, data);
-      chart.box.setAttribute("aria-label", `${chart.title}: ${formatNumber(arrays[chart.name].at(-1))}`);
-      chart.box.setAttribute("role", "img");
-    }
+  const charts = CURVES.map(([name, title]) => {
+    const picture = svg("svg", { role: "img", "aria-label": title, height: HEIGHT });
+    const box = element("div", { className: "curve" }, element("h3", { textContent: title }), picture);
+    return { name, title, picture, box };
   });
-  view.addEventListener("themed", () => charts.forEach(({ plot }) => plot?.redraw(false, true)));
-  return panel("Over time", ...charts.map(({ box }) => box));
+  const body = element("div", {}, ...charts.map(({ box }) => box));
+  let samples = {};
+  const draw = () => {
+    if (!(samples.time?.length > 1) || body.clientWidth <= LEFT + MARGIN) return;
+    for (const { name, title, picture } of charts) {
+      picture.setAttribute("aria-label", `${title}: ${formatNumber(samples[name].at(-1))}`);
+      picture.replaceChildren(...chart(samples.time, samples[name], body.clientWidth - MARGIN));
+    }
+  };
+  view.addEventListener("received", ({ detail: { arrays } }) => {
+    if (!arrays.time) return;
+    samples = arrays;
+    draw();
+  });
+  new ResizeObserver(draw).observe(body);
+  return panel("Over time", body);
+}
+
+/** The lines and labels of one curve that ends at a right edge; there are gaps where values are not finite. */
+function chart(times, values, right) {
+  const [start, end] = [times[0], times.at(-1)];
+  const highest = 1.1 * values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), 0) || 1;
+  const x = (time) => LEFT + ((right - LEFT) * (time - start)) / (end - start || 1);
+  const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / highest;
+  const parts = [];
+  for (const value of multiples(0, highest, roundStep((highest * VALUE_SPACE) / (BOTTOM - TOP)))) {
+    parts.push(svg("line", { x1: LEFT, x2: right, y1: y(value), y2: y(value) }));
+    parts.push(svg("text", { class: "value", x: LEFT - 7, y: y(value) + 4 }, formatNumber(value)));
+  }
+  const needed = ((end - start) * TIME_SPACE) / (right - LEFT);
+  const step = TIME_STEPS.find((known) => known >= needed) ?? DAY * Math.ceil(needed / DAY);
+  const offset = 60 * new Date(1000 * start).getTimezoneOffset(); // hours and days are those of the reader's clock
+  for (const time of multiples(start - offset, end - offset, step)) {
+    const at = x(time + offset);
+    if (at < right - TIME_SPACE / 3) parts.push(svg("text", { x: at, y: HEIGHT - 5 }, timeLabel(time, step)));
+  }
+  let path = "";
+  let command = "M";
+  for (let i = 0; i < values.length; i++) {
+    if (Number.isFinite(values[i])) path += `${command}${x(times[i]).toFixed(1)},${y(values[i]).toFixed(1)}`;
+    command = Number.isFinite(values[i]) ? "L" : "M";
+  }
+  return [...parts, svg("path", { d: path })];
+}
+
+/** The multiples of a step from low to high. */
+function multiples(low, high, step) {
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.max(0, Math.floor(high / step) - first + 1) }, (_, i) => (first + i) * step);
+}
+
+/** The smallest of 1, 2, 5, 10, ... times a power of ten that reaches a length. */
+function roundStep(length) {
+  const power = 10 ** Math.floor(Math.log10(length));
+  return power * ([1, 2, 5].find((factor) => factor * power >= length) ?? 10);
+}
+
+/** A local time as fine as the step between labels. */
+function timeLabel(seconds, step) {
+  const text = new Date(1000 * seconds).toISOString();
+  return step < 60 ? text.slice(11, 19) : step < DAY ? text.slice(11, 16) : text.slice(5, 10);
 }

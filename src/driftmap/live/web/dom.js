@@ -12,6 +12,14 @@ export function element(tag, properties = {}, ...children) {
   return node;
 }
 
+/** An element of a vector picture, with attributes. */
+export function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
 /** Offer some text as a file. */
 export function download(name, text, type) {
   const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });

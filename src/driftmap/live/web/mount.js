@@ -47,7 +47,6 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
     root.dataset.theme = dark ? "dark" : "light";
     theme.textContent = dark ? "Light" : "Dark";
     view.setDark(dark);
-    view.emit("themed", {});
   };
   const mouse = new Interaction(view, {
     " ": () => pause.click(),

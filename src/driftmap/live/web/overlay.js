@@ -1,8 +1,6 @@
 /** Elements over the picture, which change rarely: a scale bar, and the lasso while it is drawn. */
 
-import { element } from "./dom.js";
-
-const SVG = "http://www.w3.org/2000/svg";
+import { element, svg } from "./dom.js";
 
 /** A bar of a round length: distances on the map are distances of the data, as far as the map is true. */
 export class ScaleBar {
@@ -25,10 +23,8 @@ export class ScaleBar {
 
 export class Lasso {
   constructor() {
-    this.element = document.createElementNS(SVG, "svg");
-    this.polygon = document.createElementNS(SVG, "polygon");
-    this.element.classList.add("lasso");
-    this.element.append(this.polygon);
+    this.polygon = svg("polygon");
+    this.element = svg("svg", { class: "lasso" }, this.polygon);
     this.show(null);
   }
 

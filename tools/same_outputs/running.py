@@ -1,0 +1,110 @@
+"""Runs a case and returns the digests of what it wrote."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tools.same_outputs.cases import Case
+from tools.same_outputs.digests import digest, outputs
+from tools.same_outputs.spelling import PROBE, PROGRAMS
+
+LIMIT = 120
+"""Seconds after which a case is stopped."""
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
+    "TZ": "UTC", "LC_ALL": "C.UTF-8", "COLUMNS": "100", "SOURCE_DATE_EPOCH": "1600000000", "MPLBACKEND": "Agg",
+}  # fmt: skip
+FUNCTIONS = Path(__file__).with_name("functions.sh")
+PRELUDE = Path(__file__).with_name("prelude.py")
+
+
+class Checkout(NamedTuple):
+    """The code that is compared."""
+
+    python: str
+    """An interpreter that imports it."""
+    root: str
+    """The folder of the checkout, which holds src."""
+    programs: Path
+    """A folder with the programs that commands call."""
+    inputs: Path
+    """A folder with the input tables."""
+
+    def environment(self) -> dict[str, str]:
+        """For all cases the same."""
+        own = {name: value for name, value in os.environ.items() if not name.startswith("DASK_")}
+        path = f"{self.programs}{os.pathsep}{own.get('PATH', '')}"
+        return own | ENVIRONMENT | {"PATH": path, "PYTHON": self.python, "CHECKOUT": self.root}
+
+
+def spelling_of(python: str) -> str:
+    """Whether a checkout has the new commands."""
+    found = subprocess.run([python, *PROBE], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return "new" if found.returncode == 0 else "old"
+
+
+def root_of(python: str) -> str:
+    """The folder of the checkout that an interpreter imports."""
+    words = [python, "-c", "import driftmap; print(driftmap.__file__)"]
+    found = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+    return str(Path(found.stdout.strip()).parents[2])
+
+
+def write_programs(folder: Path, spelling: str) -> None:
+    """Write the programs that commands call, in the spelling of the checkout."""
+    for name, words in {"driftmap": "$PYTHON -m driftmap", **PROGRAMS[spelling]}.items():
+        path = folder / name
+        path.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        path.chmod(0o755)
+
+
+def run(case: Case, checkout: Checkout, folder: Path) -> tuple[dict[str, str], str]:
+    """Run a case in an empty folder: the digests of exit status, standard output and files; and standard error.
+
+    Standard output and standard error are kept next to the folder.
+    """
+    out, err = folder.with_name(f"{folder.name}.out"), folder.with_name(f"{folder.name}.err")
+    inputs = _copy_inputs(case, checkout.inputs, folder)
+    if case.kind == "command":
+        words = ["bash", "-c", f'. "{FUNCTIONS}"\n{case.text}']
+    else:
+        script = folder / "script.py"
+        script.write_text(f"{case.text}\n")
+        inputs["script.py"] = script.read_bytes()
+        words = [checkout.python, str(PRELUDE), "script.py"]
+    with out.open("wb") as out_file, err.open("wb") as err_file:  # a pipe would be kept open by what is left over
+        status = _finish(words, cwd=folder, env=checkout.environment(), stdout=out_file, stderr=err_file)
+    found = {"status": status, "stdout": digest(out.read_bytes()), **outputs(folder, inputs)}
+    return found, err.read_text(errors="replace")
+
+
+def _finish(words: list[str], **options: Any) -> str:
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+    try:
+        return str(process.wait(LIMIT))
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return f"stopped after {LIMIT} s"
+
+
+def _copy_inputs(case: Case, source: Path, folder: Path) -> dict[str, bytes]:
+    """Copy the inputs that a case names; returns their bytes."""
+    copied = {}
+    for path in sorted(source.iterdir()):
+        if not re.search(rf"(?<![\w.]){re.escape(path.name)}(?![\w.]*\w)", case.text):
+            continue
+        if path.is_dir():
+            shutil.copytree(path, folder / path.name)
+        else:
+            shutil.copyfile(path, folder / path.name)
+        files = [path, *path.rglob("*")]
+        copied |= {file.relative_to(source).as_posix(): file.read_bytes() for file in files if file.is_file()}
+    return copied
