@@ -43,7 +43,7 @@ class ParquetFile:
     def pieces(self) -> Iterator[tuple[Any, Labels]]:
         """Its rows, some at a time, and their labels."""
         with open_table(self.path, Wanted(self.columns, self.label), once=True) as table:
-            for chunk in table.chunks(chunk_rows(table)):
+            for chunk in table.chunks(chunk_rows(len(table.columns))):
                 yield chunk.features, chunk.labels
 
 

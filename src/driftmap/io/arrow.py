@@ -17,6 +17,7 @@ from driftmap.io.tables import (
     Chunk,
     Labels,
     Position,
+    Table,
     Wanted,
     candidates,
     check_usable,
@@ -37,7 +38,7 @@ FEWEST_CORES = 2
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
-class ArrowTable:
+class ArrowTable(Table):
     """The numeric columns of a file of record batches; an index that pandas wrote is not taken for data."""
 
     format = "Arrow"

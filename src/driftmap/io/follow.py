@@ -7,10 +7,10 @@ import hashlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from driftmap.io.row_source import RowSource
 from driftmap.utils.errors import InputError
 
 POLL_SECONDS = 0.005
@@ -56,15 +56,15 @@ class Lines:
         return [self._complete.popleft() for _ in range(min(limit, len(self._complete)))]
 
 
-class FollowedStream:
+class FollowedStream(RowSource):
     """Standard input up to its end, or a named pipe, which waits for the next writer.
 
     The last line of each writer is complete. A stream goes on where it is, whatever position is asked for.
     """
 
     def __init__(self, name: str, file: BinaryIO, *, ends: bool) -> None:
-        self.name, self._file, self._ends, self._lines, self._offset = name, file, ends, Lines(name), 0
-        self.waiting: Callable[[], Any] = lambda: None
+        super().__init__(name)
+        self._file, self._ends, self._lines, self._offset = file, ends, Lines(name), 0
 
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
         """The next lines, at most ``limit``, and the bytes up to there; no lines: the stream has ended."""
@@ -88,12 +88,12 @@ class FollowedStream:
         self._file.close()
 
 
-class FollowedFile:
+class FollowedFile(RowSource):
     """A growing file, for ever. One that is moved away is read to its end before the new one of its name."""
 
     def __init__(self, name: str, path: Path) -> None:
-        self.name, self._path = name, path
-        self.waiting: Callable[[], Any] = lambda: None
+        super().__init__(name)
+        self._path = path
         self._open()
 
     def _open(self) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
+from driftmap.io.row_source import RowSource
 from driftmap.utils import Array
 
 GENERATED = "demo:"
@@ -26,14 +25,12 @@ COLUMNS = ("kind", "temperature", "pressure", "vibration", "load", "current", "n
 LABELS = ("pump a", "pump b", "pump c", "pump d, new", "outlier")
 
 
-class GeneratedRows:
+class GeneratedRows(RowSource):
     """Lines of CSV at a steady rate. The line at a position is always the same."""
 
-    name = "generated data"
-
     def __init__(self, rate: float = RATE) -> None:
+        super().__init__("generated data")
         self._rate = rate
-        self.waiting: Callable[[], Any] = lambda: None
         self._first: tuple[float, int] | None = None
 
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:

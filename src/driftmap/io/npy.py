@@ -15,6 +15,7 @@ from driftmap.io.tables import (
     Chunk,
     Labels,
     Position,
+    Table,
     Wanted,
     candidates,
     check_usable,
@@ -35,7 +36,7 @@ class Matrix(Protocol):
     def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
 
 
-class ArrayTable:
+class ArrayTable(Table):
     """A matrix, perhaps on disk, with names for its columns; labels are an array, or the number of a column."""
 
     def __init__(

@@ -32,7 +32,7 @@ IN_MEMORY = 2**27
 """Bytes of the first chunks, which are cached in memory."""
 
 
-class ReadAhead:
+class ReadAhead(Table):
     """The chunks of another table, which a thread reads ahead.
 
     Chunks that are not to be cached (there is no folder for the file), or cannot be, are read again in each pass.

@@ -11,7 +11,7 @@ from typing import Any
 
 from driftmap.io.addresses import address_in
 from driftmap.io.atomic import scratch_folder
-from driftmap.io.brokers import Broker, open_broker
+from driftmap.io.brokers import open_broker
 from driftmap.io.follow import FollowedFile, FollowedStream
 from driftmap.io.generated import GENERATED, GeneratedRows
 from driftmap.io.sources import Source
@@ -93,7 +93,6 @@ def open_table(
     with open_source(file, once=once, following=following) as source:
         if source.rows is not None:
             source.rows.waiting = waiting
-        if isinstance(source.rows, Broker):
             source.rows.report = wanted.rejected.report
         table = _table(source, wanted, once=once)
         if spool is not None and not once and source.suffix != ".npy" and (source.size or 0) >= LARGE:
@@ -101,7 +100,7 @@ def open_table(
 
             # To read binary columns again takes less time than to write down what was read.
             table = reader = ReadAhead(table, None if source.suffix in BINARY else spool)
-            reader.begin(chunk_rows(table))
+            reader.begin(chunk_rows(len(table.columns)))
         with contextlib.closing(table):
             yield table
 

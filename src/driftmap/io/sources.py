@@ -2,41 +2,19 @@
 
 A :class:`Source` is a file, or a stream, which is copied to a temporary file if it has to be read twice.
 
-What is followed has ``rows``, a :class:`RowSource`: an object with a ``name`` and
-``read(position, limit) -> rows, position``. To follow another kind of source, write such a class and let
-:func:`~driftmap.io.readers.open_source` choose it for its URLs, as :mod:`driftmap.io.brokers` does. The loop, the
-parsers, bad lines that are skipped, checkpoints and outputs need nothing else.
+What is followed has ``rows``, a :class:`RowSource`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO
 
 from driftmap.io.addresses import address_in
 from driftmap.io.brokers import open_broker
 from driftmap.io.follow import FollowedFile, FollowedStream
-
-
-class RowSource(Protocol):
-    """Rows that are read as they arrive."""
-
-    name: str
-    """What to call it in messages; without credentials."""
-    waiting: Callable[[], Any]
-    """Is called again and again while there is no row."""
-
-    def read(self, position: Any, limit: int) -> tuple[list[bytes], Any]:
-        """The next rows after a position, at most ``limit``, and the position after the last of them.
-
-        A row is the bytes of one line of CSV or JSON, with its line end. The call waits for the first row; no rows: the
-        source has ended. A position is a JSON value. 0 is the beginning; all others were returned by an earlier call,
-        perhaps of an earlier process that was killed: a checkpoint saves the position together with the map, in one
-        atomic write. The same position gives the same rows again, unless the source is a stream, which goes on where it
-        is. Rows that are gone are an error that names them, and never skipped.
-        """
+from driftmap.io.row_source import RowSource
 
 
 @dataclass(eq=False)

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 import numpy as np
+from numpy.typing import NDArray
 
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut, describe, some, suggestion

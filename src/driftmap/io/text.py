@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.brokers import Broker
-from driftmap.io.follow import LONGEST_ROW, FollowedFile, RestartedError
-from driftmap.io.sources import RowSource, Source
-from driftmap.io.tables import Chunk, Position, Wanted, candidates, select
+from driftmap.io.follow import LONGEST_ROW, RestartedError
+from driftmap.io.row_source import RowSource
+from driftmap.io.sources import Source
+from driftmap.io.tables import Chunk, Position, Table, Wanted, candidates, select
 from driftmap.utils import Array
 from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import usable
@@ -145,7 +145,7 @@ def _decompress(stream: Any, buffer: bytearray, most: int) -> bytes:
     return bytes(buffer[: stream.readinto(memoryview(buffer)[:most])])
 
 
-class TextTable:
+class TextTable(Table):
     """Rows from text. The first pass starts when the table is opened, to read the names of the columns."""
 
     def __init__(
@@ -154,8 +154,9 @@ class TextTable:
         self.name, self.label = source.name, wanted.label
         self._source, self._rejected, self._choose_parser = source, wanted.rejected, choose_parser
         self._missing = wanted.missing
-        self.followed = source.rows
-        """Where the rows come from, if they are followed."""
+        self._rows = source.rows
+        self.is_live = source.rows is not None or source.stream is not None
+        self.waits = source.rows is not None and source.rows.waits
         self._parser: Parser | None = None
         self._header = b""
         """The line with the names, which is left out where a followed file starts again."""
@@ -208,7 +209,7 @@ class TextTable:
         assert self._parser is not None
         if not places:  # the user lists the features: there is nothing to wait for
             return []
-        live = self._source.stream is not None or self.followed is not None
+        live = self.is_live
         wanted = 1 if live else max(1, min(LOOK_ROWS, LOOK_CELLS // max(1, len(self._parser.names))))
         rows = [*read[0].rows(skipped, skipped + wanted)]
         while len(rows) < wanted and (block := next(blocks, None)) is not None:
@@ -282,13 +283,17 @@ class TextTable:
 
     def tail(self) -> tuple[int, int, str] | None:
         """Where the last bytes before the present position begin and end, and their digest, if a file is followed."""
-        source = self.followed
-        return source.tail(self._place.offset, self._place.ahead) if isinstance(source, FollowedFile) else None
+        return None if self._rows is None else self._rows.tail(self._place.offset, self._place.ahead)
+
+    def done(self, position: Position) -> None:
+        """All rows up to a position are learnt."""
+        if self._rows is not None:
+            self._rows.done(position.offset)
 
     def _blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
-        if self.followed is not None:
-            yield from self._followed(self.followed, start)
+        if self._rows is not None:
+            yield from self._followed(self._rows, start)
             return
         lines, offset, rest = start.lines, start.offset, b""
         for piece in read_pieces(self._source, offset):
@@ -371,8 +376,7 @@ class TextTable:
                 yield from self._parsed(block.part(0, half))
                 yield from self._parsed(block.part(half, len(block)))
             else:
-                source = self.followed
-                name = source.where(block.offset, block.ahead or 0) if isinstance(source, Broker) else self.name
+                name = self.name if self._rows is None else self._rows.where(block.offset, block.ahead or 0)
                 self._reject(block, name)
             return
         yield block, features, labels

@@ -14,7 +14,7 @@ from driftmap.io.serialization import Arrays
 from driftmap.io.tables import Position, RejectedLines, Table
 from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
-from driftmap.pipeline.state import STAGES, RunState, SavedRun, write
+from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
 
 BEFORE_MAPPING = ("alerts", "scores")
 """Outputs that are complete before mapping starts, so that it can start again without them."""
@@ -105,7 +105,8 @@ class Saver:
                 self.state.lengths[name] = file.seek(0, os.SEEK_END)
         for observer in self.observers:
             observer.flush()
-        tail = self.state.tail if table is None else table.tail()
+        found = self.state.tail if table is None else table.tail()
+        tail = None if found is None else Tail(*found)
         settled = self.rejected.settled, self.rejected.last
         self.state = replace(self.state, rejected=settled, tail=tail)
         self._write(*operator.pack())

@@ -19,7 +19,7 @@ from driftmap.embedding import move, procrustes
 from driftmap.io.atomic import scratch_folder
 from driftmap.map import StreamMap
 from driftmap.map.frames import Frame, Frames
-from driftmap.map.observer import Observer, Update
+from driftmap.pipeline.observer import Observer, Update
 from driftmap.plot.coloring import Coloring, by_arrival, coloring_of
 from driftmap.plot.figures import (
     GRID_COLOR,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 from driftmap.io.addresses import Address
 from driftmap.io.brokers.payloads import rows_of
+from driftmap.io.row_source import RowSource
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 WAIT_SECONDS = 0.1
@@ -56,18 +56,17 @@ def require(module: str, extra: str) -> Any:
         raise MissingDependencyError(f"{extra}:// needs {module.split('.')[0]}", extra=extra) from error
 
 
-class Broker(ABC):
-    """A source of rows (:class:`driftmap.io.sources.RowSource`): messages of a broker, each one row or several.
+class Broker(RowSource):
+    """A source of rows: messages of a broker, each one row or several.
 
     The position is part of the checkpoint. What a broker itself remembers of a reader is for monitoring only.
     """
 
+    waits = True
+
     def __init__(self, address: Address) -> None:
-        self.address, self.name = address, address.name
-        self.report: Callable[[str], Any] = lambda message: None
-        """Takes one line when a connection is lost or there again."""
-        self.waiting: Callable[[], Any] = lambda: None
-        """Called again and again while there is no message."""
+        super().__init__(address.name)
+        self.address = address
         self._position: Any = None
 
     def read(self, position: Any, limit: int) -> tuple[list[bytes], Any]:
@@ -100,13 +99,6 @@ class Broker(ABC):
                 return rows, position
             if not messages:
                 self.waiting()
-
-    def where(self, position: Any, ahead: int) -> str:
-        """How to find the message that comes so many after a position; for messages of one row each."""
-        return self.name
-
-    def done(self, position: Any) -> None:  # noqa: B027
-        """All rows up to a position are learnt, and in the checkpoint if there is one; most brokers need not know."""
 
     def close(self) -> None:
         """Close the connection; the next read opens another one."""

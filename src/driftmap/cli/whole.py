@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli2 import outputs, reports, run_files, session
-from driftmap.cli2.errors import UserError, note, warn
-from driftmap.cli2.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
-from driftmap.cli2.groups import Mapping as MapOptions
-from driftmap.cli2.mapping import new_map, two_passes
-from driftmap.cli2.session import FinishedError, Session
-from driftmap.cli2.signals import Stopped
-from driftmap.cli2.typed import flag_of, group, option
-from driftmap.cli2.writing import Layout, Spreads
+from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli.errors import UserError, note, warn
+from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
+from driftmap.cli.groups import Mapping as MapOptions
+from driftmap.cli.mapping import new_map, two_passes
+from driftmap.cli.session import FinishedError, Session
+from driftmap.cli.signals import Stopped
+from driftmap.cli.typed import flag_of, group, option
+from driftmap.cli.writing import Layout, Spreads
 from driftmap.io.paths import OutputPath
 from driftmap.io.steps import Step, Steps
 from driftmap.io.tables import RejectedLines, Table, chunk_rows
@@ -238,7 +238,7 @@ class _Mapped:
             note(reports.alerted(operator.detector))
         axes = {}
         if options.figures.explain:
-            from driftmap.cli2.axes import explained_axes  # which takes long to import
+            from driftmap.cli.axes import explained_axes  # which takes long to import
 
             axes["axes"] = explained_axes(mapper, operator.columns)
         if mapper.n_dimensions_ < mapper.n_components:

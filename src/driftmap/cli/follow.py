@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from driftmap.cli2.endless import EndlessOptions, map_endless
-from driftmap.cli2.errors import UserError
-from driftmap.cli2.groups import Reading
-from driftmap.cli2.session import Session
-from driftmap.cli2.typed import argument, group
-from driftmap.cli2.whole import Input
+from driftmap.cli.endless import EndlessOptions, map_endless
+from driftmap.cli.errors import UserError
+from driftmap.cli.groups import Reading
+from driftmap.cli.session import Session
+from driftmap.cli.typed import argument, group
+from driftmap.cli.whole import Input
 from driftmap.io.addresses import address_in
 from driftmap.io.readers import BINARY, COMPRESSIONS, open_table
 from driftmap.io.tables import RejectedLines, Table

@@ -10,16 +10,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from driftmap.cli2 import outputs, reports, run_files, session
-from driftmap.cli2.errors import UserError, note
-from driftmap.cli2.groups import Alerting, Coordinates, Normalizing, Recovering
-from driftmap.cli2.groups import Mapping as MapOptions
-from driftmap.cli2.mapping import new_map
-from driftmap.cli2.session import FinishedError, Session
-from driftmap.cli2.signals import Stopped
-from driftmap.cli2.typed import group, option
-from driftmap.cli2.whole import Input
-from driftmap.cli2.writing import Layout, Spreads
+from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli.errors import UserError, note
+from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
+from driftmap.cli.groups import Mapping as MapOptions
+from driftmap.cli.mapping import new_map
+from driftmap.cli.session import FinishedError, Session
+from driftmap.cli.signals import Stopped
+from driftmap.cli.typed import group, option
+from driftmap.cli.whole import Input
+from driftmap.cli.writing import Layout, Spreads
 from driftmap.io.paths import OutputPath
 from driftmap.io.steps import Steps
 from driftmap.io.tables import RejectedLines, Table, chunk_rows

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from driftmap.cli2.errors import UserError, note, one_line, warn
+from driftmap.cli.errors import UserError, note, one_line, warn
 from driftmap.io.paths import OutputPath, open_stream
 from driftmap.live.scene import Scene
 from driftmap.live.watching import Watcher

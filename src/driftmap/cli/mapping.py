@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from driftmap.cli2.errors import UserError, note
-from driftmap.cli2.groups import Mapping, Normalizing
-from driftmap.cli2.session import Session
+from driftmap.cli.errors import UserError, note
+from driftmap.cli.groups import Mapping, Normalizing
+from driftmap.cli.session import Session
 from driftmap.embedding import LandmarkStress
 from driftmap.io.spool import Spool
 from driftmap.io.steps import Step

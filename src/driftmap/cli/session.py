@@ -13,10 +13,10 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from driftmap.cli2 import run_files, typed
-from driftmap.cli2.errors import UserError, note
-from driftmap.cli2.groups import Recovering
-from driftmap.cli2.signals import Stop, Stopped
+from driftmap.cli import run_files, typed
+from driftmap.cli.errors import UserError, note
+from driftmap.cli.groups import Recovering
+from driftmap.cli.signals import Stop, Stopped
 from driftmap.io import atomic
 from driftmap.io.addresses import address_in
 from driftmap.io.follow import digest
@@ -169,10 +169,9 @@ def shaping(options: Any) -> dict[str, Any]:
 def _check_arguments(now: Mapping[str, Any], then: Mapping[str, Any], checkpoint: OutputPath) -> None:
     for name in [*now, *(name for name in then if name not in now)]:
         if now.get(name) != then.get(name):
-            raise UserError(
-                f"{typed.flag_of(name)} is {_shown(now.get(name))}, but was {_shown(then.get(name))} when {checkpoint} was started: "
-                "give the same arguments, or delete it to start again"
-            )
+            changed = f"{typed.flag_of(name)} is {_shown(now.get(name))}, but was {_shown(then.get(name))}"
+            problem = f"{changed} when {checkpoint} was started"
+            raise UserError(f"{problem}: give the same arguments, or delete it to start again")
 
 
 def _shown(value: Any) -> str:

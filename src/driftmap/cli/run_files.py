@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from driftmap.cli2.errors import UserError
-from driftmap.cli2.files import new_file, writing
-from driftmap.cli2.typed import flag_of
+from driftmap.cli.errors import UserError
+from driftmap.cli.files import new_file, writing
+from driftmap.cli.typed import flag_of
 from driftmap.io import atomic
 from driftmap.io.paths import OutputPath, identity, open_regular, open_stream, output_path
 from driftmap.io.spool import Spool

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.cli2.errors import note, print_line
-from driftmap.cli2.files import writing
+from driftmap.cli.errors import note, print_line
+from driftmap.cli.files import writing
 from driftmap.io.brokers.base import Record
-from driftmap.io.writers import Column, Writer
+from driftmap.io.writers import Column, Writer, output_names
 from driftmap.map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.utils import Array
@@ -22,6 +22,8 @@ from driftmap.utils.columns import some
 if TYPE_CHECKING:
     from driftmap.io.brokers.sinks import Sink
 
+RECORD = ("id", "alert")
+"""What records of a sink have besides the columns of a table."""
 NOVELTY = ("reach", "quantile", "residual")
 """The columns of an update that say how novel its rows are."""
 UNEQUAL = 100.0
@@ -30,6 +32,20 @@ CONSTANT_COUNTS = frozenset({"cosine", "correlation", "braycurtis", "hamming", "
 """Metrics whose distances a constant column changes."""
 SCALE_FREE = frozenset({"canberra", "hamming", "seuclidean", "mahalanobis"})
 """Metrics that measure each column by its own size."""
+
+
+def axis_names(k: int) -> list[str]:
+    """Names of the coordinates."""
+    return [f"x{i}" for i in range(1, k + 1)]
+
+
+def distinct(output: str, theirs: Sequence[str], ours: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return names of columns from the input and of ours, no two of them alike; a note names those that changed."""
+    named, kept = output_names(ours, theirs)
+    changed = [f"{old!r} is {new!r}" for old, new in zip([*theirs, *ours], [*kept, *named], strict=True) if old != new]
+    if changed:
+        note(f"the input has columns of the same names, so in {output} {some(changed)}")
+    return kept, named
 
 
 @dataclass(frozen=True)
@@ -42,10 +58,19 @@ class Layout:
     novelty: bool = False
 
     @property
-    def names(self) -> list[str]:
-        """Names of the columns."""
-        axes = [f"x{i}" for i in range(1, self.components + 1)]
-        return [*([] if self.label is None else [self.label]), *["frame"] * self.frame, *axes, *NOVELTY * self.novelty]
+    def label_names(self) -> list[str]:
+        """Name of the column that comes from the input, if there is one."""
+        return [] if self.label is None else [self.label]
+
+    @property
+    def own_names(self) -> list[str]:
+        """Names of the columns that the map adds."""
+        return [*["frame"] * self.frame, *axis_names(self.components), *NOVELTY * self.novelty]
+
+    def names(self, output: str) -> list[str]:
+        """Return the names of all columns of an output, no two of them alike."""
+        label, own = distinct(output, self.label_names, self.own_names)
+        return [*label, *own]
 
     def columns(self, update: Update) -> list[Column]:
         """Return the columns of an update that was mapped."""
@@ -106,6 +131,8 @@ class Sent(Observer):
 
     def __init__(self, sink: Sink, layout: Layout) -> None:
         self._sink, self._layout = sink, layout
+        label, (self._id, self._alert, *own) = distinct("the records", layout.label_names, [*RECORD, *layout.own_names])
+        self._names = [*label, *own]
         self._records: list[Record] = []
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
@@ -119,10 +146,10 @@ class Sent(Observer):
         for i, values in enumerate(zip(*columns, strict=True)):
             row = update.first + i
             finite = [None if isinstance(value, float) and not np.isfinite(value) else value for value in values]
-            record = {"id": row, **dict(zip(self._layout.names, finite, strict=True))}
+            record = {self._id: row, **dict(zip(self._names, finite, strict=True))}
             self._records.append(Record(str(row), json.dumps(record, default=str).encode()))
         for alert in update.alerts:
-            record = {"id": f"alert-{alert.row}", "alert": alert.as_json()}
+            record = {self._id: f"alert-{alert.row}", self._alert: alert.as_json()}
             self._records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
         self.flush()
 

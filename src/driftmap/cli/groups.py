@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from driftmap.cli2 import arguments as kinds
-from driftmap.cli2.errors import UserError
-from driftmap.cli2.typed import option
+from driftmap.cli import arguments as kinds
+from driftmap.cli.errors import UserError
+from driftmap.cli.typed import option
 from driftmap.io.delay import DelayEmbedding
 from driftmap.io.missing import METHODS, FillMissing
 from driftmap.io.paths import OutputPath, output_path

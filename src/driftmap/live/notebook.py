@@ -10,11 +10,11 @@ import numpy as np
 from driftmap.io.tables import Chunk
 from driftmap.live.scene import Seen
 from driftmap.live.ticker import Ticker
-from driftmap.map.arrivals import Arrivals, RowNovelty
+from driftmap.live.watching import Watcher
+from driftmap.map.arrivals import Arrivals
 from driftmap.map.engine import StreamMap
 from driftmap.map.novelty import NoveltyDetector
-from driftmap.map.observer import Update
-from driftmap.live.watching import Watcher
+from driftmap.pipeline.observer import Update
 from driftmap.utils import validation
 from driftmap.utils.errors import InputError
 
@@ -64,10 +64,10 @@ class NotebookView:
         if watcher is None:
             names = engine.feature_names or [f"x{i}" for i in range(rows.shape[1])]
             watcher = Watcher("", names, None if labels is None else self._label, self._points)
-        novelty = RowNovelty(arrivals.reach, arrivals.quantile, np.full(len(rows), np.nan))
         chunk, first = Chunk(rows.astype(np.float64), labels), engine.n_samples_seen_ - len(rows)
-        shown = arrivals.coordinates, None, novelty, arrivals.alerts, arrivals.nearest
-        watcher.observe(Update("mapping", first, chunk, True, *shown), engine)
+        update = Update("mapping", first, chunk, is_learnt=True, coordinates=arrivals.coordinates, reach=arrivals.reach)
+        update = update._replace(nearest=arrivals.nearest, alerts=arrivals.alerts)
+        watcher.observe(update, engine)
         self._screen.watcher = watcher
         return arrivals
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from driftmap.cli2.errors import OPTION_ADVICE, counted, note, warn
+from driftmap.cli.errors import OPTION_ADVICE, counted, note, warn
 from driftmap.io.steps import RowsLeftOut
 from driftmap.io.tables import RejectedLines, Table
 from driftmap.map import StreamMap
