@@ -50,7 +50,9 @@ def test_half_open_connections_do_not_end_a_run_with_few_descriptors(tmp_path):
     )  # fmt: skip
     address = re.search(r"http\S+", process.stderr.readline())[0]
     rows, saved = tmp_path / "s.csv", tmp_path / "c.ckpt"
-    with crowd(urlsplit(address).port, 1500) as n:
+    with contextlib.ExitStack() as stack:
+        stack.callback(process.kill)
+        n = stack.enter_context(crowd(urlsplit(address).port, 1500))
         assert n > 300
         for _ in range(5):
             before = saved.stat().st_mtime_ns if saved.exists() else 0
