@@ -2,6 +2,7 @@
 
 import json
 import random
+import socket
 
 import numpy as np
 import pytest
@@ -42,6 +43,7 @@ def read(server, position=0, n=1, **options):
 def again(server, position):
     """What a run that is resumed reads first."""
     source = open_broker(server.url)
+    source.waiting = hanging(50)
     try:
         return source.read(position, 7)[0]
     finally:
@@ -51,6 +53,28 @@ def again(server, position):
 def add(client, first, last, start=1):
     for i, payload in enumerate(PAYLOADS[first:last]):
         client.xadd("rows", {"data": payload}, id=f"{start + i}-1")
+
+
+def hanging(times):
+    """What a source calls while it waits; an error after some times."""
+    left = iter(range(times))
+
+    def waiting():
+        assert next(left, None) is not None, "it hangs"
+
+    return waiting
+
+
+def once(condition, action):
+    """What a source calls while it waits: the action, the first time that the condition holds."""
+    done = []
+
+    def waiting():
+        if not done and condition():
+            done.append(True)
+            action()
+
+    return waiting
 
 
 # --- Redis ---
@@ -142,6 +166,13 @@ def test_a_redis_server_that_lost_its_last_entries_is_recognised(redis):
             again(redis, position)
 
 
+def test_a_redis_server_that_does_not_count_entries_is_an_error(redis, monkeypatch):
+    source = open_broker(redis.url)
+    monkeypatch.setattr(source, "_guarded", lambda request: ({"length": 1}, []))  # as Redis 6 answers
+    with pytest.raises(InputError, match="needs Redis 7 or later"):
+        source.read(0, 7)
+
+
 def test_random_changes_of_a_redis_stream_lose_no_row_silently(redis):
     """Whatever is read is all that was added, in order, or an error is raised."""
     rng, client = random.Random(3), redis.client
@@ -200,11 +231,8 @@ def test_random_changes_of_a_redis_stream_lose_no_row_silently(redis):
 
 
 def recreate(server):
-    async def work(jetstream):
-        await jetstream.delete_stream("rows")
-        await jetstream.add_stream(name="rows", subjects=["rows"])
-
-    server._nats(work)
+    server.delete()
+    server._prepare()
 
 
 @pytest.mark.parametrize("present", [5, 60])
@@ -229,8 +257,8 @@ def test_a_nats_stream_that_is_deleted_during_a_run_is_an_error(nats, change, pr
         recreate(nats)
         nats.publish(PAYLOADS[100:160])
     else:
-        nats._nats(lambda jetstream: jetstream.delete_stream("rows"))
-    source.waiting = hanging(30)
+        nats.delete()
+    source.waiting = hanging(50)
     with pytest.raises(InputError, match=problem):
         source.read(position, 100)
 
@@ -245,11 +273,7 @@ def test_a_nats_consumer_that_is_deleted_is_created_again(nats, present):
         more, position = source.read(position, 100)
         rows += more
 
-    async def delete(jetstream):
-        for consumer in await jetstream.consumers_info("rows"):
-            await jetstream.delete_consumer("rows", consumer.name)
-
-    nats._nats(delete)
+    nats.delete_consumers()
     nats.publish(PAYLOADS[20 : 20 + present])
     source.waiting = once(lambda: said and not present, lambda: nats.publish(PAYLOADS[20:40]))
     while len(rows) < 40:
@@ -260,32 +284,10 @@ def test_a_nats_consumer_that_is_deleted_is_created_again(nats, present):
     assert said[-1].endswith("is connected again")
 
 
-def hanging(times):
-    """What a source calls while it waits; an error after some times."""
-    left = iter(range(times))
-
-    def waiting():
-        assert next(left, None) is not None, "it hangs"
-
-    return waiting
-
-
-def once(condition, action):
-    """What a source calls while it waits: the action, the first time that the condition holds."""
-    done = []
-
-    def waiting():
-        if not done and condition():
-            done.append(True)
-            action()
-
-    return waiting
-
-
 def test_messages_of_nats_that_were_not_read_are_named(nats):
     nats.publish(PAYLOADS[:30])
     _, position = read(nats, n=10)
-    nats._nats(lambda jetstream: jetstream.delete_msg("rows", 14))
+    nats.delete_message(14)
     rows, later = read(nats, position, n=3)
     assert rows == [row + b"\n" for row in PAYLOADS[10:13]]
     with pytest.raises(InputError, match="rows 14 to 14 are no longer in the stream"):
@@ -311,6 +313,19 @@ def test_a_nats_stream_whose_last_message_is_another_one_is_recognised(nats):
         again(nats, position | {"digest": other["digest"]})
 
 
+def test_a_nats_server_that_does_not_answer_is_tried_again(monkeypatch):
+    pytest.importorskip("nats")
+    monkeypatch.setattr("driftmap.io.brokers.nats.CONNECT_TIMEOUT", 0.2)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        source, said = open_broker(f"nats://127.0.0.1:{mute.getsockname()[1]}/rows"), []
+        source.report, source.waiting = said.append, hanging(3)
+        with pytest.raises(AssertionError, match="it hangs"):
+            source.read(0, 7)
+    assert "is not connected" in said[0]
+
+
 # --- Kafka ---
 
 
@@ -327,14 +342,6 @@ def test_a_kafka_topic_that_was_created_again_is_recognised(tmp_path):
 
 
 # --- MQTT ---
-
-
-def forget(server):
-    """Start the broker again without anything that it held."""
-    server.stop()
-    for file in server.folder.glob("mosquitto.db*"):
-        file.unlink()
-    server.start()
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -355,7 +362,7 @@ def test_equal_rows_after_a_lost_session_are_no_copies(tmp_path, resumed):
             source.close()
             source = open_broker(url)
             source.report = said.append
-        forget(server)
+        server.forget()
         source.waiting = once(lambda: "forgotten" in " ".join(said), lambda: server.publish([row] * 100))
         while n < 200:
             rows, position = source.read(position, 100)
@@ -398,12 +405,13 @@ def test_a_message_that_is_retained_is_one_row_of_a_session(tmp_path):
         rows, position = source.read(0, 1)
         source.done(position)
         source.close()
-        server.publish(PAYLOADS[1:5])
-        while len(rows) < 5:
-            more, position = source.read(position, 5)
-            rows += more
+        for last in (5, 9):
+            server.publish(PAYLOADS[len(rows) : last])
+            while len(rows) < last:
+                more, position = source.read(position, 5)
+                rows += more
         source.close()
-    assert rows == [row + b"\n" for row in PAYLOADS[:5]]
+    assert rows == [row + b"\n" for row in PAYLOADS[:9]]
 
 
 def test_copies_are_acknowledged_only_when_their_rows_are_done(tmp_path):

@@ -131,10 +131,16 @@ async def connected(nats: Any, address: Address) -> Any:
     async def silent(error: Exception) -> None:
         """Errors are raised where they matter."""
 
-    return await nats.connect(
-        f"nats://{address.host}:{address.port or 4222}", user=address.user, password=address.password,
-        allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT, error_cb=silent,
-    )  # fmt: skip
+    client = nats.NATS()
+    try:
+        await client.connect(
+            f"nats://{address.host}:{address.port or 4222}", user=address.user, password=address.password,
+            allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT, error_cb=silent,
+        )  # fmt: skip
+    except BaseException:
+        await client.close()  # a server that accepts a connection and says nothing leaves its socket open
+        raise
+    return client
 
 
 class BackgroundLoop:
