@@ -101,6 +101,43 @@ class Server:
             self.process.wait()
         self.process = None
 
+    def forget(self):
+        """Start again without anything that the broker held; Kafka's mock cluster has another address then."""
+        self.stop()
+        for path in self.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.start()
+
+    def delete(self):
+        """Delete the stream."""
+        if self.kind == "redis":
+            import redis
+
+            with redis.Redis(port=self.port) as client:
+                client.delete("rows")
+        else:
+            self._nats(lambda jetstream: jetstream.delete_stream("rows"))
+
+    def delete_message(self, number):
+        """Delete a message of the stream, counted from 1."""
+        if self.kind == "redis":
+            import redis
+
+            with redis.Redis(port=self.port) as client:
+                entry, _ = client.xrange("rows", count=number)[-1]
+                client.xdel("rows", entry)
+        else:
+            self._nats(lambda jetstream: jetstream.delete_msg("rows", number))
+
+    def delete_consumers(self):
+        """Delete what NATS knows of its readers."""
+
+        async def delete(jetstream):
+            for consumer in await jetstream.consumers_info("rows"):
+                await jetstream.delete_consumer("rows", consumer.name)
+
+        self._nats(delete)
+
     def wait_for_session(self):
         """Until a client has subscribed at the broker of MQTT, which keeps messages for it from then on."""
         log = self.folder / "log"

@@ -102,7 +102,7 @@ def test_a_kafka_topic_that_is_shorter_than_what_was_read_is_an_error(tmp_path):
     with running("kafka", tmp_path) as server:
         server.publish(PAYLOADS[:5])
         with pytest.raises(InputError, match="ends at offset 5, but was read up to 9"):
-            open_broker(server.url).read({"0": 9}, 7)
+            open_broker(server.url).read({"offsets": {"0": 9}, "digests": {}}, 7)
 
 
 @pytest.mark.parametrize("server", ["redis", "nats"], indirect=True)  # Kafka's mock cluster creates every topic
@@ -111,11 +111,20 @@ def test_a_stream_that_does_not_exist_is_an_error(server):
         open_broker(server.url.replace("/rows", "/rowz")).read(0, 7)
 
 
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_position_without_the_identity_of_the_stream_is_an_error(kind, tmp_path):
+    with running(kind, tmp_path / "server") as server:
+        server.publish(PAYLOADS[:5])
+        position = {"redis": {"id": "0-1", "read": 1}, "nats": 3, "kafka": {"0": 3}, "mqtt": {"last": []}}[kind]
+        with pytest.raises(InputError, match=r"has no identity of the stream .*; start again"):
+            open_broker(server.url).read(position, 7)
+
+
 def test_messages_are_named_by_what_their_broker_calls_them():
     pytest.importorskip("confluent_kafka")
     source = open_broker("kafka://localhost/rows")
-    assert source.where({"0": 7}, 2) == "kafka://localhost/rows, offset 9"
-    assert source.where({"0": 7, "1": 3}, 2) == "kafka://localhost/rows"
+    assert source.where({"offsets": {"0": 7}}, 2) == "kafka://localhost/rows, offset 9"
+    assert source.where({"offsets": {"0": 7, "1": 3}}, 2) == "kafka://localhost/rows"
 
 
 def test_entries_of_redis_without_data_are_rows_by_their_fields(tmp_path):

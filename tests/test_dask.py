@@ -117,6 +117,43 @@ def test_a_second_pass_certifies(tmp_path):
     assert pickle.loads(pickle.dumps(certified)).certified
 
 
+@pytest.mark.parametrize("kind", ["array", "delayed", "files"])
+def test_certify_refuses_partitions_that_shrank(tmp_path, kind):
+    parts = np.split(X, 6)
+
+    def collection():
+        if kind == "array":
+            return da.concatenate([da.from_array(part) for part in parts])
+        if kind == "delayed":
+            return [delayed(part) for part in parts]
+        for i, part in enumerate(parts):
+            pd.DataFrame(part, columns=list("abcd")).to_parquet(tmp_path / f"{i}.parquet")
+        return tmp_path
+
+    mapper = on_dask.fit(DriftMap(n_landmarks=5, memory=80), collection())
+    assert on_dask.certify(mapper, collection()).certified
+    parts[3] = parts[3][:150]
+    with pytest.raises(InputError, match="X has 1,150 rows, but the map has learnt 1,200: it must be the same data"):
+        on_dask.certify(mapper, collection())
+
+
+def test_a_file_that_shrank_since_it_was_counted_is_named(tmp_path):
+    for name in ("a", "b"):
+        pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / f"{name}.parquet")
+    mapper, parts = DriftMap(n_landmarks=5, memory=80), blocks.parquet_files(sorted(tmp_path.glob("*.parquet")))
+    frozen = on_dask.fit(mapper, parts).freeze()
+    (tmp_path / "out").mkdir()
+    pd.DataFrame(X[:1000], columns=list("abcd")).to_parquet(tmp_path / "b.parquet")
+    for work in (
+        lambda: on_dask.fit(mapper, parts),
+        lambda: on_dask.certify(frozen, parts),
+        lambda: on_dask.embed(frozen, parts, tmp_path / "out", ["x1", "x2"], certify=False),
+    ):
+        with pytest.raises(on_dask.PartitionError, match=r"b.parquet has 1,000 rows, but had 1,200 when"):
+            work()
+    assert not (tmp_path / "out" / "b.parquet").exists()
+
+
 def test_rows_are_counted_through_the_pieces_of_a_partition():
     rows = np.zeros((9000, 4))
     rows[:1200] = X
@@ -250,7 +287,7 @@ def test_partitions_are_written_as_parquet_by_either_suffix(tmp_path, suffix):
     pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / f"in{suffix}")
     (part,) = blocks.parquet_files([tmp_path / f"in{suffix}"])
     frozen = DriftMap(n_landmarks=20).fit(X).freeze()
-    write(frozen, part.source, part.name, str(tmp_path / f"out{suffix}"), ["x1", "x2"], certify=False)
+    write(frozen, part, str(tmp_path / f"out{suffix}"), ["x1", "x2"], certify=False)
     np.testing.assert_array_equal(pd.read_parquet(tmp_path / f"out{suffix}").to_numpy(), frozen.transform(X))
 
 

@@ -211,7 +211,8 @@ def test_bad_lines_are_reported_skipped_and_counted(tmp_path):
     follower.read_lines(4)
     code, err = follower.stop()
     assert code == 130
-    *reported, summary = err.splitlines()
+    *reported, warning, summary = err.splitlines()
+    assert warning == "driftmap: warning: live.csv: 7 of 10 rows left out: 7 bad lines"
     assert sorted(
         int(line.split("live.csv, line ")[1].split(",")[0].split(":")[0].split()[0]) for line in reported
     ) == list(range(3, 10))
@@ -239,7 +240,9 @@ def test_skip_bad_in_ordinary_runs(tmp_path, monkeypatch, capfd, name, online):
     out, err = capfd.readouterr()
     summary = json.loads(out)
     assert summary["rows"] == 20
-    assert summary["bad_lines"] == err.count("\n") == (6 if name == "t.jsonl" else 7)
+    assert summary["bad_lines"] == err.count("driftmap: skipped: ") == (6 if name == "t.jsonl" else 7)
+    n = summary["bad_lines"]
+    assert err.splitlines()[n:] == [f"driftmap: {summary['input']}: {n} of {20 + n} rows left out: {n} bad lines"]
     np.save("good.npy", X[:20])
     assert main(["embed", "good.npy", *BASE, *online, "--novelty", "-o", "good.csv"]) == 0
     assert (tmp_path / "o.csv").read_bytes() == (tmp_path / "good.csv").read_bytes()
@@ -303,7 +306,8 @@ def test_rows_that_are_left_out_behind_the_last_one_are_counted_once(tmp_path):
         if n_rows:
             follower.wait_for_lines(tmp_path / "o.csv", n_rows + 1)
         else:
-            follower.wait_for_lines(tmp_path / "c.ckpt", 0)
+            while not (tmp_path / "c.ckpt").exists():
+                time.sleep(0.01)
         time.sleep(0.2)  # so that rows behind the last one are mostly read, too
         _, err = follower.stop()
         append(path, more)

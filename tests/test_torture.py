@@ -40,7 +40,7 @@ def worker():
     worker.close()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "messages"])  # those have tests of their own
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("messages", "forgetting")])
 def test_cases(worker, kind):
     counts = Counter()
     for number in range(max(1, SECONDS.get(kind, 1) * EXAMPLES // 120)):

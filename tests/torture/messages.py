@@ -1,4 +1,5 @@
-"""Messages of a broker are followed by commands that are killed: every row is written once, in the same bytes."""
+"""Messages of a broker are followed by commands that are killed, and the broker is stopped and started again: every row
+is written once, in the same bytes."""
 
 import itertools
 import signal
@@ -33,12 +34,21 @@ def run(case):
             time.sleep(rng.random() * 1.5)
             strike(process, rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
             case.count(kills=1)
+            if kind != "kafka" and case.chance(0.3):  # whose mock cluster holds nothing on the disk
+                server.stop()
+                server.start()
+                case.count(kills=1)
             if case.chance(0.5):
                 server.publish(payloads[first:last])
                 process = start(folder, *live)
             else:
                 process = start(folder, *live)
                 server.publish(payloads[first:last])
+                if kind != "kafka" and case.chance(0.3):
+                    server.stop()
+                    time.sleep(rng.random() * 0.5)
+                    server.start()
+                    case.count(kills=1)
         wait_for(folder / "o.csv", rows + 1, process)
         strike(process, signal.SIGTERM)
     assert (folder / "o.csv").read_bytes() == (folder / "whole.csv").read_bytes()

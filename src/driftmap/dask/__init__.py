@@ -27,6 +27,7 @@ from driftmap.dask import files, tasks
 from driftmap.dask.blocks import Partition, is_array, is_dataframe, leaves, partitions, rows_only
 from driftmap.dask.tasks import PartitionError
 from driftmap.io import atomic
+from driftmap.utils.errors import InputError
 from driftmap.utils.validation import integer_at_least
 
 __all__ = ["ClusterLostError", "PartitionError", "certify", "fit", "fit_transform", "transform"]
@@ -70,7 +71,7 @@ def fit(mapper: Mapper, X: Any, *, partitions_per_leaf: int | None = None, fan_i
     for leaf in leaves(partitions(X), partitions_per_leaf):
         state = None
         for partition in leaf:
-            state = delayed(tasks.learn)(blank, state, partition.source, partition.name)
+            state = delayed(tasks.learn)(blank, state, partition.source, partition.name, partition.rows)
         parts.append(_Part(state, any(partition.rows for partition in leaf)))
     while len(parts) > 1:
         parts = [_merge(parts[i : i + fan_in]) for i in range(0, len(parts), fan_in)]
@@ -125,11 +126,12 @@ def fit_transform(mapper: Any, X: Any, **options: Any) -> Any:
 def certify(mapper: Any, X: Any) -> Any:
     """The frozen map with the exact covering radius and masses of all rows of X, found by another pass over them.
 
-    They replace the bound. ``mapper`` is a frozen map, or a ``DriftMap`` that is frozen first.
+    They replace the bound. ``mapper`` is a frozen map, or a ``DriftMap`` that is frozen first. X must have as many rows
+    as the map has learnt; otherwise an :class:`~driftmap.utils.errors.InputError` names both numbers.
     """
     frozen = _frozen(mapper)
     shared = delayed(frozen, traverse=False)
-    found = [delayed(tasks.measure)(shared, part.source, part.name) for part in partitions(X)]
+    found = [delayed(tasks.measure)(shared, part.source, part.name, part.rows) for part in partitions(X)]
     return _certified(frozen, _sum(found))
 
 
@@ -142,7 +144,7 @@ def embed(mapper: Any, parts: list[Partition], folder: Path, names: Sequence[str
     shared, write = delayed(frozen, traverse=False), delayed(files.write)
     targets = [str(folder.absolute() / Path(part.name).name) for part in parts]
     pairs = zip(parts, targets, strict=True)
-    found = _sum([write(shared, part.source, part.name, target, list(names), certify) for part, target in pairs])
+    found = _sum([write(shared, part, target, list(names), certify) for part, target in pairs])
     atomic.remove_leftovers(folder)
     return _certified(frozen, found) if certify else frozen
 
@@ -156,6 +158,11 @@ def _sum(found: list[Delayed]) -> tasks.Found:
 
 
 def _certified(frozen: Any, found: tasks.Found) -> Any:
+    if found.rows != frozen.n_samples_seen_:
+        problem = (
+            f"has {found.rows:,} rows, but the map has learnt {frozen.n_samples_seen_:,}: it must be the same data"
+        )
+        raise InputError(problem, parameter="X")
     return dataclasses.replace(
         frozen,
         covering_radius_=found.covering_radius,

@@ -35,10 +35,10 @@ class Found(NamedTuple):
     rows: int
 
 
-def learn(blank: Any, state: Any, source: Any, name: str) -> Any:
+def learn(blank: Any, state: Any, source: Any, name: str, rows: int | None = None) -> Any:
     """The estimator after one more partition; None: there have been no rows yet."""
     estimator: Any = None
-    for first, block, _ in counted("learning", source, name):
+    for first, block, _ in counted("learning", source, name, rows):
         if estimator is None:
             estimator = copy.deepcopy(blank if state is None else state)
         with naming(name, first):
@@ -90,10 +90,10 @@ def place(frozen: Any, source: Any, name: str) -> Array:
     return np.concatenate(places)
 
 
-def measure(frozen: Any, source: Any, name: str) -> Found:
+def measure(frozen: Any, source: Any, name: str, rows: int | None = None) -> Found:
     """The exact covering radius and masses of the rows of a partition."""
     found = nothing(frozen)
-    for first, block, _ in counted("certifying", source, name):
+    for first, block, _ in counted("certifying", source, name, rows):
         with naming(name, first):
             found = add([found, facts_of(frozen, block)])
     return found
@@ -159,8 +159,11 @@ def _named_pieces(source: Any, name: str) -> Iterator[tuple[int, Any, Any]]:
         yield from pieces(source)
 
 
-def counted(stage: str, source: Any, name: str) -> Iterator[tuple[int, Any, Any]]:
-    """The pieces of a partition; now and then, and at the end, the client is sent how many rows are done."""
+def counted(stage: str, source: Any, name: str, rows: int | None = None) -> Iterator[tuple[int, Any, Any]]:
+    """The pieces of a partition; now and then, and at the end, the client is sent how many rows are done.
+
+    A partition that does not have ``rows`` rows in the end has changed since they were counted, and is an error.
+    """
     done, last = 0, time.monotonic()
     for first, block, labels in _named_pieces(source, name):
         yield first, block, labels
@@ -168,6 +171,8 @@ def counted(stage: str, source: Any, name: str) -> Iterator[tuple[int, Any, Any]
         if time.monotonic() > last + REPORT_INTERVAL:
             last = time.monotonic()
             report_progress(stage, name, done)
+    if rows is not None and done != rows:
+        raise PartitionError(f"has {done:,} rows, but had {rows:,} when they were counted", source=name)
     report_progress(stage, name, done)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -46,6 +47,14 @@ class LostError(Exception):
     """The connection is lost; it may be there again later."""
 
 
+def digest(*parts: bytes) -> str:
+    """A short digest of a message, by which it is recognised when it is read again."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(len(part).to_bytes(8, "big") + part)
+    return found.hexdigest()[:16]
+
+
 def require(module: str, extra: str) -> Any:
     """The client library of a broker, or an error that names the extra to install."""
     import importlib
@@ -60,6 +69,10 @@ class Broker(RowSource):
     """A source of rows: messages of a broker, each one row or several.
 
     The position is part of the checkpoint. What a broker itself remembers of a reader is for monitoring only.
+
+    A position is 0 or a record that identifies the stream, too: by what the broker knows of it (its creation, its
+    counts), and by a digest of the last message read. A connection starts with that message if it is still there. So
+    a stream that was replaced, rolled back or trimmed is recognised before one of its rows is learnt.
     """
 
     waits = True
@@ -104,6 +117,24 @@ class Broker(RowSource):
         """Close the connection; the next read opens another one."""
         self._position = None
         self._close()
+
+    def _identified(self, position: Any, *names: str) -> dict[str, Any]:
+        """A position that is not 0, after checking that it has these parts."""
+        if not (isinstance(position, dict) and all(name in position for name in names)):
+            problem = ": the position has no identity of the stream (an earlier version wrote it)"
+            raise self._start_again(problem)
+        return position
+
+    def _gone(self, first: int, last: int, where: str = "") -> InputError:
+        """The error for rows that were not read and are not there."""
+        return self._start_again(f": rows {first:,} to {last:,}{where} are no longer in the stream")
+
+    def _replaced(self, read: str) -> InputError:
+        """The error for a stream that is not the one that was read up to a place."""
+        return self._start_again(f" was read up to {read}, but is another stream now, or was set back")
+
+    def _start_again(self, problem: str) -> InputError:
+        return InputError(f"{problem}; start again without the checkpoint", source=self.name)
 
     def _pause(self, seconds: float) -> None:
         end = time.monotonic() + seconds

@@ -1,6 +1,7 @@
 """NATS JetStream (``nats://host/stream``): the position is the sequence number of the last message.
 
-Messages are pulled by an ephemeral consumer that acknowledges nothing. Sequence numbers must be contiguous.
+Messages are pulled by an ephemeral consumer that acknowledges nothing. Sequence numbers must be contiguous. The
+position also holds the creation time of the stream and a digest of the last message, with which a consumer starts.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from driftmap.io.addresses import Address
-from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, require
+from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
 from driftmap.utils.errors import InputError
 
 CLOSING = 2.0
@@ -28,61 +29,93 @@ class NatsStream(Broker):
         self._loop: BackgroundLoop | None = None
         self._connection: Any = None
         self._pull: Any = None
-        self._last = 0
+        self._created = ""
+        self._first = self._last = 0
+        self._digest = ""
+        self._is_fresh = True
+        """Whether the consumer has delivered no new row yet."""
+        self._has_gap = False
+        """Whether it has left out a row after others."""
 
     def _open(self, position: Any) -> None:
         self._close()
+        mark = None if position == 0 else self._identified(position, "sequence", "digest", "created")
         self._loop = BackgroundLoop()
-        self._last = self._await(self._subscribe(int(position)))
+        self._is_fresh, self._has_gap = True, False
+        self._await(self._subscribe(mark))
 
-    async def _subscribe(self, position: int) -> int:
+    async def _subscribe(self, mark: dict[str, Any] | None) -> None:
         self._connection = await connected(self._nats, self.address)
         jetstream = self._connection.jetstream(timeout=CONNECT_TIMEOUT)
         try:
-            state = (await jetstream.stream_info(self.address.stream)).state
+            info = await jetstream.stream_info(self.address.stream)
         except self._nats.js.errors.NotFoundError as error:
-            raise InputError("has no such stream", source=self.name) from error
-        if position > state.last_seq:
-            problem = f" ends at row {state.last_seq:,}, but was read up to {position:,}: it is another stream now"
-            raise InputError(f"{problem}; start again without the checkpoint", source=self.name)
-        first = max(position + 1, state.first_seq) if position == 0 else position + 1
+            if mark is None:
+                raise InputError("has no such stream", source=self.name) from error
+            problem = f" was read up to row {mark['sequence']:,}, but was deleted"
+            raise self._start_again(problem) from error
+        self._created, first, last = info.created.isoformat(), max(info.state.first_seq, 1), info.state.last_seq
+        if mark is None:
+            start = self._first = first
+            self._last, self._digest = first - 1, ""
+        else:
+            self._last, self._digest = int(mark["sequence"]), mark["digest"]
+            if self._created != mark["created"] or self._last > last:
+                raise self._replaced(f"row {self._last:,}")
+            if first > self._last + 1:
+                raise self._gone(self._last + 1, first - 1)
+            start = max(self._last, 1)
         config = self._api.ConsumerConfig(
-            deliver_policy=self._api.DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=max(first, 1),
+            deliver_policy=self._api.DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=start,
             ack_policy=self._api.AckPolicy.NONE, inactive_threshold=300.0,
         )  # fmt: skip
         self._pull = await jetstream.pull_subscribe("", stream=self.address.stream, config=config)
-        return first - 1
 
     def _poll(self, limit: int) -> list[Message]:
-        try:
-            found = self._await(self._pull.fetch(limit, timeout=WAIT_SECONDS))
-        except (TimeoutError, self._nats.errors.TimeoutError):
-            if not self._connection.is_connected:
-                raise LostError("no answer") from None
-            return []
-        messages = []
-        for message in found:
+        if self._has_gap:  # another consumer shows whether the stream has the row
+            raise LostError("messages are missing")
+        messages: list[Message] = []
+        for message in self._await(self._fetch(limit)):
             sequence = message.metadata.sequence.stream
+            if self._is_fresh and sequence == self._last:
+                if digest(message.data) != self._digest:
+                    raise self._replaced(f"row {self._last:,}")
+                continue
             if sequence != self._last + 1:
-                problem = f": rows {self._last + 1:,} to {sequence - 1:,} are no longer in the stream"
-                raise InputError(f"{problem}; start again without the checkpoint", source=self.name)
-            self._last = sequence
-            messages.append(Message(message.data, sequence))
+                if self._is_fresh:
+                    raise self._gone(self._last + 1, sequence - 1)
+                self._has_gap = True
+                break
+            self._last, self._digest, self._is_fresh = sequence, digest(message.data), False
+            position = {"sequence": sequence, "digest": self._digest, "created": self._created}
+            messages.append(Message(message.data, position))
         return messages
+
+    async def _fetch(self, limit: int) -> list[Any]:
+        """The next messages; if none come, the consumer must still be there."""
+        with contextlib.suppress(TimeoutError, self._nats.errors.TimeoutError):
+            found: list[Any] = await self._pull.fetch(limit, timeout=WAIT_SECONDS)
+            return found
+        try:
+            await self._pull.consumer_info()
+        except self._nats.js.errors.NotFoundError as error:
+            raise LostError("its consumer was deleted") from error
+        return []
 
     def where(self, position: Any, ahead: int) -> str:
         """Its sequence number."""
-        return f"{self.name}, sequence {int(position) + ahead + 1}"
+        first = self._first if position == 0 else position["sequence"] + 1
+        return f"{self.name}, sequence {first + ahead}"
 
     def _await(self, work: Coroutine[Any, Any, Any]) -> Any:
         assert self._loop is not None
         errors = self._nats.errors
         try:
             return self._loop.run(work)
-        except (TimeoutError, errors.TimeoutError):
-            raise
         except errors.AuthorizationError as error:
             raise InputError("refuses access", source=self.name) from error
+        except (TimeoutError, errors.TimeoutError) as error:
+            raise LostError("no answer") from error
         except (OSError, errors.Error) as error:
             raise LostError(str(error) or type(error).__name__) from error
 
@@ -98,10 +131,16 @@ async def connected(nats: Any, address: Address) -> Any:
     async def silent(error: Exception) -> None:
         """Errors are raised where they matter."""
 
-    return await nats.connect(
-        f"nats://{address.host}:{address.port or 4222}", user=address.user, password=address.password,
-        allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT, error_cb=silent,
-    )  # fmt: skip
+    client = nats.NATS()
+    try:
+        await client.connect(
+            f"nats://{address.host}:{address.port or 4222}", user=address.user, password=address.password,
+            allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT, error_cb=silent,
+        )  # fmt: skip
+    except BaseException:
+        await client.close()  # a server that accepts a connection and says nothing leaves its socket open
+        raise
+    return client
 
 
 class BackgroundLoop:
