@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any, Generic, Self, TypeVar, overload
 
 from driftmap.io import checkpoint, serialization
@@ -172,7 +171,7 @@ class EngineEstimator(HasLandmarks):
         """Before an engine learns its first points."""
 
     def _engine_params(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self._engine_type)}
+        return self._engine_type.params_of(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a checkpoint file, from which :meth:`load` goes on as if nothing had happened.
