@@ -1,4 +1,4 @@
-"""Damaged checkpoints are refused; those with made-up contents are refused, or harmless to memory and to other calls."""
+"""Damaged checkpoints are refused; made-up ones are refused, or every index in them is valid."""
 
 import copy
 import functools

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.atomic import replacing
+from driftmap.utils import PathLike
 
 FORMAT = "driftmap checkpoint"
 FORMAT_VERSION = 3
@@ -57,7 +58,7 @@ class Checkpoint(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a checkpoint; ``path`` holds the old one or the new one at any moment, whatever happens.
 
     ``header`` may hold whatever JSON can.
@@ -90,7 +91,7 @@ def _fill(file: BinaryIO, text: bytes, arrays: Mapping[str, NDArray[Any]]) -> No
     file.write(digest)
 
 
-def read(path: str | os.PathLike[str]) -> Checkpoint:
+def read(path: PathLike) -> Checkpoint:
     """Read a checkpoint, or raise a :class:`CheckpointError` that says what is wrong with the file."""
     try:
         if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for

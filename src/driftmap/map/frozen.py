@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -16,7 +15,7 @@ from driftmap.map.frames import Frame, Frames
 from driftmap.map.stream_map import Novelty, StreamMap, score
 from driftmap.metrics import Store, make_store
 from driftmap.metrics.callables import check_function
-from driftmap.utils import Array, Ids, validation
+from driftmap.utils import Array, Ids, PathLike, validation
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.data_frames import materialized
 from driftmap.utils.errors import InputError
@@ -111,12 +110,12 @@ class FrozenMap:
 
     # --- files ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the map to a file without pickle, as a whole or not at all."""
         checkpoint.write(path, *self.pack())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, metric: Any = None, embedding: Any = None) -> Self:
+    def load(cls, path: PathLike, *, metric: Any = None, embedding: Any = None) -> Self:
         """Read such a file; a metric or embedding of your own is to be given again."""
         return serialization.load(path, cls, metric=metric, embedding=embedding)
 
