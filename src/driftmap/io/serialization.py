@@ -23,7 +23,7 @@ USER_DEFINED = ("metric", "embedding", "replace_on")
 """The parameters that may be functions or objects of the user."""
 
 
-class Engine(Protocol):
+class Saveable(Protocol):
     """What can be saved."""
 
     kind: ClassVar[str]
@@ -34,7 +34,7 @@ class Engine(Protocol):
         """Make the engine again from what was packed; ``given`` are parameters that could not be stored."""
 
 
-E = TypeVar("E", bound=Engine)
+E = TypeVar("E", bound=Saveable)
 
 
 def load(path: PathLike, kind: type[E], **given: Any) -> E:

@@ -41,7 +41,7 @@ class Metric(ABC):
         """Return the distances of checked points to earlier ones, (n, m). The caller checks that they are valid."""
 
     def pairs(self, X: Any, Y: Any, rows: Ids, columns: Ids) -> Array:
-        """Return the distances between points with these arrival ranks; those to themselves are 0 to the bit."""
+        """Return the distances between stored points, which have these rows; those to themselves are 0 to the bit."""
         distances = self.between(X, Y)
         distances[rows[:, None] == columns] = 0.0
         return distances
