@@ -22,7 +22,7 @@ from driftmap.cli.contacts import ContactTable, open_contacts
 from driftmap.cli.errors import counted, note, warn
 from driftmap.cli.files import StandardOutput, new_file
 from driftmap.cli.left_out import report_rows, rows_left_out, summary_of_rows
-from driftmap.cli.options import DESCRIPTION, PAGE_SUFFIX, add_options
+from driftmap.cli.options import DESCRIPTION, NOVELTY, PAGE_SUFFIX, add_options
 from driftmap.cli.outputs import (
     Alerts,
     Coordinates,
@@ -45,7 +45,7 @@ from driftmap.io.scaling import RunningScale
 from driftmap.io.steps import Step
 from driftmap.io.tables import RejectedLines, Table, Wanted, chunk_rows
 from driftmap.io.writers import WRITERS, output_names
-from driftmap.map import RowNovelty, StreamMap
+from driftmap.map import StreamMap
 from driftmap.map.frames import LEAST_SIZE
 from driftmap.map.landmark_count import LANDMARK_COUNTS, largest_map
 from driftmap.map.novelty import NoveltyDetector
@@ -218,7 +218,7 @@ def _open_outputs(args: argparse.Namespace, table: Table, stack: contextlib.Exit
     with_label = args.contacts or args.output is None or args.output.suffix.lower() != ".npy"
     chosen = {"with_label": with_label, "with_novelty": args.novelty}
     label, axes = [] if table.label is None else [table.label], axis_names(args.components)
-    numbers = ["frame"] * args.online + axes + list(RowNovelty._fields) * args.novelty
+    numbers = ["frame"] * args.online + axes + list(NOVELTY) * args.novelty
     names = _columns_of("the output", numbers, label * with_label)
     if args.view is not None:
         job.observers.append(stack.enter_context(args.view(args, table, job)))

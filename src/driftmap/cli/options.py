@@ -16,7 +16,7 @@ Options = dict[str, dict[str, Any]]
 """What ``argparse`` is given for each option, by its flags."""
 
 NOVELTY = ("reach", "quantile", "residual")
-"""The fields of ``driftmap.map.RowNovelty``, which takes too long to import just for these."""
+"""Columns of the table of coordinates that describe novelty: fields of ``driftmap.map.observer.Update``."""
 
 PAGE_SUFFIX = ".html"
 """The suffix of a plot that a browser shows."""

@@ -16,6 +16,7 @@ from driftmap.io.brokers.base import Record
 from driftmap.io.writers import Column, Writer
 from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
+from driftmap.metrics.table import ALIASES, METRICS, KnownMetric
 from driftmap.utils import Array
 from driftmap.utils.columns import some
 
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
 UNEQUAL = 100.0
 """How many times wider than another a column is when it decides the map alone."""
-CONSTANT_COUNTS = frozenset({"cosine", "correlation", "braycurtis", "hamming", "jensenshannon"})
-"""Metrics whose distances a constant column changes."""
-SCALE_FREE = frozenset({"canberra", "hamming", "seuclidean", "mahalanobis"})
-"""Metrics that measure each column by its own size."""
 
 
 def axis_names(k: int) -> list[str]:
@@ -52,7 +49,7 @@ class Coordinates(Observer):
         columns: list[Column] = [update.rows.labels] if self.with_label and update.rows.labels is not None else []
         if update.frames is not None:
             columns.append(update.frames)
-        novelty = update.novelty if self.with_novelty and update.novelty is not None else ()
+        novelty = update.novelty().values() if self.with_novelty else ()
         with writing():
             self.writer.write([*columns, *update.coordinates.T, *novelty])
             if self.after_rows is not None:
@@ -96,7 +93,7 @@ class Sent(Observer):
             return
         columns: list[Any] = [] if update.rows.labels is None else [list(update.rows.labels)]
         columns += [] if update.frames is None else [update.frames.tolist()]
-        columns += [column.tolist() for column in (*update.coordinates.T, *(update.novelty or ()))]
+        columns += [column.tolist() for column in (*update.coordinates.T, *update.novelty().values())]
         for i, values in enumerate(zip(*columns, strict=True)):
             row = update.first + i
             finite = [None if isinstance(value, float) and not np.isfinite(value) else value for value in values]
@@ -168,14 +165,15 @@ class Spreads(Observer):
         """One line for each hint."""
         if self.n_rows < 2:
             return
+        metric = METRICS.get(ALIASES.get(self.metric, self.metric), KnownMetric(self.metric))
         spread = np.subtract(self.high, self.low)
         constant = [name for name, width in zip(self.columns, spread, strict=True) if width == 0]
         if constant:
-            counts = self.metric in CONSTANT_COUNTS
+            counts = metric.counts_constants
             effect = f"yet they count in {self.metric} distances: --exclude leaves them out" if counts else "no effect"
             note(f"constant columns: {some([*map(repr, constant)])} ({effect})")
         widths = np.where(spread > 0, spread, np.nan)
-        if len(constant) < len(spread) and self.metric not in SCALE_FREE:
+        if len(constant) < len(spread) and not metric.scale_free:
             widest, narrowest = int(np.nanargmax(widths)), int(np.nanargmin(widths))
             if spread[widest] >= UNEQUAL * spread[narrowest]:
                 note(

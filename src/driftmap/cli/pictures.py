@@ -14,7 +14,7 @@ from driftmap.cli.contacts import ContactTable
 from driftmap.cli.files import writing
 from driftmap.io.tables import Table
 from driftmap.io.writers import output_names
-from driftmap.map import RowNovelty, StreamMap
+from driftmap.map import StreamMap
 from driftmap.map.observer import Observer, Update
 from driftmap.plot import html, map_figure, save_figure
 from driftmap.utils import Array
@@ -37,7 +37,7 @@ class Picture(Observer):
             return
         self._coordinates.append(update.coordinates)
         if self._shade is not None:
-            self._shades.append(getattr(update.novelty, self._shade))
+            self._shades.append(getattr(update, self._shade))
         if update.rows.labels is not None and (self._shade is None or mapper.n_components == 1):
             self._labels.extend(update.rows.labels)
 
@@ -68,7 +68,7 @@ class Page(Observer):
         self._coordinates: list[Array] = []
         self._features: list[NDArray[np.float32]] = []
         self._labels: list[Any] = []
-        self._novelty: list[RowNovelty] = []
+        self._novelty: list[dict[str, Array]] = []
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Store the coordinates and the rows."""
@@ -78,8 +78,8 @@ class Page(Observer):
         self._features.append(update.rows.features[:, :PAGE_COLUMNS].astype(np.float32))
         if update.rows.labels is not None:
             self._labels.extend(update.rows.labels)
-        if update.novelty is not None:
-            self._novelty.append(update.novelty)
+        if novelty := update.novelty():
+            self._novelty.append(novelty)
 
     def finish(self, mapper: StreamMap) -> None:
         """Write the file."""
@@ -89,11 +89,11 @@ class Page(Observer):
             columns[chosen[1]], label = chosen[0], chosen[1]
         others = [name for name in self._table.columns if name not in columns]  # the label may be a feature, too
         shown = [column for name, column in zip(self._table.columns, features.T, strict=False) if name not in columns]
-        fields = RowNovelty._fields if self._novelty else ()
+        fields = list(self._novelty[0]) if self._novelty else []
         ours, theirs = output_names(fields, [*columns, *others])
         columns |= dict(zip(theirs[len(columns) :], shown, strict=False))
         for field, name in zip(fields, ours, strict=True):
-            columns[name] = np.concatenate([getattr(part, field) for part in self._novelty])
+            columns[name] = np.concatenate([part[field] for part in self._novelty])
         shade = None if self._shade is None else dict(zip(fields, ours, strict=True))[self._shade]
         text = html(
             np.concatenate(self._coordinates),

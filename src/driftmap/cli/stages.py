@@ -12,7 +12,6 @@ from driftmap.cli.errors import UserError
 from driftmap.cli.files import writing
 from driftmap.io.scaling import Moments, Scaling
 from driftmap.io.tables import Chunk, Labels, Table, chunk_rows
-from driftmap.map import RowNovelty
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.novelty import Alert, Difference
 from driftmap.map.observer import Observer, Update
@@ -102,10 +101,11 @@ def place(table: Table, scaling: Scaling | None, job: Job) -> None:
         first, chunk, scores = numbered
         features = chunk.features if scaling is None else scaling(chunk.features)
         with _located(table, first):
-            novelty = None
-            if scores is not None:
-                novelty = RowNovelty(scores[:, 0], scores[:, 1], mapper.novelty(features).residual)
-            return Update("mapping", first, chunk, coordinates=mapper.transform(features), novelty=novelty)
+            update = Update("mapping", first, chunk, coordinates=mapper.transform(features))
+            if scores is None:
+                return update
+            residual = mapper.novelty(features).residual
+            return update._replace(reach=scores[:, 0], quantile=scores[:, 1], residual=residual)
 
     _ = mapper.n_dimensions_  # the frame is made here, and not by several threads that need it
     chunks = (
@@ -133,7 +133,7 @@ def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool, toget
         for piece in pieces(chunk, first, job.observers):
             n = len(piece.features)
             coordinates, frames, nearest = np.empty((n, mapper.n_components)), *np.empty((2, n), dtype=np.int64)
-            novelty = RowNovelty(*np.empty((3, n))) if with_novelty else None
+            reach, quantile, residual = np.empty((3, n))
             alerts: list[Alert] = []
             for i in range(0, n, n if together else 1):
                 with _located(table, first + i):
@@ -142,11 +142,14 @@ def place_online(table: Table, rows: int, job: Job, *, with_novelty: bool, toget
                     arrivals = mapper.update(arrived, detector=job.detector)
                     coordinates[part], frames[part] = arrivals.coordinates, arrivals.frame
                     nearest[part] = arrivals.nearest
-                    if novelty is not None:
-                        novelty.reach[part], novelty.quantile[part] = arrivals.reach, arrivals.quantile
-                        novelty.residual[part] = mapper.novelty(arrived).residual
+                    reach[part], quantile[part] = arrivals.reach, arrivals.quantile
+                    if with_novelty:
+                        residual[part] = mapper.novelty(arrived).residual
                     alerts += [_shown(alert, first, table, piece.labels, None) for alert in arrivals.alerts]
-            job.notify(Update("mapping", first, piece, True, coordinates, frames, novelty, alerts, nearest))
+            update = Update("mapping", first, piece, True, coordinates, frames, alerts=alerts, nearest=nearest)
+            if with_novelty:
+                update = update._replace(reach=reach, quantile=quantile, residual=residual)
+            job.notify(update)
             first += n
 
 

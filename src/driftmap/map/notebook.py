@@ -10,10 +10,10 @@ import numpy as np
 from driftmap.io.tables import Chunk
 from driftmap.live.scene import Seen
 from driftmap.live.ticker import Ticker
-from driftmap.map.arrivals import Arrivals, RowNovelty
-from driftmap.map.engine import StreamMap
+from driftmap.map.arrivals import Arrivals
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.observer import Update
+from driftmap.map.stream_map import StreamMap
 from driftmap.map.watching import Watcher
 from driftmap.utils import validation
 from driftmap.utils.errors import InputError
@@ -64,10 +64,9 @@ class NotebookView:
         if watcher is None:
             names = engine.feature_names or [f"x{i}" for i in range(rows.shape[1])]
             watcher = Watcher("", names, None if labels is None else self._label, self._points)
-        novelty = RowNovelty(arrivals.reach, arrivals.quantile, np.full(len(rows), np.nan))
         chunk, first = Chunk(rows.astype(np.float64), labels), engine.n_samples_seen_ - len(rows)
-        shown = arrivals.coordinates, None, novelty, arrivals.alerts, arrivals.nearest
-        watcher.observe(Update("mapping", first, chunk, True, *shown), engine)
+        update = Update("mapping", first, chunk, True, arrivals.coordinates, reach=arrivals.reach)
+        watcher.observe(update._replace(alerts=arrivals.alerts, nearest=arrivals.nearest), engine)
         self._screen.watcher = watcher
         return arrivals
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from driftmap.io.tables import Chunk
-from driftmap.map.arrivals import RowNovelty
-from driftmap.map.engine import StreamMap
 from driftmap.map.novelty import Alert
+from driftmap.map.stream_map import StreamMap
 from driftmap.utils import Array, Ids
 
 
@@ -26,12 +25,21 @@ class Update(NamedTuple):
     coordinates: Array | None = None
     frames: Ids | None = None
     """For each row, the number of the frame in which it was placed, where that is not the last one."""
-    novelty: RowNovelty | None = None
-    """Of each row, where that is wanted."""
+    reach: Array | None = None
+    """Of each row just before it was learnt, where novelty is wanted; see :class:`driftmap.map.Arrivals`."""
+    quantile: Array | None = None
+    residual: Array | None = None
+    """Of each row on the map on which it is placed; see :class:`driftmap.map.Novelty`."""
     alerts: Sequence[Alert] = ()
     """Of rows that have just been learnt, with the names and units of the table and the label as time."""
     nearest: Ids | None = None
-    """Arrival numbers of the landmarks that were nearest just before each row was learnt; -1: there was none."""
+    """Arrival numbers of the landmarks that were nearest just before each row was learnt; -1 if there was none."""
+
+    def novelty(self) -> dict[str, Array]:
+        """Return reach, quantile and residual by name; nothing where novelty is not wanted."""
+        if self.reach is None or self.quantile is None or self.residual is None:
+            return {}
+        return {"reach": self.reach, "quantile": self.quantile, "residual": self.residual}
 
 
 class Observer:

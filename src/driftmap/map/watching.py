@@ -11,8 +11,8 @@ import numpy as np
 from driftmap.io.writers import output_names
 from driftmap.live.columns import GrowingColumn
 from driftmap.live.scene import CAPACITY, Landmarks, Scene
-from driftmap.map.engine import StreamMap
 from driftmap.map.observer import Observer, Update
+from driftmap.map.stream_map import StreamMap
 from driftmap.quality import landmark_stress
 from driftmap.utils import Array, Ids
 
@@ -47,8 +47,8 @@ class Watcher(Observer):
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Show the rows that are mapped, and the alerts."""
         if update.coordinates is not None:
-            reach = None if update.novelty is None else update.novelty.reach
-            self.show(update.first, update.rows.features, update.coordinates, reach, update.nearest, update.rows.labels)
+            rows, labels, _ = update.rows
+            self.show(update.first, rows, update.coordinates, update.reach, update.nearest, labels)
             self._mapper = mapper
         if update.alerts:
             self.scene.add_alerts([alert.as_json() for alert in update.alerts])
