@@ -25,7 +25,7 @@ from driftmap.live.columns import GrowingColumn
 from driftmap.live.protocol import decode
 from driftmap.live.scene import Scene
 from driftmap.live.server import serving
-from driftmap.map import RowNovelty, StreamMap
+from driftmap.map import StreamMap
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.observer import Update
 from driftmap.map.watching import Watcher
@@ -222,9 +222,8 @@ def memory(n_rows, batch=1000):
         at += 0.1 * rng.standard_normal(FEATURES)
         rows = rows_of_a_drift(batch, rng, at)
         arrivals = mapper.update(rows, detector=detector)
-        novelty = RowNovelty(arrivals.reach, arrivals.quantile, arrivals.reach)
-        shown = arrivals.coordinates, None, novelty, arrivals.alerts, arrivals.nearest
-        watcher.observe(Update("mapping", first, Chunk(rows), True, *shown), mapper)
+        update = Update("mapping", first, Chunk(rows), True, arrivals.coordinates, reach=arrivals.reach)
+        watcher.observe(update._replace(alerts=arrivals.alerts, nearest=arrivals.nearest), mapper)
         if first // batch % 10 == 0:
             watcher.refresh()
             changed = watcher.scene.message(seen)

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftmap.datasets.download import PathLike
 from driftmap.datasets.recorded import HOSPITAL_FILE, HOSPITAL_URL, STOCKS_FILE
 from driftmap.io.atomic import replacing
+from driftmap.utils import PathLike
 from driftmap.utils.errors import InputError, MissingDependencyError
 from reproduction import fidelity, report, statements, table1
 from reproduction.curves import SweepPoint, Timing, stress_against_m, time_against_n

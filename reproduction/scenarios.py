@@ -9,10 +9,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from driftmap.datasets import Hospital, Stocks, load_hospital, load_stocks, s_curve_stream
-from driftmap.datasets.download import PathLike
 from driftmap.embedding.lmds import LandmarkMDS
 from driftmap.landmarks import InitialLandmarks, OnlineLandmarks, RandomLandmarks, RandomOnlineLandmarks
-from driftmap.utils import Array, Ids
+from driftmap.utils import Array, Ids, PathLike
 from driftmap.utils.concurrency import one_thread
 from reproduction.nested_stress import ReportFraction, nested_stress, no_progress
 from reproduction.printed_values import PRINTED

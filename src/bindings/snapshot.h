@@ -1,7 +1,8 @@
 // The state of a stream as numbers and columns, which a checkpoint can hold, and back.
 //
-// driftmap/landmarks/state_validation.py checks every fact that the code relies on, but for one that is checked here:
-// that distances are those of the points.
+// A checkpoint may be made up, so `restore` refuses a state with an index, an order or a number that could make the
+// core read beyond its memory or run for ever. It does not measure distances again: wrong ones make a wrong map, as
+// another checkpoint would.
 #pragma once
 
 #include "arrays.h"
@@ -83,51 +84,131 @@ std::vector<T> column(const nb::dict& from, const char* name) {
     return {array.data(), array.data() + array.size()};
 }
 
-// Bring a stream that has seen nothing to a state. With a native metric it holds the points, too.
+// Whether these are ascending numbers, from 0 on.
+inline bool ascend(const std::vector<std::int64_t>& values, std::int64_t below) {
+    std::int64_t least = 0;
+    for (const std::int64_t value : values) {
+        if (value < least || value >= below) return false;
+        least = value + 1;
+    }
+    return true;
+}
+
+// False for NaN.
+inline bool in_range(double value, double most = 1e300) { return value >= 0 && value < most; }
+
+inline void check_numbers(const State& s) {
+    const Parameters& p = s.parameters;
+    require(0 < s.n && s.n <= s.seen && s.seen < (1LL << 62),
+            "its number of points contradicts its number of arrivals");
+    require(0 <= s.n_replacements && s.n_replacements <= s.seen && 0 <= s.held && s.held < kMostHeld,
+            "its number of replacements or of uncovered arrivals is out of range");
+    require(in_range(s.radius, kInfinity) && in_range(s.base, kInfinity) && s.base <= s.radius,
+            "its radius is not a valid radius");
+    require(s.resolution == -1.0 || (p.bounded() && in_range(s.resolution)), "its resolution is not a valid distance");
+    require(p.expires() ? std::abs(s.now) < kInfinity : s.now == -kInfinity, "its last time is not a valid time");
+}
+
+inline void check_representatives(const State& s) {
+    const Parameters& p = s.parameters;
+    require(s.representatives.size() == (p.weighted() ? std::size_t(s.n) : 0), "its columns have different lengths");
+    require(p.weighted() || s.n == s.seen, "its number of points contradicts its number of arrivals");
+    std::int64_t least = 0;
+    double earliest = -kInfinity, total = 0.0;
+    for (const Representative& one : s.representatives) {
+        require(one.arrival >= least && one.arrival < s.seen, "its arrivals are not in order");
+        require(in_range(one.weight) && in_range(one.spread), "its weights or spreads are negative or too large");
+        require(p.expires() ? std::abs(one.time) < kInfinity && one.time <= s.now : one.time == 0.0,
+                "its times are later than the last time, or not valid");
+        require(p.half_life < kInfinity || one.time >= earliest, "its times are not in order");
+        least = one.arrival + 1, earliest = one.time, total += one.weight;
+    }
+    require(total < 0x1p62, "its weights are too large");
+}
+
+// Every point that is not forgotten is in one cell; every landmark is in its own one.
+inline void check_cells(const State& s, const std::vector<std::int64_t>& landmarks,
+                        const std::vector<PlacedRecord>& records) {
+    const auto m = std::int64_t(landmarks.size());
+    require(0 < m && m <= s.parameters.n_landmarks && ascend(landmarks, s.n), "its landmarks are not among its points");
+    require(std::size_t(s.n) <= records.size() + landmarks.size(), "its cells do not hold each point once");
+    std::vector<bool> is_landmark(s.n), found(s.n);
+    for (const std::int64_t row : landmarks) is_landmark[row] = true;
+    for (const auto& [row, cell, second, distance, second_distance] : records) {
+        require(row >= 0 && row < s.n && !found[row], "its cells do not hold each point once");
+        require(cell >= 0 && cell < m && second >= -1 && second < m && second != cell,
+                "its cells name landmarks that do not exist");
+        require(distance >= 0 && distance < kInfinity && distance <= second_distance &&
+                    (second_distance < kInfinity || (m == 1 && second < 0)),
+                "its distances are negative, not finite, or not in order");
+        require(s.held > 0 || distance <= s.radius, "its radius does not cover its points");
+        require(!is_landmark[row] || (landmarks[cell] == row && distance == 0.0),
+                "its landmarks are not in their cells");
+        found[row] = true;
+    }
+    for (std::int32_t row = 0; row < s.n; ++row) {
+        const bool live = s.representatives.empty() || s.representatives[row].weight > 0.0;
+        require(found[row] == live && (live || is_landmark[row]), "its cells do not hold each point once");
+    }
+    require(!s.parameters.bounded() || std::int64_t(records.size()) <= s.parameters.memory,
+            "its points are more than its memory");
+}
+
+inline void check_points(const Ndarray<const double, 2>& points, const State& s, int width) {
+    require(points.shape(0) == std::size_t(s.n) && points.shape(1) == std::size_t(width),
+            "its points are not a matrix with a row for each");
+    for (std::size_t i = 0; i < points.size(); ++i)
+        require(std::abs(points.data()[i]) <= 1e140, "its points are not finite, or their squares overflow");
+}
+
+// Bring a stream that has seen nothing to a state, or raise and change nothing. With a native metric it holds the
+// points.
 inline void restore(Stream& stream, const nb::dict& from) {
-    State& state = stream.state;
-    require(state.seen == 0, "the stream has seen points already");
-    std::vector<PlacedRecord> records;
+    require(stream.state.seen == 0, "the stream has seen points already");
+    State state(stream.state.parameters);
     each_number(state, [&]<class T>(const char* name, T& number) { number = value<T>(from, name); });
+    std::vector<PlacedRecord> records;
     each_column(state.representatives, records, [&]<class Row, class T>(const char* name, auto& rows, T Row::* field) {
         const std::vector<T> values = column<T>(from, name);
-        rows.resize(values.size());
+        if (rows.empty()) rows.resize(values.size());
+        require(values.size() == rows.size(), "its columns have different lengths");
         for (std::size_t i = 0; i < values.size(); ++i) rows[i].*field = values[i];
     });
-    state.live = std::int32_t(records.size());
-    for (const std::int64_t row : column<std::int64_t>(from, "landmarks")) {
+    const std::vector<std::int64_t> landmarks = column<std::int64_t>(from, "landmarks");
+    check_numbers(state);
+    check_representatives(state);
+    check_cells(state, landmarks, records);
+    for (const std::int64_t row : landmarks) {
         const std::int32_t slot = state.n_landmarks();
         state.landmarks.row[slot] = std::int32_t(row);
         state.landmarks.id[slot] += state.id_step;
         state.landmarks.order.push_back(slot);
     }
-    std::vector<Nearest> measured(records.size());
-    auto* space = dynamic_cast<RowSpace*>(stream.space.get());
-    if (space != nullptr) {
-        const auto points = value<Ndarray<const double, 2>>(from, "points");
-        require(points.shape(1) == std::size_t(space->width), "its points have another number of features");
-        space->keep_all({points.data(), false}, state.n);
-        std::vector<std::int32_t> rows;
-        for (const PlacedRecord& record : records) rows.push_back(std::int32_t(record.row));
-        space->checked = false;  // pairs that were never measured, being far apart, may have no finite distance
-        space->nearest(rows.data(), state.live, state.landmarks, measured.data());
-        space->checked = true;
+    for (const auto& [row, cell, second, distance, second_distance] : records) {
+        const std::uint64_t id = second < 0 ? 0 : state.landmarks.id[second];
+        state.add(std::int32_t(cell), {distance, second_distance, id, std::int32_t(row)});
     }
-    for (std::size_t i = 0; i < records.size(); ++i) {
-        const auto [row, cell, second, t, u] = records[i];
-        const Record record{t, u, second < 0 ? 0 : state.landmarks.id[second], std::int32_t(row)};
-        const Nearest& found = measured[i];
-        const bool same =
-            second < 0 ? u <= found.second_distance : u == found.second_distance && record.second == found.second;
-        require(space == nullptr || (same && t == found.distance && state.landmarks.id[cell] == found.landmark),
-                "its distances are not those of its points");
-        state.add(std::int32_t(cell), record);
-    }
+    state.live = std::int32_t(records.size());
     ++state.departures;  // costs may be lower bounds
     const std::vector<std::int64_t> e = column<std::int64_t>(from, "event_numbers");
     const std::vector<double> r = column<double>(from, "event_radii");
-    for (std::size_t i = 0; 2 * i < r.size(); ++i)
-        state.events.push_back({e[3 * i], e[3 * i + 1], e[3 * i + 2], r[2 * i], r[2 * i + 1]});
+    const std::size_t k = r.size() / 2;
+    require(k <= State::kMostEvents && r.size() == 2 * k && e.size() == 3 * k, "its events have different lengths");
+    const auto exists = [&](std::int64_t arrival) { return arrival >= -1 && arrival < state.seen; };
+    for (std::size_t i = 0; i < k; ++i) {
+        const Event event{e[3 * i], e[3 * i + 1], e[3 * i + 2], r[2 * i], r[2 * i + 1]};
+        require(event.arrival >= 0 && event.arrival <= state.seen && exists(event.came) && exists(event.left),
+                "its events name points that have not arrived");
+        require(in_range(event.radius_before, kInfinity) && in_range(event.radius_after, kInfinity),
+                "its events have radii that are not valid");
+        state.events.push_back(event);
+    }
+    if (auto* space = dynamic_cast<RowSpace*>(stream.space.get())) {
+        const auto points = value<Ndarray<const double, 2>>(from, "points");
+        check_points(points, state, space->width);
+        space->keep_all({points.data(), false}, state.n);
+    }
+    stream.state = std::move(state);
 }
 
 }  // namespace driftmap

@@ -219,9 +219,9 @@ NB_MODULE(DRIFTMAP_MODULE, module) {
         .def_prop_ro("resolution", [](const Stream& s) { return s.state.largest_spread(); })
         .def_prop_ro("coverage_bound", &Stream::coverage_bound);
     module.def("distances", &distances, "X"_a, "Y"_a, "metric"_a = "euclidean", "p"_a = 2.0);
-    nb::list names;
-    each_metric(2.0, 1, [&](const char* name, auto) { names.append(name); });
-    module.attr("METRICS") = nb::tuple(names);
+    nb::dict metrics;
+    each_metric(2.0, 1, [&](const char* name, auto metric) { metrics[name] = metric.triangle; });
+    module.attr("METRICS") = metrics;
 }
 
 }  // namespace driftmap

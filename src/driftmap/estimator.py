@@ -23,7 +23,7 @@ from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.novelty import NoveltyDetector
-from driftmap.metrics import Metric
+from driftmap.metrics import MetricLike
 from driftmap.utils import Array, validation
 from driftmap.utils.data_frames import as_row, materialized
 from driftmap.utils.errors import InputError
@@ -99,7 +99,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         embedding: str | Embedding = "stress",
         n_anchors: int | None = 128,
         align: bool = True,
-        metric: Metric = "euclidean",
+        metric: MetricLike = "euclidean",
         metric_params: dict[str, Any] | None = None,
         slack: float = 0.02,
         memory: int | str | None = "auto",
@@ -379,7 +379,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         engine = self.__dict__.get("_engine")
         if engine is None or engine.landmarks is None:
             return
-        if validation.is_plain(X) and not engine.feature_names and X.shape[1] == engine.landmarks.space.n_features:
+        if validation.is_plain(X) and not engine.feature_names and X.shape[1] == engine.landmarks.store.n_features:
             return  # as nearly always; the way through scikit-learn takes longer than to learn a point
         if engine.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)

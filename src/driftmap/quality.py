@@ -23,7 +23,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from driftmap.metrics import Metric, Space, euclidean, make_space
+from driftmap.metrics import MetricLike, Store, euclidean
+from driftmap.metrics.factory import stored
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
@@ -68,9 +69,7 @@ class FittedMap(Protocol):
     def landmark_distances(self) -> Array: ...
 
 
-def stress(
-    X: Any, coordinates: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
-) -> float:
+def stress(X: Any, coordinates: Any, *, metric: MetricLike = "euclidean") -> float:
     """Normalised stress sigma of a map: root of ``sum (d - |y - y'|)^2 / sum d^2`` over all pairs.
 
     Exact, in little memory and in time proportional to the number of pairs.
@@ -79,15 +78,13 @@ def stress(
     0.0
     """
     above, below = 0.0, 0.0
-    for d, on_map in _all_pairs(*_points(X, coordinates, metric, metric_params)):
+    for d, on_map in _all_pairs(*_points(X, coordinates, metric)):
         above += float(np.sum((d - on_map) ** 2))
         below += float(np.sum(d**2))
     return _root(above, below)
 
 
-def scaled_stress(
-    X: Any, coordinates: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
-) -> float:
+def scaled_stress(X: Any, coordinates: Any, *, metric: MetricLike = "euclidean") -> float:
     """Normalised stress of a map that is enlarged or shrunk by the factor that makes it least.
 
     For maps that keep distances up to one factor. Isomap is one, against distances along the sheet
@@ -97,7 +94,7 @@ def scaled_stress(
     0.0
     """
     both, of_data, of_map = 0.0, 0.0, 0.0
-    for d, on_map in _all_pairs(*_points(X, coordinates, metric, metric_params)):
+    for d, on_map in _all_pairs(*_points(X, coordinates, metric)):
         both += float(np.sum(d * on_map))
         of_data += float(np.sum(d**2))
         of_map += float(np.sum(on_map**2))
@@ -106,9 +103,7 @@ def scaled_stress(
     return _root(max(of_data - both**2 / of_map, 0.0), of_data)
 
 
-def residual_variance(
-    X: Any, coordinates: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
-) -> float:
+def residual_variance(X: Any, coordinates: Any, *, metric: MetricLike = "euclidean") -> float:
     """1 - R^2 between true distances and those on the map, over all pairs (Tenenbaum, de Silva and Langford, 2000).
 
     For isomap give the distances along the sheet, if they are known, with ``metric="precomputed"``.
@@ -117,9 +112,9 @@ def residual_variance(
     0.0
     """
     sums, n = np.zeros(5), 0
-    space, Y = _points(X, coordinates, metric, metric_params)
+    store, Y = _points(X, coordinates, metric)
     shifts = None
-    for d, on_map in _all_pairs(space, Y):
+    for d, on_map in _all_pairs(store, Y):
         if shifts is None:  # near the means, so that the differences of squares below keep their digits
             shifts = float(d.mean()), float(on_map.mean())
         x, y = d - shifts[0], on_map - shifts[1]
@@ -133,12 +128,7 @@ def residual_variance(
 
 
 def neighborhood_preservation(
-    X: Any,
-    coordinates: Any,
-    *,
-    n_neighbors: int = 12,
-    metric: Metric = "euclidean",
-    metric_params: dict[str, Any] | None = None,
+    X: Any, coordinates: Any, *, n_neighbors: int = 12, metric: MetricLike = "euclidean"
 ) -> float:
     """The mean share of a point's ``n_neighbors`` nearest others that are also its nearest on the map (recall).
 
@@ -149,14 +139,14 @@ def neighborhood_preservation(
     0.75
     """
     validation.integer_at_least(n_neighbors, "n_neighbors", 1)
-    space, Y = _points(X, coordinates, metric, metric_params)
-    n, kept = len(space), 0
+    store, Y = _points(X, coordinates, metric)
+    n, kept = len(store), 0
     if n <= n_neighbors:
         problem = f"={n_neighbors} is too many for {n} points: at most {n - 1} are possible"
         raise InputError(problem, parameter="n_neighbors")
     for first in range(0, n, BLOCK_ROWS):
         rows = np.arange(first, min(first + BLOCK_ROWS, n))
-        true, found = (_nearest(d, rows, n_neighbors) for d in (space.pairs(rows, np.arange(n)), euclidean(Y[rows], Y)))
+        true, found = (_nearest(d, rows, n_neighbors) for d in (store.pairs(rows, np.arange(n)), euclidean(Y[rows], Y)))
         is_true = np.zeros((len(rows), n), dtype=bool)
         np.put_along_axis(is_true, true, True, axis=1)
         kept += int(np.take_along_axis(is_true, found, axis=1).sum())
@@ -197,8 +187,7 @@ def stress_estimate(
     coordinates: Any,
     *,
     n_pairs: int = 1_000_000,
-    metric: Metric = "euclidean",
-    metric_params: dict[str, Any] | None = None,
+    metric: MetricLike = "euclidean",
     random_state: Any = 0,
 ) -> Estimate:
     """Normalised stress from a random sample of pairs, with its standard error.
@@ -212,10 +201,10 @@ def stress_estimate(
     from sklearn.utils import check_random_state  # slow to import
 
     validation.integer_at_least(n_pairs, "n_pairs", 2)
-    space, Y = _points(X, coordinates, metric, metric_params)
-    n = len(space)
+    store, Y = _points(X, coordinates, metric)
+    n = len(store)
     if n * (n - 1) // 2 <= n_pairs:
-        return Estimate(stress(X, coordinates, metric=metric, metric_params=metric_params), 0.0)
+        return Estimate(stress(X, coordinates, metric=metric), 0.0)
     random = check_random_state(random_state)
     above, below = np.empty(n_pairs), np.empty(n_pairs)
     # Pairs are drawn in small squares, so that the metric is evaluated on blocks instead of single pairs.
@@ -225,7 +214,7 @@ def stress_estimate(
         rows, columns = random.randint(n, size=side), random.randint(n, size=side)
         while np.intersect1d(rows, columns).size:
             columns = random.randint(n, size=side)
-        d = space.pairs(rows, columns)
+        d = store.pairs(rows, columns)
         gap = d - euclidean(Y[rows], Y[columns])
         size = min(per_square, n_pairs - first)
         above[first : first + size] = (gap**2).ravel()[:size]
@@ -246,17 +235,16 @@ def landmark_stress(fitted: FittedMap) -> float:
 
 
 def covering_radius(
-    X: Any, landmarks: Any, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+    X: Any, landmarks: Any, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
 ) -> float:
     """The largest distance of a point to its nearest landmark; landmarks are given as points.
 
     >>> covering_radius([[0.0], [2.0], [7.0]], landmarks=[[0.0], [5.0]])
     2.0
     """
-    space = make_space(metric, metric_params, landmarks)
-    space.extend(space.check(landmarks))
-    queries, ids = space.check_queries(X), np.arange(len(space))
-    blocks = [space.to_stored(queries[a : a + BLOCK_ROWS], ids) for a in range(0, len(queries), BLOCK_ROWS)]
+    store = stored(landmarks, metric, metric_params)
+    queries, ids = store.check_queries(X), np.arange(len(store))
+    blocks = [store.to_stored(queries[a : a + BLOCK_ROWS], ids) for a in range(0, len(queries), BLOCK_ROWS)]
     return float(max(block.min(axis=1).max() for block in blocks))
 
 
@@ -295,14 +283,14 @@ def _diameter(X: Array) -> float:
     return max(float(euclidean(outer[a : a + BLOCK_ROWS], outer).max()) for a in range(0, len(outer), BLOCK_ROWS))
 
 
-def _all_pairs(space: Space, Y: Array) -> Iterator[tuple[Array, Array]]:
+def _all_pairs(store: Store, Y: Array) -> Iterator[tuple[Array, Array]]:
     """True distances and those on the map, in blocks; each pair once."""
-    n = len(space)
+    n = len(store)
     for first in range(0, n, BLOCK_ROWS):
         rows = np.arange(first, min(first + BLOCK_ROWS, n))
         for start in range(0, first + BLOCK_ROWS, 8 * BLOCK_ROWS):
             columns = np.arange(start, min(start + 8 * BLOCK_ROWS, rows[-1] + 1))
-            d, on_map = space.pairs(rows, columns), euclidean(Y[rows], Y[columns])
+            d, on_map = store.pairs(rows, columns), euclidean(Y[rows], Y[columns])
             if columns[-1] >= first:
                 once = columns[None, :] < rows[:, None]
                 d, on_map = d[once], on_map[once]
@@ -310,13 +298,12 @@ def _all_pairs(space: Space, Y: Array) -> Iterator[tuple[Array, Array]]:
                 yield d, on_map
 
 
-def _points(X: Any, coordinates: Any, metric: Metric, metric_params: dict[str, Any] | None) -> tuple[Space, Array]:
-    space = make_space(metric, metric_params, X)
-    space.extend(space.check(X))
+def _points(X: Any, coordinates: Any, metric: MetricLike) -> tuple[Store, Array]:
+    store = stored(X, metric)
     Y = validation.places(coordinates)
-    if len(Y) != len(space):
-        raise ValueError(f"X has {len(space)} points, but coordinates has {len(Y)} rows")
-    return space, Y
+    if len(Y) != len(store):
+        raise ValueError(f"X has {len(store)} points, but coordinates has {len(Y)} rows")
+    return store, Y
 
 
 def _root(above: float, below: float) -> float:

@@ -8,11 +8,12 @@ from scipy.spatial.distance import cdist
 
 import naive
 from driftmap.landmarks import RatioShift
+from driftmap.metrics import METRICS
 from driftmap.utils.validation import EMBEDDINGS
 from streams import KINDS, WIDTHS, make, suited
 
 """The default initial radius, which is a distance of no pair here."""
-TRIANGLE = {"euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming", "function"}
+TRIANGLE = {"function", *(name for name, metric in METRICS.items() if metric.triangle)}
 MEASURED = ("sqeuclidean", "function", "crooked", "words", "precomputed")
 """Metrics that Python measures; all others are the core's."""
 

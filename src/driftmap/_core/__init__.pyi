@@ -19,8 +19,8 @@ from driftmap.utils import Array, Ids
 level: str
 """The processor level of the loaded module: "v2", "v3" or "v4" (x86-64), or "generic"."""
 
-METRICS: tuple[str, ...]
-"""Names of the metrics that are measured natively."""
+METRICS: dict[str, bool]
+"""The metrics that are measured natively: by name, whether the triangle inequality holds ("minkowski": with p >= 1)."""
 
 class DistanceSource(Protocol):
     """Measures what the core does not know how to measure: objects, callables, precomputed distances.
@@ -155,8 +155,8 @@ class Stream:
     def restore(self, state: dict[str, Any]) -> None:
         """Bring a stream that has seen nothing to a state that :meth:`state` gave.
 
-        :func:`driftmap.landmarks.state_validation.check_state` has checked it. TypeError and ValueError say which part
-        is of another type, or that distances are not those of the points.
+        A state with an index, an order or a number that :meth:`state` cannot give is a TypeError or ValueError, which
+        says what is wrong with "its" part; the stream is then as before. Distances are not measured again.
         """
 
 def distances(X: NDArray[Any], Y: NDArray[Any], metric: str = "euclidean", p: float = 2.0) -> Array:

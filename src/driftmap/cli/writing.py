@@ -15,6 +15,7 @@ from driftmap.cli.files import writing
 from driftmap.io.brokers.base import Record
 from driftmap.io.writers import Column, Writer, output_names
 from driftmap.map import StreamMap
+from driftmap.metrics.table import ALIASES, METRICS, KnownMetric
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.utils import Array
 from driftmap.utils.columns import some
@@ -28,10 +29,6 @@ NOVELTY = ("reach", "quantile", "residual")
 """The columns of an update that say how novel its rows are."""
 UNEQUAL = 100.0
 """How many times wider than another a column is when it decides the map alone."""
-CONSTANT_COUNTS = frozenset({"cosine", "correlation", "braycurtis", "hamming", "jensenshannon"})
-"""Metrics whose distances a constant column changes."""
-SCALE_FREE = frozenset({"canberra", "hamming", "seuclidean", "mahalanobis"})
-"""Metrics that measure each column by its own size."""
 
 
 def axis_names(k: int) -> list[str]:
@@ -214,14 +211,15 @@ class Spreads(Observer):
         """Print one line for each hint."""
         if self.n_rows < 2:
             return
+        metric = METRICS.get(ALIASES.get(self.metric, self.metric), KnownMetric(self.metric))
         spread = np.subtract(self.high, self.low)
         constant = [name for name, width in zip(self.columns, spread, strict=True) if width == 0]
         if constant:
-            counts = self.metric in CONSTANT_COUNTS
+            counts = metric.counts_constants
             effect = f"yet they count in {self.metric} distances: --exclude leaves them out" if counts else "no effect"
             note(f"constant columns: {some([*map(repr, constant)])} ({effect})")
         widths = np.where(spread > 0, spread, np.nan)
-        if len(constant) < len(spread) and self.metric not in SCALE_FREE:
+        if len(constant) < len(spread) and not metric.scale_free:
             widest, narrowest = int(np.nanargmax(widths)), int(np.nanargmin(widths))
             if spread[widest] >= UNEQUAL * spread[narrowest]:
                 note(

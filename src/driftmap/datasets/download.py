@@ -10,13 +10,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 from driftmap.io.atomic import REOPENING_FLAGS, lock, sync
 from driftmap.io.paths import open_regular
+from driftmap.utils import PathLike
 from driftmap.utils.errors import MissingDependencyError
 
-PathLike: TypeAlias = str | os.PathLike[str]
 DOWNLOAD_TIMEOUT = 30.0  # seconds without an answer before a download counts as failed
 
 

@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.datasets.download import PathLike, fetch
+from driftmap.datasets.download import fetch
 from driftmap.networks import Contacts, laplacian_spectra, read_contacts
-from driftmap.utils import Array
+from driftmap.utils import Array, PathLike
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 DateArray: TypeAlias = NDArray[np.datetime64]

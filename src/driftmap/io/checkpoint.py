@@ -25,10 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.atomic import replacing
+from driftmap.utils import PathLike
 
 FORMAT = "driftmap checkpoint"
-FORMAT_VERSION = 2
-"""The version of the format that this library reads and writes."""
+FORMAT_VERSION = 3
+"""The version of the format that this library writes."""
+READ_VERSIONS = (2, 3)
+"""Versions that it reads. Version 2, of driftmap 0.2, also states a CRC-32 of each array, which is ignored."""
 HEADER = "driftmap.json"
 LARGEST_HEADER = 2**26
 """More bytes of JSON than this are not a header."""
@@ -57,7 +60,7 @@ class Checkpoint(NamedTuple):
     arrays: dict[str, NDArray[Any]]
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a checkpoint; ``path`` holds the old one or the new one at any moment, whatever happens.
 
     ``header`` may hold whatever JSON can.
@@ -83,10 +86,7 @@ def _prepared(
 ) -> tuple[bytes, dict[str, NDArray[Any]]]:
     """The header as text, and the arrays as they are stored."""
     stored = {name: _portable(name, array) for name, array in arrays.items()}
-    members = {
-        name: {"dtype": array.dtype.str, "shape": list(array.shape), "crc32": zlib.crc32(_bytes_of(array))}
-        for name, array in stored.items()
-    }
+    members = {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in stored.items()}
     own = {"format": FORMAT, "version": FORMAT_VERSION, "library": _library(), "members": members}
     text = json.dumps({**own, **header, **own}, indent=1).encode()
     if len(text) > LARGEST_HEADER:
@@ -108,7 +108,7 @@ def _fill(file: BinaryIO, text: bytes, arrays: Mapping[str, NDArray[Any]]) -> No
     file.write(digest)
 
 
-def read(path: str | os.PathLike[str]) -> Checkpoint:
+def read(path: PathLike) -> Checkpoint:
     """Read a checkpoint, or raise a :class:`CheckpointError` that says what is wrong with the file."""
     try:
         if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for
@@ -176,13 +176,13 @@ def _check_header(header: Any, name: str) -> dict[str, dict[str, Any]]:
     version = header["version"]
     if type(version) is not int or version < 1:
         raise ValueError(f"its version is {version!r}")
-    if version != FORMAT_VERSION:
+    if version not in READ_VERSIONS:
         advice = (
             "upgrade with pip install --upgrade driftmap" if version > FORMAT_VERSION else "start again from the data"
         )
         raise CheckpointError(
             f"{name} was written by driftmap {header.get('library')} in version {version} of the format; this is "
-            f"driftmap {_library()}, which reads version {FORMAT_VERSION}: {advice}"
+            f"driftmap {_library()}, which reads versions {READ_VERSIONS[0]} to {READ_VERSIONS[-1]}: {advice}"
         )
     members: dict[str, dict[str, Any]] = header["members"]
     for member, stated in members.items():
@@ -202,18 +202,14 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, stated: Mapping[str,
             raise ValueError(f"{info.filename} has not the size that its shape needs")
         array = np.empty(shape, dtype)
         rest = _bytes_of(array)
-        checksum = 0
         while rest.nbytes:
             piece = member.read(min(COPY_BYTES, rest.nbytes))
             rest[: len(piece)] = piece
             rest = rest[len(piece) :]
-            checksum = zlib.crc32(piece, checksum)
             if not piece:
                 raise EOFError(f"{info.filename} is cut off")
         if member.read(1):
             raise ValueError(f"{info.filename} is too long")
-    if checksum != stated["crc32"]:
-        raise ValueError(f"{info.filename} does not give its checksum")
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 

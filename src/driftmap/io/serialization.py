@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.io.checkpoint import UNREADABLE, Checkpoint, CheckpointError, read
+from driftmap.utils import PathLike
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -23,7 +23,7 @@ USER_DEFINED = ("metric", "embedding", "replace_on")
 """The parameters that may be functions or objects of the user."""
 
 
-class Engine(Protocol):
+class Saveable(Protocol):
     """What can be saved."""
 
     kind: ClassVar[str]
@@ -34,10 +34,10 @@ class Engine(Protocol):
         """Make the engine again from what was packed; ``given`` are parameters that could not be stored."""
 
 
-E = TypeVar("E", bound=Engine)
+E = TypeVar("E", bound=Saveable)
 
 
-def load(path: str | os.PathLike[str], kind: type[E], **given: Any) -> E:
+def load(path: PathLike, kind: type[E], **given: Any) -> E:
     """The engine in a checkpoint file, which must be of this kind."""
     return unpack(read(path), kind, place=str(path), **given)
 

@@ -1,8 +1,8 @@
 """Landmark selection: an online k-centre of a stream, baselines and dominating sets; needs no embedding."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from driftmap._lazy import lazily
 from driftmap.landmarks.dominating_set import (
     greedy_dominating_set,
     greedy_size_bound,
@@ -41,21 +41,17 @@ __all__ = [
     "radius_for_budget",
 ]
 
-_MODULES = {
-    "FarthestFirstLandmarks": "baselines",
-    "InitialLandmarks": "baselines",
-    "RandomLandmarks": "baselines",
-    "RandomOnlineLandmarks": "baselines",
-    "LandmarkSelector": "estimators",
-    "OnlineLandmarks": "estimators",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import the estimators, and scikit-learn with them, on first use: the command line does without."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, getattr(import_module(f"{__name__}.{_MODULES[name]}"), name))
+# The command line imports no estimator, and so no scikit-learn.
+__getattr__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(
+            ["FarthestFirstLandmarks", "InitialLandmarks", "RandomLandmarks", "RandomOnlineLandmarks"],
+            "driftmap.landmarks.baselines",
+        ),
+        **dict.fromkeys(["LandmarkSelector", "OnlineLandmarks"], "driftmap.landmarks.estimators"),
+    },
+)
 
 
 def __dir__() -> list[str]:

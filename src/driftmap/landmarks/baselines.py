@@ -13,19 +13,21 @@ from sklearn.utils import check_random_state
 from driftmap.landmarks.estimators import LandmarkSelector
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import MEASURED_POINTS, farthest_first
-from driftmap.metrics import Metric, Space, make_space
+from driftmap.metrics import MetricLike, find_metric
+from driftmap.metrics.factory import source_store
+from driftmap.metrics.stores import SourceStore
 from driftmap.utils import Array, Ids, validation
 
 
 class Baseline(LandmarkSelector):
     """Landmarks chosen without looking at distances; ``radius_`` is the covering radius."""
 
-    _space: Space
+    _store: SourceStore
     _ids: list[int]
     _events: list[Event]
 
     def __init__(
-        self, n_landmarks: int, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+        self, n_landmarks: int, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
     ) -> None:
         self.n_landmarks = n_landmarks
         self.metric = metric
@@ -40,13 +42,13 @@ class Baseline(LandmarkSelector):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from further points, in their order. Bad input raises an error and changes nothing."""
         if self.__sklearn_is_fitted__():
-            self._learn(self._space.check(X))
+            self._learn(self._store.check(X))
             return self
         validation.integer_at_least(self.n_landmarks, "n_landmarks", 1)
-        space = make_space(self.metric, self.metric_params, X)
-        batch = space.check(X)
+        store = source_store(find_metric(self.metric, self.metric_params, X))
+        batch = store.check(X)
         self._start()
-        self._space = space
+        self._store = store
         self._learn(batch)
         return self
 
@@ -55,9 +57,9 @@ class Baseline(LandmarkSelector):
         self._ids, self._events = [], []
 
     def _learn(self, batch: Any) -> None:
-        seen = len(self._space)
-        self._space.extend(batch)
-        for arrival in range(seen, len(self._space)):
+        seen = len(self._store)
+        self._store.extend(batch)
+        for arrival in range(seen, len(self._store)):
             left = self._consider(arrival)
             if left is not None:
                 kind = "added" if left < 0 else "replaced"
@@ -78,18 +80,18 @@ class Baseline(LandmarkSelector):
     @property
     def landmark_indices_(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
-        self._fitted_space()
+        self._fitted_store()
         return np.sort(np.array(self._ids, dtype=np.int64))
 
     @property
     def landmarks_(self) -> Any:
         """The landmarks themselves: rows of an array, or a list of objects."""
-        return self._fitted_space().take(self.landmark_indices_)
+        return self._fitted_store().take(self.landmark_indices_)
 
     @property
     def n_samples_seen_(self) -> int:
         """Number of points seen."""
-        return len(self._fitted_space())
+        return len(self._fitted_store())
 
     @property
     def landmark_mass_(self) -> Ids:
@@ -111,37 +113,37 @@ class Baseline(LandmarkSelector):
     @property
     def n_replacements_(self) -> int:
         """How often a landmark was exchanged for another."""
-        self._fitted_space()
+        self._fitted_store()
         return sum(event.kind == "replaced" for event in self._events)
 
     @property
     def events_(self) -> list[Event]:
         """What happened to the landmarks, all of it; there is no radius, so it is NaN."""
-        self._fitted_space()
+        self._fitted_store()
         return list(self._events)
 
     def landmark_distances(self) -> Array:
         """True distances between the landmarks, (m, m)."""
-        return self._fitted_space().pairs(self.landmark_indices_, self.landmark_indices_)
+        return self._fitted_store().pairs(self.landmark_indices_, self.landmark_indices_)
 
     def distances(self, X: Any) -> Array:
         """True distances of the rows of X to the landmarks, (n, m)."""
-        space = self._fitted_space()
-        return space.to_stored(space.check_queries(X), self.landmark_indices_)
+        store = self._fitted_store()
+        return store.to_stored(store.check_queries(X), self.landmark_indices_)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_space")
+        return hasattr(self, "_store")
 
-    def _fitted_space(self) -> Space:
+    def _fitted_store(self) -> SourceStore:
         if not self.__sklearn_is_fitted__():
             raise validation.not_fitted(type(self).__name__)
-        return self._space
+        return self._store
 
     def _nearest(self) -> tuple[Ids, Array]:
-        space, ids = self._fitted_space(), self.landmark_indices_
+        store, ids = self._fitted_store(), self.landmark_indices_
         places, distances = [], []
-        for first in range(0, len(space), MEASURED_POINTS):
-            block = space.pairs(np.arange(first, min(first + MEASURED_POINTS, len(space))), ids)
+        for first in range(0, len(store), MEASURED_POINTS):
+            block = store.pairs(np.arange(first, min(first + MEASURED_POINTS, len(store))), ids)
             places.append(block.argmin(axis=1))
             distances.append(block.min(axis=1))
         return np.concatenate(places), np.concatenate(distances)
@@ -165,7 +167,7 @@ class RandomBaseline(Baseline):
         self,
         n_landmarks: int,
         *,
-        metric: Metric = "euclidean",
+        metric: MetricLike = "euclidean",
         metric_params: dict[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
@@ -218,13 +220,13 @@ class FarthestFirstLandmarks(Baseline):
     """
 
     def _learn(self, batch: Any) -> None:
-        self._space.extend(batch)
+        self._store.extend(batch)
         self._ids = []
 
     @property
     def landmark_indices_(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
-        space = self._fitted_space()
+        store = self._fitted_store()
         if not self._ids:
-            self._ids = farthest_first(space.pairs, np.arange(len(space)), self._m)[0].tolist()
+            self._ids = farthest_first(store.pairs, np.arange(len(store)), self._m)[0].tolist()
         return super().landmark_indices_

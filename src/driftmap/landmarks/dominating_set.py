@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.metrics import Metric, Space, make_space
+from driftmap.metrics import MetricLike, Store
+from driftmap.metrics.factory import stored
 from driftmap.utils import Ids, validation
 from driftmap.utils.errors import InputError
 
@@ -20,7 +21,7 @@ BAND_ROWS = 1024
 
 
 def greedy_dominating_set(
-    X: Any, radius: float, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+    X: Any, radius: float, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
 ) -> Ids:
     """Algorithm 1: take the point that covers most uncovered points, until all are covered.
 
@@ -30,7 +31,7 @@ def greedy_dominating_set(
     >>> greedy_dominating_set([[0.0], [1.0], [2.0], [7.0]], radius=1.0)
     array([1, 3])
     """
-    neighbours = _neighbourhoods(_stored(X, metric, metric_params), radius)
+    neighbours = _neighbourhoods(stored(X, metric, metric_params), radius)
     uncovered = np.ones(len(neighbours), dtype=bool)
     # Gains only shrink, so an entry whose gain is still true beats all others.
     heap = [(-len(covers), point) for point, covers in enumerate(neighbours)]
@@ -59,7 +60,7 @@ def greedy_size_bound(n_points: int, n_edges: int) -> float:
 
 
 def radius_for_budget(
-    X: Any, n_landmarks: int, *, metric: Metric = "euclidean", metric_params: dict[str, Any] | None = None
+    X: Any, n_landmarks: int, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
 ) -> float:
     """The corollary: a radius at which Algorithm 1 is guaranteed to need at most ``n_landmarks`` points.
 
@@ -70,8 +71,8 @@ def radius_for_budget(
     2.0
     """
     validation.integer_at_least(n_landmarks, "n_landmarks", 1)
-    space = _stored(X, metric, metric_params)
-    n = len(space)
+    store = stored(X, metric, metric_params)
+    n = len(store)
     edges = min(math.ceil(((n - n_landmarks + 1) ** 2 - 1) / 2), n * (n - 1) // 2)
     if n_landmarks >= n or edges <= 0:
         return 0.0
@@ -79,7 +80,7 @@ def radius_for_budget(
     lengths = np.concatenate(
         [
             np.concatenate(
-                [row[:r] for r, row in enumerate(space.pairs(everyone[a : a + BAND_ROWS], everyone), start=a)]
+                [row[:r] for r, row in enumerate(store.pairs(everyone[a : a + BAND_ROWS], everyone), start=a)]
             )
             for a in range(0, n, BAND_ROWS)
         ]
@@ -92,7 +93,7 @@ def is_dominating(
     landmarks: Iterable[int],
     radius: float,
     *,
-    metric: Metric = "euclidean",
+    metric: MetricLike = "euclidean",
     metric_params: dict[str, Any] | None = None,
 ) -> bool:
     """Whether every point is a landmark or within ``radius`` of one.
@@ -109,7 +110,7 @@ def private_points(
     landmarks: Iterable[int],
     radius: float,
     *,
-    metric: Metric = "euclidean",
+    metric: MetricLike = "euclidean",
     metric_params: dict[str, Any] | None = None,
 ) -> dict[int, Ids]:
     """The paper's OnlyBy: for each landmark, the points (itself included) that it alone covers.
@@ -123,34 +124,28 @@ def private_points(
     return {int(z): np.flatnonzero(alone & covered[:, j]) for j, z in enumerate(ids)}
 
 
-def _stored(X: Any, metric: Metric, metric_params: dict[str, Any] | None) -> Space:
-    space = make_space(metric, metric_params, X)
-    space.extend(space.check(X))
-    return space
-
-
-def _within(space: Space, rows: Ids, columns: Ids, radius: float) -> NDArray[np.bool_]:
+def _within(store: Store, rows: Ids, columns: Ids, radius: float) -> NDArray[np.bool_]:
     """Which stored points are within the radius of each other."""
     if not (isinstance(radius, Real) and radius >= 0):
         raise InputError(f"must be a number and not negative, got {radius!r}", parameter="radius")
-    return space.pairs(rows, columns) <= radius
+    return store.pairs(rows, columns) <= radius
 
 
-def _neighbourhoods(space: Space, radius: float) -> list[Ids]:
+def _neighbourhoods(store: Store, radius: float) -> list[Ids]:
     """For each point, the points within the radius of it, itself included."""
-    everyone = np.arange(len(space))
+    everyone = np.arange(len(store))
     found: list[Ids] = []
-    for first in range(0, len(space), BAND_ROWS):
-        found += [np.flatnonzero(row) for row in _within(space, everyone[first : first + BAND_ROWS], everyone, radius)]
+    for first in range(0, len(store), BAND_ROWS):
+        found += [np.flatnonzero(row) for row in _within(store, everyone[first : first + BAND_ROWS], everyone, radius)]
     return found
 
 
 def _covered_by(
-    X: Any, landmarks: Iterable[int], radius: float, metric: Metric, metric_params: dict[str, Any] | None
+    X: Any, landmarks: Iterable[int], radius: float, metric: MetricLike, metric_params: dict[str, Any] | None
 ) -> NDArray[np.bool_]:
-    space = _stored(X, metric, metric_params)
+    store = stored(X, metric, metric_params)
     ids = np.array(list(landmarks), dtype=np.int64)
-    if len(ids) and not (ids.min() >= 0 and ids.max() < len(space)):
-        problem = f"must be numbers of points, 0 to {len(space) - 1}; got {ids.tolist()}"
+    if len(ids) and not (ids.min() >= 0 and ids.max() < len(store)):
+        problem = f"must be numbers of points, 0 to {len(store) - 1}; got {ids.tolist()}"
         raise InputError(problem, parameter="landmarks")
-    return _within(space, np.arange(len(space)), ids, radius)
+    return _within(store, np.arange(len(store)), ids, radius)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any, Generic, Self, TypeVar, overload
 
 from driftmap.io import checkpoint, serialization
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.merging import CoreSet, check_settings
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.utils import Array, Ids, validation
+from driftmap.utils import Array, Ids, PathLike, validation
 from driftmap.utils.data_frames import materialized
 
 T = TypeVar("T")
@@ -172,9 +170,9 @@ class EngineEstimator(HasLandmarks):
         """Before an engine learns its first points."""
 
     def _engine_params(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self._engine_type)}
+        return self._engine_type.params_of(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write everything to a checkpoint file, from which :meth:`load` goes on as if nothing had happened.
 
         The same points then give the same results to the bit. The file is replaced as a whole or not at all. Its size
@@ -185,9 +183,7 @@ class EngineEstimator(HasLandmarks):
         checkpoint.write(path, *self._fitted_engine().pack())
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, metric: Any = None, replace_on: Any = None, embedding: Any = None
-    ) -> Self:
+    def load(cls, path: PathLike, *, metric: Any = None, replace_on: Any = None, embedding: Any = None) -> Self:
         """Read a checkpoint; any damage is an error that says so.
 
         A metric, detector (``replace_on``) or embedding of your own cannot be stored: give it again. Such a detector

@@ -10,7 +10,7 @@ from driftmap.landmarks.drift import Detector
 from driftmap.landmarks.engine_estimator import EngineEstimator
 from driftmap.landmarks.merging import CoreSet, coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.metrics import Metric
+from driftmap.metrics import MetricLike
 from driftmap.utils import Array, Ids
 
 
@@ -79,7 +79,7 @@ class OnlineLandmarks(EngineEstimator, LandmarkSelector):
         n_landmarks: int,
         *,
         rule: str = "tight",
-        metric: Metric = "euclidean",
+        metric: MetricLike = "euclidean",
         metric_params: dict[str, Any] | None = None,
         initial_radius: float = 1e-20,
         slack: float = 0.02,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftmap.io.serialization import seconds
-from driftmap.metrics import PrecomputedSpace, Space
+from driftmap.landmarks.params import LandmarkParams
+from driftmap.metrics import Metric
 from driftmap.utils import SMALLEST_NORMAL, Array, validation
 from driftmap.utils.errors import InputError
 
@@ -21,18 +22,6 @@ SHORTEST_WINDOW = 8 * SMALLEST_NORMAL
 """Times are divided by an eighth of the window."""
 TIME_KINDS = ("none", "numbers", "dates", "spans")
 """What arrivals may come with; none: their numbers are their times."""
-
-
-class Params(Protocol):
-    """The parameters of a stream that decide on its memory."""
-
-    n_landmarks: int
-    rule: str
-    metric: Any
-    memory: int | str | None
-    window: Any
-    half_life: Any
-    replace_on: Any
 
 
 class Memory(NamedTuple):
@@ -48,12 +37,12 @@ class Memory(NamedTuple):
     """Whether points are forgotten after a while: there is a window or a half-life."""
 
 
-def memory_of(params: Params, space: Space) -> Memory:
+def memory_of(params: LandmarkParams, metric: Metric) -> Memory:
     """What the parameters ask for, or an error that says what does not fit."""
-    limit = _limit(params, space)
+    limit = _limit(params, metric)
     detects = not (isinstance(params.replace_on, str) and params.replace_on == "uncovered")
     if detects:
-        _check_detector(params, space)
+        _check_detector(params, metric)
     window, half_life = (
         np.inf if value is None else validation.positive_number(seconds(value), name)
         for name, value in (("window", params.window), ("half_life", params.half_life))
@@ -71,7 +60,7 @@ def memory_of(params: Params, space: Space) -> Memory:
     if params.rule == "paper":
         problem = 'does not go with rule="paper", which is literal and forgets nothing'
         raise InputError(problem, parameter=given)
-    if isinstance(space, PrecomputedSpace):
+    if metric.form == "distances":
         raise InputError(
             'does not go with metric="precomputed": each arrival brings its distances to all earlier ones, which are '
             "stored as a whole",
@@ -80,7 +69,7 @@ def memory_of(params: Params, space: Space) -> Memory:
     return Memory(limit, window, half_life, expires=True)
 
 
-def _check_detector(params: Params, space: Space) -> None:
+def _check_detector(params: LandmarkParams, metric: Metric) -> None:
     """Raise an error if what is to decide on replacements is no detector, or does not go with rule or metric."""
     given = params.replace_on
     if isinstance(given, str | type) or not (hasattr(given, "update") and hasattr(given, "drift_detected")):
@@ -92,16 +81,16 @@ def _check_detector(params: Params, space: Space) -> None:
     if params.rule == "paper":
         problem = 'does not go with rule="paper", which is literal: choose rule="tight"'
         raise InputError(problem, parameter="replace_on")
-    if isinstance(space, PrecomputedSpace):
+    if metric.form == "distances":
         raise InputError('does not go with metric="precomputed"', parameter="replace_on")
 
 
-def _limit(params: Params, space: Space) -> int | None:
+def _limit(params: LandmarkParams, metric: Metric) -> int | None:
     memory, least = params.memory, PER_LANDMARK * params.n_landmarks
     if memory is None:
         return None
     if isinstance(memory, str) and memory == "auto":
-        return max(DEFAULT_MEMORY, least) if params.rule == "tight" and space.triangle else None
+        return max(DEFAULT_MEMORY, least) if params.rule == "tight" and metric.triangle else None
     if isinstance(memory, str):
         problem = f'={memory!r} is not known: give a number of points, "auto" or None'
         raise InputError(problem, parameter="memory")
@@ -112,7 +101,7 @@ def _limit(params: Params, space: Space) -> int | None:
             'rule="tight"',
             parameter="memory",
         )
-    if not space.triangle:
+    if not metric.triangle:
         raise InputError(
             f"={limit} needs a metric that obeys the triangle inequality, else nothing would be known about points "
             f"that are merged; metric={params.metric!r} is not known to obey it. Choose memory=None; or, if your "

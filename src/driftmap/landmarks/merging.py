@@ -16,8 +16,7 @@ import numpy as np
 
 from driftmap._core import Stream
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.metrics import NativeSpace, Space, make_space
-from driftmap.metrics.base import PythonSpace
+from driftmap.metrics import Store, find_metric
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import is_sparse
@@ -69,7 +68,7 @@ def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None
         _check_same(first, part, origin or Origin(first.kind, first.params()), number)
     merged = copy.deepcopy(first)
     if later:
-        _absorb(merged.fitted_stream(), merged.space, later)
+        _absorb(merged.fitted_stream(), merged.store, later)
     return merged
 
 
@@ -79,29 +78,26 @@ def relearnt(engine: LandmarkEngine, part: CoreSet) -> LandmarkEngine:
         if engine._memory.limit is None:  # each of them stands for itself
             engine._take_in(stream, batch, None)
         else:
-            _absorb(stream, engine.space, [part])
+            _absorb(stream, engine.store, [part])
     return engine
 
 
-def _absorb(stream: Stream, space: Space, parts: Sequence[CoreSet]) -> None:
+def _absorb(stream: Stream, store: Store, parts: Sequence[CoreSet]) -> None:
     """Let the stored points of later streams arrive, all of them before any merge: each merge adds to a spread."""
-    n_seen, native = stream.seen, isinstance(space, NativeSpace)
+    n_seen = stream.seen
     starts = n_seen + np.cumsum([0, *(part.n_samples_seen for part in parts)])
     arrivals = [start + part.arrivals for start, part in zip(starts, parts, strict=False)]
     points = _concatenated([part.points for part in parts])
-    if not native:
-        space.batch, space.first = space.check(points), n_seen
     try:
         stream.learn(
-            points if native else len(space.batch),
+            store.open(store.check(points), n_seen),
             arrivals=np.concatenate([*arrivals, starts[-1:]]),
             weights=np.concatenate([part.weights for part in parts]),
             spreads=np.concatenate([part.spreads for part in parts]),
         )
     finally:
-        space.batch = None
-    if isinstance(space, PythonSpace):
-        space.arrivals = stream.arrivals().tolist()
+        store.close()
+    store.settle(stream)
 
 
 def _concatenated(blocks: Sequence[Any]) -> Any:
@@ -126,7 +122,7 @@ def check_settings(params: Any) -> None:
     if isinstance(params.metric, str) and params.metric == "precomputed":
         problem = f"='precomputed' cannot be merged: no distances are known between the parts; {instead}"
         raise InputError(problem, parameter="metric")
-    if not make_space(params.metric, params.metric_params, None).triangle:
+    if not find_metric(params.metric, params.metric_params).triangle:
         problem = (
             f"={params.metric!r} cannot be merged: it is not known to obey the triangle inequality. For directions, "
             "normalise the rows and use the Euclidean distance"

@@ -10,17 +10,15 @@ import contextlib
 import copy
 import itertools
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from driftmap import _core
 from driftmap._core import Stream
-from driftmap.landmarks.drift import Detector
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import farthest_first
-from driftmap.landmarks.memory import Memory, memory_of, times_of
+from driftmap.landmarks.memory import memory_of, times_of
 from driftmap.landmarks.nearest_before import (
     MOST_EVENTS,
     NearestBefore,
@@ -30,7 +28,7 @@ from driftmap.landmarks.nearest_before import (
     radii_before,
 )
 from driftmap.landmarks.serialization import Saved
-from driftmap.metrics import Metric, NativeSpace, PrecomputedSpace, Space, make_space
+from driftmap.metrics import make_store
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
 from driftmap.utils.errors import InputError
@@ -51,36 +49,23 @@ class LandmarkEngine(Saved):
     Methods that learn or save take ``lock``. So must a caller that reads attributes while another thread may learn.
     """
 
-    kind: ClassVar[str] = "OnlineLandmarks"
-
-    n_landmarks: int
+    n_landmarks: int  # may be given by position
     _: KW_ONLY
-    rule: str = "tight"
-    metric: Metric = "euclidean"
-    metric_params: dict[str, Any] | None = None
     initial_radius: float = 1e-20
-    slack: float = 0.02
-    memory: int | str | None = "auto"
-    window: Any = None
-    half_life: Any = None
-    replace_on: str | Detector = "uncovered"
 
     def __post_init__(self) -> None:
         self.lock: Lock = new_lock()
-        self.stream: Stream | None = None
-        """The landmarks and stored points; None: no point has been seen."""
-        self.space: Space
-        self.detector: Detector | None = None
-        self._memory: Memory
-        self._time_kind: str | None = None
-        self._now = -np.inf  # when the last point arrived, where points expire
+        self.stream = None
+        self.detector = None
+        self._time_kind = None
+        self._now = -np.inf  # time of the last arrival, where points expire
         self._is_learning = False
         self.fewest_landmarks = 1, ""
         """The least ``n_landmarks``, and what needs so many."""
 
     def validate(self) -> None:
         """Raise an error that names the first parameter that cannot be used; of an engine that has seen nothing."""
-        self.space = make_space(self.metric, self.metric_params, None)
+        self.store = make_store(self.metric, self.metric_params)
         self._parameters()
 
     @property
@@ -96,10 +81,7 @@ class LandmarkEngine(Saved):
         An interrupt (Ctrl-C) leaves the points before it learnt, if the metric is native and there is no detector.
         """
         with self.lock, self._learning(X, times) as (stream, batch, moments):
-            if moments is None and self.detector is None and isinstance(self.space, NativeSpace):
-                stream.learn(batch)  # as nearly always
-            else:
-                self._take_in(stream, batch, moments)
+            self._take_in(stream, batch, moments)
         return self
 
     def learn_with_nearest(self, X: Any, times: Any = None, *, points: bool = False) -> NearestBefore:
@@ -109,7 +91,7 @@ class LandmarkEngine(Saved):
         """
         with self.lock, self._learning(X, times) as (stream, batch, moments):
             n = len(batch)
-            points = points and self.space.n_features is not None
+            points = points and self.store.metric.form == "rows"
             # The radius between two events is known from them, unless points are forgotten or wait for a signal.
             size = MOST_EVENTS if moments is None and self.detector is None else 1
             with self._undone(stream) if n > size else contextlib.nullcontext():
@@ -130,10 +112,10 @@ class LandmarkEngine(Saved):
         try:
             stream = self.stream
             if stream is None:
-                self.space = make_space(self.metric, self.metric_params, X)
-            batch = self.space.check(X)
+                self.store = make_store(self.metric, self.metric_params, X)
+            batch = self.store.check(X)
             if stream is None:
-                stream = Stream(**self._parameters())
+                stream = self.store.new_stream(**self._parameters())
                 self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
                 self._time_kind, self._now = None, -np.inf
             moments = None
@@ -155,18 +137,11 @@ class LandmarkEngine(Saved):
             raise InputError(f"must be at most {MOST_LANDMARKS}, got {self.n_landmarks}", parameter="n_landmarks")
         validation.one_of(self.rule, "rule", RULES)
         radius = validation.positive_number(self.initial_radius, "initial_radius")
-        source: Any = self.space
-        p = 2.0
-        if isinstance(self.space, NativeSpace):
-            source, p = self.space.name, self.space.p
-        if source == "euclidean" and not SMALLEST_NORMAL <= radius * radius < np.inf:
+        if self.store.metric.is_euclidean and not SMALLEST_NORMAL <= radius * radius < np.inf:
             size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
             raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
-        self._memory = memory_of(self, self.space)
+        self._memory = memory_of(self, self.store.metric)
         return {
-            "n_features": self.space.n_features or 0,
-            "metric": source,
-            "p": p,
             "n_landmarks": int(self.n_landmarks),
             "rule": self.rule,
             "initial_radius": radius,
@@ -196,23 +171,19 @@ class LandmarkEngine(Saved):
         return NearestBefore(nearest, distances, radii, rows)
 
     def _take_in(self, stream: Stream, batch: Any, moments: Array | None, *, nearest_before: bool = False) -> Any:
-        space, seen, detector = self.space, stream.seen, copy.deepcopy(self.detector)
-        native = isinstance(space, NativeSpace)
-        if not native:
-            space.batch, space.first = batch, seen
+        seen = stream.seen
+        gate, detector = None, None
+        if self.detector is not None:
+            gate, detector = self._signals, copy.deepcopy(self.detector)
         try:
-            return stream.learn(
-                batch if native else len(batch),
-                times=moments,
-                gate=None if detector is None else self._signals,
-                nearest_before=nearest_before,
-            )
+            learnt = self.store.open(batch, seen)
+            return stream.learn(learnt, times=moments, gate=gate, nearest_before=nearest_before)
         except BaseException:
             if stream.seen == seen:
                 self.detector = detector
             raise
         finally:
-            space.batch = None
+            self.store.close()
             if moments is not None and stream.seen > seen:
                 self._now = float(moments[stream.seen - seen - 1])
 
@@ -220,11 +191,11 @@ class LandmarkEngine(Saved):
     def _undone(self, stream: Stream) -> Iterator[None]:
         """Around learning in several parts: an exception undoes all of them."""
         state = stream.state() if stream.seen else None
-        space, detector, now = self.space.copy(), copy.deepcopy(self.detector), self._now
+        store, detector, now = self.store.copy(), copy.deepcopy(self.detector), self._now
         try:
             yield
         except BaseException:
-            self.space, self.detector, self._now = space, detector, now
+            self.store, self.detector, self._now = store, detector, now
             self.stream = None if state is None else self._restored(state)
             raise
 
@@ -251,8 +222,7 @@ class LandmarkEngine(Saved):
     def landmarks_of(self, stream: Stream) -> tuple[Ids, Any]:
         """What ``landmark_indices_`` and ``landmarks_`` are, also while a stream learns."""
         rows = stream.landmark_rows()
-        points = stream.points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
-        return stream.arrivals()[rows].view(np.int64), points
+        return stream.arrivals()[rows].view(np.int64), self.store.take(rows)
 
     @property
     def landmark_mass_(self) -> Ids | Array:
@@ -291,7 +261,7 @@ class LandmarkEngine(Saved):
         """
         rows = np.flatnonzero(self.fitted_stream().masses() > 0)
         self._check_triangle("radius_lower_bound_")
-        return farthest_first(self._between, rows, self.n_landmarks)[1] / 2
+        return farthest_first(self.store.pairs, rows, self.n_landmarks)[1] / 2
 
     @property
     def n_samples_seen_(self) -> int:
@@ -311,12 +281,13 @@ class LandmarkEngine(Saved):
     @property
     def obeys_triangle(self) -> bool:
         """Whether the metric is known to obey the triangle inequality."""
-        return self.space.triangle
+        return self.store.metric.triangle
 
     @property
     def n_features(self) -> int | None:
         """The width of the points; None: they are not rows. Precomputed distances are as wide as points were seen."""
-        return self.fitted_stream().seen if isinstance(self.space, PrecomputedSpace) else self.space.n_features
+        stream = self.fitted_stream()
+        return stream.seen if self.store.metric.form == "distances" else self.store.n_features
 
     # --- stored points, by their arrival numbers ---
 
@@ -349,28 +320,17 @@ class LandmarkEngine(Saved):
 
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
         """True distances between stored points, given by arrival numbers; those to themselves are 0 to the bit."""
-        return self._between(self._rows(rows), self._rows(columns))
+        return self.store.pairs(self._rows(rows), self._rows(columns))
 
     def stored_points(self, arrivals: Ids) -> Any:
         """Stored points themselves: rows of an array, or a list of objects."""
-        rows = self._rows(arrivals)
-        return self.fitted_stream().points(rows) if isinstance(self.space, NativeSpace) else self.space.take(rows)
+        return self.store.take(self._rows(arrivals))
 
     def distances(self, X: Any) -> Array:
         """True distances of the rows of X to the landmarks, (n, m)."""
         with self.lock:
-            stream, queries = self.fitted_stream(), self.space.check_queries(X)
-            rows = stream.landmark_rows()
-            if isinstance(self.space, NativeSpace):
-                return _core.distances(queries, stream.points(rows), self.space.name, self.space.p)
-            return self.space.to_stored(queries, rows)
-
-    def _between(self, rows: Ids, columns: Ids) -> Array:
-        """The same, given by rows of the core."""
-        if not isinstance(self.space, NativeSpace):
-            return self.space.pairs(rows, columns)
-        X, Y = map(self.fitted_stream().points, (rows, columns))
-        return np.where(rows[:, None] == columns, 0.0, _core.distances(X, Y, self.space.name, self.space.p))
+            stream = self.fitted_stream()
+            return self.store.to_stored(self.store.check_queries(X), stream.landmark_rows())
 
     def _rows(self, arrivals: Ids) -> Ids:
         stored = self.fitted_stream().arrivals()
@@ -392,13 +352,9 @@ class LandmarkEngine(Saved):
         return self.stream
 
     def _check_triangle(self, name: str) -> None:
-        if not self.space.triangle:
+        if not self.store.metric.triangle:
             raise InputError(
                 f"={self.metric!r} is not known to obey the triangle inequality, which {name} needs. For directions, "
                 "normalise the rows and use the Euclidean distance",
                 parameter="metric",
             )
-
-    def params(self) -> dict[str, Any]:
-        """The parameters."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -13,45 +12,44 @@ from driftmap._core import Stream
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.memory import TIME_KINDS, Memory
-from driftmap.landmarks.state_validation import check_state
-from driftmap.landmarks.verification import check_distances
-from driftmap.metrics import Metric, NativeSpace, Space, make_space
+from driftmap.landmarks.params import LandmarkParams
+from driftmap.metrics import Store, make_store
+from driftmap.metrics.callables import check_function
 from driftmap.utils import validation
 from driftmap.utils.concurrency import Lock, new_lock
 
 KNOWN = (RatioShift,)
 """Detectors that a checkpoint can hold."""
+COMPARED = 32
+"""Stored points whose distances tell whether a function that is given again is the same one."""
 MANY = 1_000_000
 """A checkpoint of so many landmarks has as many points, or it is damaged: they would need memory first."""
 
 
-class Saved(ABC):
-    """How :class:`~driftmap.landmarks.online.LandmarkEngine` is saved; what is restored is checked as a whole."""
+class Saved(LandmarkParams):
+    """The state of :class:`~driftmap.landmarks.online.LandmarkEngine`, and how it is saved.
 
-    kind: ClassVar[str]
-    n_landmarks: int
-    metric: Metric
-    metric_params: dict[str, Any] | None
-    replace_on: str | Detector
+    The core checks what it restores: every index and order that it relies on.
+    """
+
+    kind: ClassVar[str] = "OnlineLandmarks"
+
     lock: Lock
     stream: Stream | None
-    space: Space
+    """The landmarks and stored points; None before the first point."""
+    store: Store
     detector: Detector | None
     _memory: Memory
     _time_kind: str | None
     _now: float
 
-    @abstractmethod
-    def params(self) -> dict[str, Any]:
-        """The parameters."""
-
-    @abstractmethod
     def fitted_stream(self) -> Stream:
-        """The stream, or an error if there is none."""
+        """Return the stream, or raise an error if there is none."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _parameters(self) -> dict[str, Any]:
-        """What the core needs to know, once all parameters have been checked."""
+        """Check all parameters and return those of the core."""
+        raise NotImplementedError
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """A header that JSON can hold, and arrays, from which :meth:`unpack` goes on."""
@@ -66,7 +64,7 @@ class Saved(ABC):
         stored = type(self.detector) in KNOWN
         return {
             "stream": flatten(self.fitted_stream().state(), "stream", arrays),
-            "points": flatten(self.space.dump(), "points", arrays),
+            "points": flatten(self.store.dump(), "points", arrays),
             "detector": flatten(self.detector, "detector", arrays, KNOWN) if stored else None,
             "time_kind": self._time_kind,
         }
@@ -85,12 +83,15 @@ class Saved(ABC):
         n_points = held.shape[0] if hasattr(held, "shape") else len(held)
         if isinstance(self.n_landmarks, int) and self.n_landmarks > max(MANY, n_points):
             raise ValueError(f"n_landmarks={self.n_landmarks} is out of proportion to its {n_points} points")
-        self.space = make_space(self.metric, self.metric_params, points)
-        if points is not None:
-            self.space.load(points, state["arrivals"].tolist())
+        self.store = make_store(self.metric, self.metric_params, points)
+        self.store.load(points, state)
         stream = self._restored(state)
-        if not isinstance(self.space, NativeSpace):  # those of the core it has measured itself
-            check_distances(self.space, state)
+        if callable(self.metric):
+            landmarks = state["landmarks"][state["cells"]]
+            some = np.flatnonzero(state["order"] != landmarks)[:COMPARED]
+            rows, landmarks = state["order"][some], landmarks[some]
+            later, earlier = (self.store.take(end(rows, landmarks)) for end in (np.maximum, np.minimum))
+            check_function(self.store.metric, later, earlier, state["distances"][some])
         if not isinstance(self.replace_on, str):
             stored = packed["detector"] is not None
             self.detector = rebuild(packed["detector"], arrays, KNOWN) if stored else copy.deepcopy(self.replace_on)
@@ -99,17 +100,10 @@ class Saved(ABC):
         if self._memory.expires:
             self._time_kind = validation.one_of(packed["time_kind"], "time_kind", TIME_KINDS)
             self._now = float(state["now"])
-            if self._time_kind == "none" and self._now != stream.seen - 1:
-                raise ValueError("its last point did not arrive when it should have")
         self.stream = stream
 
     def _restored(self, state: dict[str, Any]) -> Stream:
-        if isinstance(self.space, NativeSpace):
-            self.space.n_features = np.shape(state["points"])[-1]
-        elif state["n_points"] != len(self.space):
-            raise ValueError(f"it holds {len(self.space)} points, not {state['n_points']}")
-        stream = Stream(**self._parameters())
-        check_state(state, self.n_landmarks, self._memory)
+        stream = self.store.new_stream(**self._parameters())
         stream.restore(state)
         return stream
 
@@ -118,7 +112,7 @@ class Saved(ABC):
             values = {name: value for name, value in vars(self).items() if name != "lock"}
             if self.stream is not None:
                 values["stream"] = self.fitted_stream().state()
-                values["space"], values["detector"] = self.space.copy(), copy.deepcopy(self.detector)
+                values["store"], values["detector"] = self.store.copy(), copy.deepcopy(self.detector)
             return values
 
     def __setstate__(self, values: dict[str, Any]) -> None:

@@ -12,8 +12,8 @@ from driftmap.live.scene import Seen
 from driftmap.live.ticker import Ticker
 from driftmap.live.watching import Watcher
 from driftmap.map.arrivals import Arrivals
-from driftmap.map.engine import StreamMap
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
 from driftmap.utils import validation
 from driftmap.utils.errors import InputError

@@ -11,7 +11,7 @@ import numpy as np
 from driftmap.io.writers import output_names
 from driftmap.live.columns import GrowingColumn
 from driftmap.live.scene import CAPACITY, Landmarks, Scene
-from driftmap.map.engine import StreamMap
+from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.quality import landmark_stress
 from driftmap.utils import Array, Ids

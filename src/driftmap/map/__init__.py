@@ -1,6 +1,6 @@
-"""The map of a stream: its engine, and the frames in which it gives coordinates."""
+"""The map of a stream, and the frames in which it gives coordinates."""
 
-from driftmap.map.arrivals import Arrivals, RowNovelty
-from driftmap.map.engine import Novelty, StreamMap
+from driftmap.map.arrivals import Arrivals
+from driftmap.map.stream_map import Novelty, StreamMap
 
-__all__ = ["Arrivals", "Novelty", "RowNovelty", "StreamMap"]
+__all__ = ["Arrivals", "Novelty", "StreamMap"]

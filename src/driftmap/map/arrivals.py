@@ -1,67 +1,51 @@
-"""What is said of arrivals: how novel each was before it was learnt, where it lies, and which are worth an alert."""
+"""What is known of arrivals: how novel each was before it was learnt, where it lies, and which are worth an alert."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from driftmap.map.novelty import Alert, NoveltyDetector, differences
+import numpy as np
+
+from driftmap.map.novelty import Alert, differences
 from driftmap.utils import Array, Ids
 
 
-class Scores(NamedTuple):
-    """How novel arrivals were just before each of them was learnt; one entry per row."""
-
-    reach: Array
-    """Distance to the nearest landmark divided by the radius; infinity: there was no radius yet."""
-    quantile: Array
-    """The share of recent arrivals whose reach was smaller; see :class:`driftmap.map.novelty.RecentReaches`."""
-    nearest: Ids
-    """Arrival number of the nearest landmark; -1: there was none."""
-    alerts: list[Alert]
-    """Those of the detector, if one was given."""
-
-
-class RowNovelty(NamedTuple):
-    """The novelty of rows that are mapped; one entry per row."""
-
-    reach: Array
-    """Just before the row was learnt."""
-    quantile: Array
-    """Just before the row was learnt."""
-    residual: Array
-    """On the map on which the row is placed; see :class:`~driftmap.map.Novelty`."""
-
-
 class Arrivals(NamedTuple):
-    """What :meth:`driftmap.DriftMap.update` says of the rows it was given."""
+    """What :meth:`driftmap.DriftMap.update` returns for the rows that it was given; one entry per row."""
 
     coordinates: Array
-    """Positions on the map after the last of the rows, (n, k)."""
+    """Positions on the map after the last of the rows, (n, k); (0, k) if the rows were learnt and not placed."""
     frame: int
-    """Number of the frame of these coordinates."""
+    """Number of the frame of these coordinates; 0 if there are none."""
     landmarks_changed: bool
-    """Whether this frame is a new one, since landmarks have changed since coordinates were given out before."""
+    """True if this frame is a new one, because landmarks have changed since coordinates were given out before."""
     reach: Array
-    """Novelty just before each row was learnt: distance to the nearest landmark divided by the radius."""
+    """Distance to the nearest landmark divided by the radius, just before the row was learnt; infinity if there was no
+    radius yet."""
     quantile: Array
     """The share of recent arrivals whose reach was smaller; see :class:`driftmap.map.novelty.RecentReaches`."""
     nearest: Ids
-    """Arrival number of the landmark that was nearest; -1: there was none."""
+    """Arrival number of the landmark that was nearest; -1 if there was none."""
     alerts: list[Alert]
-    """Those of the detector, if one was given."""
+    """Alerts of the detector, if one was given."""
+
+
+def learnt(reach: Array, quantile: Array, nearest: Ids, n_components: int) -> Arrivals:
+    """Return arrivals that have been learnt and not placed, without alerts."""
+    return Arrivals(np.empty((0, n_components)), 0, False, reach, quantile, nearest, [])
 
 
 def alerts_of(
     novel: Sequence[int],
-    scores: Scores,
+    arrivals: Arrivals,
     first: int,
     times: Any,
     names: Sequence[str],
     rows: Array | None,
     landmarks: Array | None,
 ) -> Iterator[Alert]:
-    """The alerts at these places of a batch that begins with the arrival ``first``.
+    """Yield the alerts at these places of a batch that begins with the arrival ``first``.
 
     ``rows`` and their nearest ``landmarks`` are None where points are not rows of numbers.
     """
@@ -70,16 +54,8 @@ def alerts_of(
         yield Alert(
             first + i,
             None if moments is None else moments[i],
-            float(scores.reach[i]),
-            float(scores.quantile[i]),
-            int(scores.nearest[i]),
+            float(arrivals.reach[i]),
+            float(arrivals.quantile[i]),
+            int(arrivals.nearest[i]),
             () if rows is None or landmarks is None else differences(rows[i], landmarks[i], names),
         )
-
-
-def after_callback(detector: NoveltyDetector | None, scores: Scores) -> Scores:
-    """The scores, once the callback has been given the alerts."""
-    if detector is not None and detector.callback is not None:
-        for alert in scores.alerts:
-            detector.callback(alert)
-    return scores

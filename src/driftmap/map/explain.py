@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from driftmap.map.engine import StreamMap
 from driftmap.map.frames import Frame
-from driftmap.metrics import PrecomputedSpace
+from driftmap.map.stream_map import StreamMap
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
@@ -116,7 +115,7 @@ class Points(NamedTuple):
 def stored_points(engine: StreamMap, frame: Frame) -> Points:
     """All stored points on this frame."""
     landmarks = engine._landmark_engine()
-    if landmarks.n_features is None or isinstance(landmarks.space, PrecomputedSpace):
+    if landmarks.store.metric.form not in ("rows", "sparse"):
         raise InputError(
             "the points are objects or distances, not rows of features: there is nothing to explain the map by"
         )
@@ -263,7 +262,7 @@ def landmark_table(engine: StreamMap, names: Any = None) -> dict[str, Any]:
         table["mass"] = landmarks.landmark_mass_
         for i, column in enumerate(frame.landmark_positions().T):
             table[f"driftmap{i}"] = column
-        if isinstance(landmarks.space, PrecomputedSpace):
+        if landmarks.store.metric.form == "distances":
             return table
         points = landmarks.landmarks_
         if landmarks.n_features is None:

@@ -27,10 +27,8 @@ from driftmap.embedding import (
 from driftmap.embedding.factory import BY_NAME, EMBEDDING_TYPES
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.landmarks.verification import ROUNDING
 from driftmap.map.stored_cache import DistanceCache, StoredPointCache, common
-from driftmap.metrics import NativeSpace, PrecomputedSpace, Space, euclidean
-from driftmap.metrics.callables import Function
+from driftmap.metrics import Store, euclidean
 from driftmap.quality import Displacement, displacement
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import in_parallel, one_thread
@@ -110,7 +108,7 @@ class Frame:
         """Positions of points from their distances to the landmarks."""
         return move(self.embedding.place(distances), self.rotation, self.translation)
 
-    def place_queries(self, space: Space, queries: Any, n_jobs: int = 1) -> Array:
+    def place_queries(self, store: Store, queries: Any, n_jobs: int = 1) -> Array:
         """Positions of checked points that are not stored; each by itself, so threads change nothing."""
         if isinstance(queries, np.ndarray) and not float(np.vdot(queries, queries)) <= self.farthest**2:
             far = np.abs(queries).max(axis=1).astype(np.float64) > self.farthest
@@ -118,27 +116,27 @@ class Frame:
                 problem = f"lies more than {FARTHEST:g} times the size of the map away from it; leave it out"
                 raise InputError(problem, row=int(np.argmax(far)))
         if len(queries) <= PLACED_AT_ONCE:
-            return self._place_part(space, queries)
+            return self._place_part(store, queries)
         parts = (queries[i : i + PLACED_AT_ONCE] for i in range(0, len(queries), PLACED_AT_ONCE))
-        return np.concatenate(list(in_parallel(lambda part: self._place_part(space, part), parts, n_jobs)))
+        return np.concatenate(list(in_parallel(lambda part: self._place_part(store, part), parts, n_jobs)))
 
-    def _place_part(self, space: Space, queries: Any) -> Array:
+    def _place_part(self, store: Store, queries: Any) -> Array:
         if self.rows is not None:  # single precision is converted part by part, never as a whole
             return self.rows.place(np.asarray(queries, dtype=np.float64))
-        return self.place(self.distances(space, queries))
+        return self.place(self.distances(store, queries))
 
-    def distances(self, space: Space, queries: Any) -> Array:
+    def distances(self, store: Store, queries: Any) -> Array:
         """Distances of checked points to the landmarks."""
         if self.points is None:
-            return space.to_stored(queries, self.landmarks)
-        return space.to_points(queries, self.points)
+            return store.to_stored(queries, self.landmarks)
+        return store.to_points(queries, self.points)
 
     def place_stored(self, engine: LandmarkEngine, ids: Ids) -> Array:
         """Positions of stored points."""
         if self.points is None:
             return self.place(engine.stored_distances(ids, self.landmarks))
-        space = engine.space
-        return self._place_part(space, space.check_queries(engine.stored_points(ids)))
+        store = engine.store
+        return self._place_part(store, store.check_queries(engine.stored_points(ids)))
 
     def start(self, engine: LandmarkEngine, ids: Ids) -> Array:
         """The warm start of the next frame: points that this one was fitted to stay in place, others are placed."""
@@ -221,7 +219,7 @@ class Frames:
         numbers = {"count": self.count, "seen": self.seen, "warned": self.warned, "exchanged": self.exchanged}
         return numbers | packed
 
-    def unpack(self, packed: dict[str, Any], arrays: Arrays, space: Space, n_seen: int) -> None:
+    def unpack(self, packed: dict[str, Any], arrays: Arrays, store: Store, n_seen: int) -> None:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
         self.count, self.warned = validation.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
         self.exchanged = validation.integer_at_least(packed["exchanged"], "exchanged", 0)
@@ -238,11 +236,11 @@ class Frames:
             self.changes.append(FrameChange(int(number), rotation, Displacement(*moved)))
         if frame is not None and self._is_stored:
             with np.errstate(all="ignore"):
-                self.current = self._restored(space, n_seen, **frame)
+                self.current = self._restored(store, n_seen, **frame)
 
     def _restored(
         self,
-        space: Space,
+        store: Store,
         n_seen: int,
         *,
         landmarks: Ids,
@@ -274,12 +272,10 @@ class Frames:
                 raise ValueError("the landmarks or anchors of its frame have not arrived, or are not in order")
         if inputs.fixed is not None and len(inputs.fixed) != a:
             raise ValueError("its frame has a wrong number of anchors")
-        if (points is None) != isinstance(space, PrecomputedSpace):
+        if (points is None) != (store.metric.form == "distances"):
             raise ValueError("its frame lacks landmarks, or has some although distances are precomputed")
-        if points is not None and len(points := space.check(points)) != m:
+        if points is not None and len(points := store.check(points)) != m:
             raise ValueError("its frame has a wrong number of landmarks")
-        if not _are_between_landmarks(inputs.distances, space, landmarks, points):
-            raise ValueError("the distances of its frame are not those of its landmarks")
         embedding = copy.deepcopy(self.embedding)
         if hasattr(embedding, "restore"):
             embedding.restore(inputs.distances, inputs.masses, state)
@@ -287,7 +283,7 @@ class Frames:
             inputs.fit(embedding)
         if not _squarable(embedding.coordinates_):
             raise ValueError("the positions of its frame are not finite")
-        return _frame(embedding, inputs, landmarks, space, points, k).laid(rotation, translation)
+        return _frame(embedding, inputs, landmarks, store, points, k).laid(rotation, translation)
 
     def present(self, engine: LandmarkEngine) -> Frame:
         """The frame of the present landmarks."""
@@ -295,7 +291,7 @@ class Frames:
         if self.current is None or stream.version != self.version:
             landmarks, points = engine.landmarks_of(stream)
             if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
-                self._refresh(engine, landmarks, None if isinstance(engine.space, PrecomputedSpace) else points)
+                self._refresh(engine, landmarks, None if engine.store.metric.form == "distances" else points)
             self.version = stream.version
         assert self.current is not None
         return self.current
@@ -303,7 +299,7 @@ class Frames:
     def _refresh(self, engine: LandmarkEngine, landmarks: Ids, points: Any) -> None:
         old, k, stream = self.current, self.n_components, engine.fitted_stream()
         embedding, inputs = self._embed(engine, landmarks, stream.landmark_masses())
-        frame = _frame(embedding, inputs, landmarks, engine.space, points, k)
+        frame = _frame(embedding, inputs, landmarks, engine.store, points, k)
         if old is not None:
             stored = engine.stored_indices_
             if self.stored_cache is not None and len(known := stored[stored < self.seen]) >= FEWEST_KNOWN:
@@ -330,7 +326,7 @@ class Frames:
 
     def _embed(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> tuple[Embedding, Inputs]:
         """Embed the landmarks; stress starts from where they lie on the last map."""
-        if len(landmarks) == 1 and isinstance(engine.space, NativeSpace) and engine.space.triangle:
+        if len(landmarks) == 1 and engine.store.metric.native and engine.obeys_triangle:
             points = engine.stored_points(engine.stored_indices_)
             if (points != points[0]).any():
                 problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
@@ -371,27 +367,14 @@ class Frames:
         return embedding.fit(inputs.distances, inputs.masses, **given)
 
 
-def _frame(embedding: Any, inputs: Inputs, landmarks: Ids, space: Space, points: Any, k: int) -> Frame:
+def _frame(embedding: Any, inputs: Inputs, landmarks: Ids, store: Store, points: Any, k: int) -> Frame:
     """The frame of an embedding, neither turned nor shifted."""
-    is_euclidean = isinstance(space, NativeSpace) and space.name == "euclidean"
     # a class that is derived from one of these may place points in another way
     with one_thread():
-        rows = embedding.for_rows(points) if is_euclidean and type(embedding) in EMBEDDING_TYPES else None
+        rows = embedding.for_rows(points) if store.metric.is_euclidean and type(embedding) in EMBEDDING_TYPES else None
     diameter = max(array.max(initial=0.0) for array in (inputs.distances, inputs.anchors) if array is not None)
     farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
     return Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), rows, points, farthest)
-
-
-def _are_between_landmarks(stated: Array, space: Space, landmarks: Ids, points: Any) -> bool:
-    """Whether distances are those between landmarks, up to rounding; a function, which may be slow, measures a row."""
-    if isinstance(space, PrecomputedSpace):
-        if not len(space.dump()):  # of a frozen map
-            return True
-        measured = space.pairs(landmarks, landmarks)
-    else:
-        measured = space.to_points(points, points[:1] if isinstance(space, Function) else points)
-    gaps = np.abs(stated[:, : measured.shape[1]] - measured)
-    return bool((gaps <= ROUNDING * (1e-6 + measured.max(initial=0.0))).all())
 
 
 def _squarable(array: Array) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -12,10 +11,11 @@ import numpy as np
 from driftmap.embedding.factory import EMBEDDING_TYPES
 from driftmap.io import checkpoint, serialization
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
-from driftmap.map.engine import Novelty, StreamMap, score
 from driftmap.map.frames import Frame, Frames
-from driftmap.metrics import Space, make_space
-from driftmap.utils import Array, Ids, validation
+from driftmap.map.stream_map import Novelty, StreamMap, score
+from driftmap.metrics import Store, make_store
+from driftmap.metrics.callables import check_function
+from driftmap.utils import Array, Ids, PathLike, validation
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.data_frames import materialized
 from driftmap.utils.errors import InputError
@@ -46,7 +46,7 @@ class FrozenMap:
     params: Mapping[str, Any]
     """The parameters of the map that placing depends on."""
     frame: Frame
-    space: Space
+    store: Store
     frame_: int
     """Number of the frame."""
     landmark_mass_: Ids | Array
@@ -80,21 +80,21 @@ class FrozenMap:
     @property
     def n_features_in_(self) -> int:
         """Number of features of the points; absent if they are objects."""
-        if self.space.n_features is None:
+        if self.store.n_features is None:
             raise AttributeError("there are no features")
-        return self.space.n_features
+        return self.store.n_features
 
     def transform(self, X: Any, n_jobs: int | None = None) -> Array:
         """Place points."""
-        return self.frame.place_queries(self.space, self._check(X), n_threads(n_jobs))
+        return self.frame.place_queries(self.store, self._check(X), n_threads(n_jobs))
 
     def novelty(self, X: Any) -> Novelty:
         """Which points the map does not represent."""
-        return score(self.frame, self.space, self._check(X), self.radius_)
+        return score(self.frame, self.store, self._check(X), self.radius_)
 
     def distances(self, X: Any) -> Array:
         """True distances to the landmarks, (n, m)."""
-        return self.frame.distances(self.space, self._check(X))
+        return self.frame.distances(self.store, self._check(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the coordinates, as :class:`driftmap.DriftMap` has them."""
@@ -106,16 +106,16 @@ class FrozenMap:
         if self.feature_names and names and names != self.feature_names:
             problem = f"has the columns {list(names)}, but the map was learnt from {list(self.feature_names)}"
             raise InputError(problem, parameter="X")
-        return self.space.check_queries(X)
+        return self.store.check_queries(X)
 
     # --- files ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the map to a file without pickle, as a whole or not at all."""
         checkpoint.write(path, *self.pack())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, metric: Any = None, embedding: Any = None) -> Self:
+    def load(cls, path: PathLike, *, metric: Any = None, embedding: Any = None) -> Self:
         """Read such a file; a metric or embedding of your own is to be given again."""
         return serialization.load(path, cls, metric=metric, embedding=embedding)
 
@@ -130,7 +130,7 @@ class FrozenMap:
             "frames": frames.pack(arrays),
             "facts": {name: flatten(getattr(self, name), name, arrays) for name in FACTS},
             "landmark_mass": flatten(np.asarray(self.landmark_mass_), "landmark_mass", arrays),
-            "n_features": self.space.n_features,
+            "n_features": self.store.n_features,
             "feature_names": [*self.feature_names],
             "certified": self.certified,
         }, arrays
@@ -145,17 +145,20 @@ class FrozenMap:
             if facts[name] is not None:
                 validation.positive_number(facts[name], name, or_zero=True)
         points = rebuild(header["frames"]["frame"], arrays)["points"]
-        space = make_space(params["metric"], params["metric_params"], points)
+        store = make_store(params["metric"], params["metric_params"], points)
         frames = _frames(params)
         if points is not None:
-            space.check(points)
-        frames.unpack(header["frames"], arrays, space.emptied(seen), seen)
+            store.check(points)
+        frames.unpack(header["frames"], arrays, store.emptied(seen), seen)
         masses = rebuild(header["landmark_mass"], arrays)
         if frames.current is None or masses.shape != (len(frames.current.landmarks),):
             raise ValueError("it holds no frame")
+        if callable(params["metric"]):
+            others, stated = points[1:], frames.current.inputs.distances[1:, 0]
+            check_function(store.metric, others, [points[0]] * len(others), stated)
         names = tuple(map(str, header["feature_names"]))
         return cls(
-            params, frames.current, space.emptied(seen), frames.count, masses, **facts, feature_names=names,
+            params, frames.current, store.emptied(seen), frames.count, masses, **facts, feature_names=names,
             certified=bool(header["certified"]),
         )  # fmt: skip
 
@@ -167,7 +170,7 @@ def freeze(engine: StreamMap) -> FrozenMap:
         return FrozenMap(
             {name: getattr(engine, name) for name in PARAMS},
             engine.frames.present(landmarks),
-            landmarks.space.emptied(landmarks.n_samples_seen_),
+            landmarks.store.emptied(landmarks.n_samples_seen_),
             engine.frames.count,
             landmarks.landmark_mass_,
             landmarks.radius_,

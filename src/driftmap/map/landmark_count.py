@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftmap.landmarks.merging import coreset, relearnt
-from driftmap.map.engine import COMPARED, StreamMap
+from driftmap.map.stream_map import COMPARED, StreamMap
 from driftmap.quality import stress
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError

@@ -196,6 +196,12 @@ class NoveltyDetector:
         self.n_alerts += len(alerts)
         return alerts
 
+    def notify(self, alerts: Sequence[Alert]) -> None:
+        """Call the callback with each alert."""
+        if self.callback is not None:
+            for alert in alerts:
+                self.callback(alert)
+
     def state(self) -> dict[str, Any]:
         """Everything but the callback, as numbers."""
         names = ("threshold", "quiet", "n_alerts", "n_novel")

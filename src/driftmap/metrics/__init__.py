@@ -1,22 +1,23 @@
-"""Distances: points of a stream and how far apart they are.
+"""Distances: what a metric is, and the stores that keep the points of a stream for it.
 
-A *space* checks points, stores them if asked to, and measures. The core knows some metrics by name
-(:mod:`driftmap.metrics.native`); all others hand blocks of distances to it. A dissimilarity is taken as symmetric and
-evaluated as ``metric(later, earlier)``.
+A :class:`Metric` checks points and measures blocks of distances; it holds no points. A :class:`Store` keeps the points
+that have arrived and hands blocks of them to its metric. A dissimilarity is taken as symmetric and evaluated as
+``metric(later, earlier)``. :data:`METRICS` is the table of all names.
 """
 
-from driftmap.metrics.base import PythonSpace, Space
-from driftmap.metrics.factory import Metric, make_space
-from driftmap.metrics.native import NativeSpace, euclidean, squared_euclidean
-from driftmap.metrics.precomputed import PrecomputedSpace
+from driftmap.metrics.base import Metric
+from driftmap.metrics.factory import MetricLike, find_metric, make_store
+from driftmap.metrics.native import euclidean, squared_euclidean
+from driftmap.metrics.stores import Store
+from driftmap.metrics.table import METRICS
 
 __all__ = [
+    "METRICS",
     "Metric",
-    "NativeSpace",
-    "PrecomputedSpace",
-    "PythonSpace",
-    "Space",
+    "MetricLike",
+    "Store",
     "euclidean",
-    "make_space",
+    "find_metric",
+    "make_store",
     "squared_euclidean",
 ]

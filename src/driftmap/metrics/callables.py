@@ -9,48 +9,59 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.metrics.base import PythonRowSpace, PythonSpace
+from driftmap.metrics.base import Metric
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
+SAME = 1e-6
+"""The relative difference of distances by which two functions count as the same one: processors round differently."""
 
-class Function(PythonSpace):
-    """Distances from a Python function of two points; nothing but its calls takes time."""
+
+class RowFunction(Metric):
+    """A Python function of two rows of numbers. Each distance is one call."""
+
+    name = "function"
 
     def __init__(self, metric: Callable[..., float], params: dict[str, Any]) -> None:
-        super().__init__()
         self.metric = partial(metric, **params) if params else metric
         self.triangle = bool(getattr(metric, "obeys_triangle", False))
 
-    def _between(self, later: Any, earlier: Any) -> Array:
+    def between(self, later: Any, earlier: Any) -> Array:
+        """Return the distances of points to earlier ones."""
         metric, earlier = self.metric, list(earlier)
         rows = (map(metric, repeat(x), earlier) for x in later)
         return _matrix(chain.from_iterable(rows), len(later), len(earlier))
 
-    def pairs(self, rows: Ids, columns: Ids) -> Array:
-        """Distances between stored points, each evaluated as metric(later, earlier)."""
-        metric, points, others = self.metric, self.points, columns.tolist()
+    def pairs(self, X: Any, Y: Any, rows: Ids, columns: Ids) -> Array:
+        """Return distances between stored points, each evaluated as metric(later, earlier)."""
+        metric, others = self.metric, list(zip(Y, columns.tolist(), strict=True))
         values = (
-            metric(points[r], points[s]) if s < r else metric(points[s], points[r]) if s > r else 0.0
-            for r in rows.tolist()
-            for s in others
+            metric(x, y) if s < r else metric(y, x) if s > r else 0.0
+            for x, r in zip(X, rows.tolist(), strict=True)
+            for y, s in others
         )
-        return self._usable_pairs(_matrix(values, len(rows), len(columns)), rows, columns)
+        return _matrix(values, len(rows), len(columns))
+
+
+def check_function(metric: Metric, later: Any, earlier: Any, stated: Array) -> None:
+    """Raise an error unless a function given with a checkpoint gives the distances in it, point by point."""
+    pairs = zip(later, earlier, strict=True)
+    measured = np.array([metric.between([x], [y])[0, 0] for x, y in pairs])
+    if not np.allclose(measured, stated, rtol=SAME, atol=SAME * float(np.max(stated, initial=0.0))):
+        raise ValueError("its distances are not those that its metric gives")
 
 
 def _matrix(values: Iterable[float], n: int, m: int) -> Array:
     return np.fromiter(values, np.float64, n * m).reshape(n, m)
 
 
-class RowFunction(Function, PythonRowSpace):
-    """Rows of numbers with a function of two rows."""
+class ObjectFunction(RowFunction):
+    """A Python function of two arbitrary objects (strings, graphs, anything)."""
 
+    form = "objects"
 
-class ObjectFunction(Function):
-    """Arbitrary objects (strings, graphs, anything) with a function of two of them."""
-
-    def check(self, X: Any) -> list[Any]:
-        """A list of the objects; a bare string is refused, since it would be taken letter by letter."""
+    def check(self, X: Any, width: int | None) -> list[Any]:
+        """Return a list of the objects; a bare string is refused, since it would be taken letter by letter."""
         if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
             problem = f"must be a sequence of objects, got a {type(X).__name__}; put single objects in a list"
             raise InputError(problem, parameter="X")

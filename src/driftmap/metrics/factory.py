@@ -1,4 +1,4 @@
-"""Factory of spaces: the space for a metric and its parameters."""
+"""Factory: the metric for a name or a function, and the store for its points."""
 
 from __future__ import annotations
 
@@ -7,50 +7,70 @@ from typing import Any
 
 import numpy as np
 
-from driftmap import _core
-from driftmap.metrics.base import Space
+from driftmap.metrics.base import Metric
 from driftmap.metrics.callables import ObjectFunction, RowFunction
-from driftmap.metrics.masked import MASKED, MaskedSpace
-from driftmap.metrics.native import NativeSpace
-from driftmap.metrics.precomputed import PrecomputedSpace
-from driftmap.metrics.scipy_metrics import ScipySpace
-from driftmap.metrics.sparse import SparseSpace
+from driftmap.metrics.masked import MaskedEuclidean
+from driftmap.metrics.native import NativeMetric
+from driftmap.metrics.precomputed import DistanceStore, Precomputed
+from driftmap.metrics.scipy_metrics import ScipyMetric
+from driftmap.metrics.sparse import SparseMetric
+from driftmap.metrics.stores import CoreStore, PointStore, SourceStore, Store
+from driftmap.metrics.table import ALIASES, METRICS
 from driftmap.utils.data_frames import is_frame
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import is_sparse
 
-Metric = str | Callable[[Any, Any], float]
+MetricLike = str | Callable[[Any, Any], float]
+"""What a parameter ``metric`` may be."""
 
-ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 SPECIAL_CASES = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}
 """Minkowski metrics that have a name."""
 
 
-def make_space(metric: Metric, metric_params: dict[str, Any] | None, X: Any) -> Space:
-    """The space for a metric; a callable measures rows if X is a numeric matrix, else arbitrary objects."""
+def find_metric(metric: MetricLike, metric_params: dict[str, Any] | None, X: Any = None) -> Metric:
+    """Return the metric for points such as X; a callable measures rows if X is a numeric matrix, else objects."""
     params = dict(metric_params or {})
     if callable(metric):
         return RowFunction(metric, params) if _is_matrix(X) else ObjectFunction(metric, params)
     if not isinstance(metric, str):
         raise InputError(f"must be a name or a callable, got {metric!r}", parameter="metric")
     if metric == "precomputed":
-        return PrecomputedSpace()
+        return Precomputed()
     name = ALIASES.get(metric, metric)
     if is_sparse(X):
         if params:
             raise InputError(f"={params} is for dense rows, and X is sparse", parameter="metric_params")
-        return SparseSpace(name)
+        return SparseMetric(name)
     if name == "minkowski" and set(params) <= {"p"}:
         p = params.get("p", 2)
         if p in SPECIAL_CASES:
-            return NativeSpace(SPECIAL_CASES[p])
+            return NativeMetric(SPECIAL_CASES[p])
         if isinstance(p, int | float) and p > 0:
-            return NativeSpace(name, float(p))
-    elif name == MASKED and not params:
-        return MaskedSpace()
-    elif name in _core.METRICS and not params:
-        return NativeSpace(name)
-    return ScipySpace(name, params)
+            return NativeMetric(name, float(p))
+    elif name in METRICS and not params:
+        if METRICS[name].compiled:
+            return NativeMetric(name)
+        if name == MaskedEuclidean.name:
+            return MaskedEuclidean()
+    return ScipyMetric(name, params)
+
+
+def make_store(metric: MetricLike, metric_params: dict[str, Any] | None, X: Any = None) -> Store:
+    """Return an empty store for the points of a stream of the core, which stores those that it measures itself."""
+    found = find_metric(metric, metric_params, X)
+    return CoreStore(found) if found.native else source_store(found)
+
+
+def stored(X: Any, metric: MetricLike, metric_params: dict[str, Any] | None = None) -> SourceStore:
+    """Return a store of the points of X, without a stream."""
+    store = source_store(find_metric(metric, metric_params, X))
+    store.extend(store.check(X))
+    return store
+
+
+def source_store(metric: Metric) -> SourceStore:
+    """Return an empty store that holds all points itself."""
+    return DistanceStore(metric) if metric.form == "distances" else PointStore(metric)
 
 
 def _is_matrix(X: Any) -> bool:

@@ -6,40 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.metrics.base import PythonRowSpace
-from driftmap.utils import Array, Ids, validation
+from driftmap.metrics.base import Metric
+from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
 
-MASKED = "nan_euclidean"
-"""The name of the metric, as in scikit-learn."""
 
+class MaskedEuclidean(Metric):
+    """The Euclidean distance over the columns that both rows have, scaled up to all columns; NaN is missing."""
 
-class MaskedSpace(PythonRowSpace):
-    """The Euclidean distance over the columns that both rows have, scaled up to all columns; NaN is missing.
-
-    Three rows may have three pairs of columns in common, so it obeys no triangle inequality.
-    """
-
+    name = "nan_euclidean"
     triangle = False
     hint = ": they have no column in common; fill or drop rows of which so much is missing"
 
-    def check(self, X: Any) -> Array:
-        """Return X as a matrix of the stored width in which every row has a number, or raise."""
-        rows = np.asarray(validation.points(X, self.n_features, missing=True), dtype=np.float64)
-        self.n_features = rows.shape[1]
+    def check(self, X: Any, width: int | None) -> Array:
+        """Return X as a matrix in which every row has a number, or raise."""
+        rows = np.asarray(validation.points(X, width, missing=True), dtype=np.float64)
         empty = np.flatnonzero(np.isnan(rows).all(axis=1))
         if len(empty):
             raise InputError("has no number at all: drop such rows first", row=int(empty[0]))
         return rows
 
-    def pairs(self, rows: Ids, columns: Ids) -> Array:
-        """Distances between stored points."""
-        return self._usable_pairs(self._between(self.take(rows), self.take(columns)), rows, columns)
-
-    def _between(self, later: Any, earlier: Any) -> Array:
-        shape = -1, self.n_features or 1
-        X, Y = (np.asarray(rows, dtype=np.float64).reshape(shape) for rows in (later, earlier))
-        return masked_euclidean(X, Y)
+    def between(self, later: Array, earlier: Array) -> Array:
+        """Return distances between the rows of two matrices."""
+        return masked_euclidean(later, earlier)
 
 
 def masked_euclidean(X: Array, Y: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Metrics of the core, which also stores their points."""
+"""Metrics that the core measures."""
 
 from __future__ import annotations
 
@@ -7,66 +7,31 @@ from typing import Any
 import numpy as np
 
 from driftmap import _core
-from driftmap.metrics.base import Space, checked_distances
-from driftmap.utils import Array, Ids, validation
+from driftmap.metrics.base import Metric
+from driftmap.metrics.table import METRICS
+from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
 
-OBEY_TRIANGLE = frozenset({"euclidean", "cityblock", "chebyshev", "minkowski", "canberra", "hamming"})
 
-UNDEFINED = {
-    "cosine": "is zero and has no direction, which metric='cosine' needs: drop such rows",
-    "correlation": "is constant, so metric='correlation' is not defined for it: drop such rows",
-}
-"""What is wrong with rows for which a metric is not defined."""
+class NativeMetric(Metric):
+    """Rows of numbers with a metric of the core; ``p`` is the exponent of "minkowski"."""
 
-
-class NativeSpace(Space):
-    """Rows of numbers with a metric of the core.
-
-    The points of a stream are stored by :class:`driftmap._core.Stream`; those that are stored here are for callers
-    that need all of them.
-    """
+    native = True
 
     def __init__(self, name: str, p: float = 2.0) -> None:
         self.name, self.p = name, p
-        self.triangle = name in OBEY_TRIANGLE and p >= 1
-        self._parts: list[Array] = []
+        self.triangle = METRICS[name].triangle and p >= 1
 
-    @property
-    def rows(self) -> Array:
-        """All points that are stored here."""
-        if len(self._parts) > 1:
-            self._parts = [np.concatenate(self._parts)]
-        return self._parts[0] if self._parts else np.empty((0, 0))
-
-    def __len__(self) -> int:
-        return sum(map(len, self._parts))
-
-    def check(self, X: Any) -> Array:
-        """Return X as a matrix of the stored width on which the metric is defined, or raise."""
-        rows = validation.points(X, self.n_features)
-        self.n_features = rows.shape[1]
-        if self.name in ("cosine", "correlation"):
+    def check(self, X: Any, width: int | None) -> Array:
+        """Return X as a matrix of either precision on which the metric is defined, or raise."""
+        rows = validation.points(X, width)
+        if METRICS[self.name].undefined:
             _check_defined(rows, self.name)
         return rows
 
-    check_queries = check
-
-    def extend(self, batch: Array) -> None:
-        """Store checked points."""
-        self._parts.append(batch.astype(np.float64))
-
-    def take(self, rows: Ids) -> Array:
-        """Stored points."""
-        return self.rows[rows]
-
-    def pairs(self, rows: Ids, columns: Ids) -> Array:
-        """Distances between stored points."""
-        return self.to_points(self.take(rows), self.take(columns))
-
-    def to_points(self, queries: Array, points: Array) -> Array:
-        """Distances of checked points to others."""
-        return checked_distances(_core.distances(queries, points, self.name, self.p), "row {}".format, int)
+    def between(self, later: Array, earlier: Array) -> Array:
+        """Return distances between the rows of two matrices."""
+        return _core.distances(later, earlier, self.name, self.p)
 
 
 def _check_defined(rows: Array, name: str) -> None:
@@ -76,7 +41,7 @@ def _check_defined(rows: Array, name: str) -> None:
         rows = np.where(constant[:, None], 0.0, rows - rows.mean(axis=1, keepdims=True, dtype=np.float64))
     bad = np.flatnonzero(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) == 0)
     if len(bad):
-        raise InputError(UNDEFINED[name], row=int(bad[0]))
+        raise InputError(METRICS[name].undefined, row=int(bad[0]))
 
 
 def euclidean(X: Array, Y: Array) -> Array:
@@ -89,5 +54,5 @@ def euclidean(X: Array, Y: Array) -> Array:
 
 
 def squared_euclidean(X: Array, Y: Array) -> Array:
-    """Squares of the distances that :func:`euclidean` gives."""
+    """Squares of the distances that :func:`euclidean` returns."""
     return euclidean(X, Y) ** 2

@@ -6,17 +6,29 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftmap.metrics.base import Space, checked_distances
+from driftmap.metrics.base import Metric, checked_distances
+from driftmap.metrics.stores import SourceStore
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
 
-class PrecomputedSpace(Space):
-    """Each arrival brings its distances to all earlier arrivals; they are stored as one packed triangle."""
+class Precomputed(Metric):
+    """Distances that come with the arrivals; between other points none is known."""
 
+    name = "precomputed"
+    form = "distances"
     triangle = False
 
-    def __init__(self) -> None:
+    def between(self, later: Any, earlier: Any) -> Array:
+        """Not possible."""
+        raise NotImplementedError("precomputed distances are those to arrivals")
+
+
+class DistanceStore(SourceStore):
+    """The distances of each arrival to all earlier ones, as one packed triangle."""
+
+    def __init__(self, metric: Metric) -> None:
+        super().__init__(metric)
         self.n = self._saved = 0
         self.packed: Array = np.empty(0)
 
@@ -24,7 +36,7 @@ class PrecomputedSpace(Space):
         return self.n
 
     def check(self, X: Any) -> Array:
-        """The distances of each new row to all earlier arrivals; the others are 0."""
+        """Return the distances of each new row to all earlier arrivals; the others are 0."""
         array = _distances_given(X)
         if array.ndim != 2:
             raise InputError(f"Expected 2D array, got {array.ndim}D array instead: one row of distances per arrival")
@@ -41,7 +53,7 @@ class PrecomputedSpace(Space):
         return checked_distances(array, lambda i: f"arrival {self.n + i}", int)
 
     def check_queries(self, X: Any) -> Array:
-        """Rows of distances to all arrivals."""
+        """Return rows of distances to all arrivals."""
         array = _distances_given(X)
         if len(array) == 0:
             raise InputError("Found array with 0 sample(s): at least one row of distances is needed")
@@ -64,11 +76,15 @@ class PrecomputedSpace(Space):
             self.n += 1
 
     def take(self, rows: Ids) -> Array:
-        """The distances among these arrivals: all that is known of them."""
+        """Return the distances among these arrivals: all that is known of them."""
         return self.pairs(rows, rows)
 
+    def arrival(self, row: int) -> int:
+        """Return the row: every arrival is stored."""
+        return int(row)
+
     def pairs(self, rows: Ids, columns: Ids) -> Array:
-        """Distances between stored points."""
+        """Return the distances between stored points."""
         later, earlier = np.maximum(rows[:, None], columns), np.minimum(rows[:, None], columns)
         same = later == earlier
         if not len(self.packed):
@@ -76,38 +92,33 @@ class PrecomputedSpace(Space):
         return np.where(same, 0.0, self.packed[np.where(same, 0, later * (later - 1) // 2 + earlier)])
 
     def to_stored(self, queries: Array, rows: Ids) -> Array:
-        """The distances to some of the arrivals."""
+        """Return the distances to some of the arrivals."""
         return checked_distances(queries[:, rows], "row {}".format, lambda j: int(rows[j]))
 
-    def to_points(self, queries: Any, points: Any) -> Array:
-        """Not possible: nothing is known of points but their distances to arrivals."""
-        raise NotImplementedError("precomputed distances are those to arrivals")
-
     def copy(self) -> Self:
-        """An independent copy."""
+        """Return an independent copy."""
         other = super().copy()
         other.packed = self.dump().copy()
         return other
 
     def emptied(self, n_seen: int) -> Self:
-        """A copy that knows how many arrivals there were, and none of their distances."""
-        other = super().emptied(n_seen)
+        """Return a copy that knows the number of arrivals, and none of their distances."""
+        other = super().copy()
         other.n, other.packed = n_seen, np.empty(0)
         return other
 
     def dump(self) -> Array:
-        """All distances, packed: those of arrival 1, of arrival 2, and so on."""
+        """Return all distances, packed: those of arrival 1, of arrival 2, and so on."""
         return self.packed[: self.n * (self.n - 1) // 2]
 
-    def load(self, points: Any, arrivals: list[int]) -> None:
-        """Store what :meth:`dump` gave, and check it."""
+    def _load(self, points: Any, state: dict[str, Any]) -> None:
         self.packed = checked_distances(np.array(points, dtype=np.float64, ndmin=2), "distance {}".format, int)[0]
         self.n = (1 + int(np.sqrt(8 * len(self.packed) + 1))) // 2
 
     # --- what the core asks for; it stores every arrival ---
 
     def cross(self, batch_rows: Ids, stored_rows: Ids) -> Array:
-        """Distances of rows of the present batch to stored points."""
+        """Return the distances of rows of the present batch to stored points."""
         return self.batch[batch_rows[:, None], stored_rows]
 
     def keep(self, batch_row: int) -> None:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.metrics.base import PythonSpace
-from driftmap.metrics.native import UNDEFINED
-from driftmap.utils import Array, Ids
+from driftmap.metrics.base import Metric
+from driftmap.metrics.table import METRICS
+from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER, is_sparse, points, problem_of
 
@@ -29,6 +29,7 @@ class SparseRow(NamedTuple):
 
     columns: NDArray[Any]
     values: Array
+    width: int
 
 
 class SparseRows:
@@ -36,6 +37,7 @@ class SparseRows:
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
+        self.shape: tuple[int, int] = matrix.shape
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
@@ -44,33 +46,33 @@ class SparseRows:
         if isinstance(rows, slice):
             return SparseRows(self.matrix[rows])
         start, stop = self.matrix.indptr[rows : rows + 2]
-        return SparseRow(self.matrix.indices[start:stop].copy(), self.matrix.data[start:stop].copy())
+        columns, values = self.matrix.indices[start:stop].copy(), self.matrix.data[start:stop].copy()
+        return SparseRow(columns, values, int(self.shape[1]))
 
     def __iter__(self) -> Iterator[SparseRow]:
         return (self[row] for row in range(len(self)))
 
 
-class SparseSpace(PythonSpace):
+class SparseMetric(Metric):
     """Rows of sparse matrices with the Euclidean or the cosine distance."""
 
+    form = "sparse"
+
     def __init__(self, name: str) -> None:
-        super().__init__()
         if name not in SPARSE_METRICS:
             problem = f"={name!r} is for dense rows; sparse ones have euclidean and cosine: choose one, or X.toarray()"
             raise InputError(problem, parameter="metric")
-        self.name, self.triangle = name, name == "euclidean"
+        self.name, self.triangle = name, METRICS[name].triangle
 
-    def check(self, X: Any) -> SparseRows:
-        """Rows of finite numbers of the stored width, or an error that names the row and column."""
+    def check(self, X: Any, width: int | None) -> SparseRows:
+        """Return rows of finite numbers, or raise an error that names the row and column."""
         if isinstance(X, SparseRows):
             X = X.matrix
-        matrix = _csr(X) if is_sparse(X) else _csr_of_dense(points(X, self.n_features))
+        matrix = _csr(X) if is_sparse(X) else _csr_of_dense(points(X, width))
         if matrix.shape[0] == 0:
             raise InputError("Found array with 0 sample(s): at least one row is needed")
-        if self.n_features is None:
-            self.n_features = int(matrix.shape[1])
-        elif matrix.shape[1] != self.n_features:
-            problem = f"has {matrix.shape[1]} features, but the points seen so far have {self.n_features}"
+        if width is not None and matrix.shape[1] != width:
+            problem = f"has {matrix.shape[1]} features, but the points seen so far have {width}"
             raise InputError(problem, parameter="X")
         bad = np.flatnonzero(~(np.abs(matrix.data) <= LARGEST_NUMBER))
         if len(bad):
@@ -79,37 +81,24 @@ class SparseSpace(PythonSpace):
         if self.name == "cosine":
             empty = np.flatnonzero(_square_norms(matrix) == 0)
             if len(empty):
-                raise InputError(UNDEFINED["cosine"], row=int(empty[0]))
+                raise InputError(METRICS["cosine"].undefined, row=int(empty[0]))
         return SparseRows(matrix)
 
-    def take(self, rows: Ids) -> Any:
-        """Stored points, as a sparse matrix."""
-        return self._matrix(super().take(rows))
-
-    def pairs(self, rows: Ids, columns: Ids) -> Array:
-        """Distances between stored points."""
-        distances = self._between(self.take(rows), self.take(columns))
-        distances[rows[:, None] == columns] = 0.0
-        return self._usable_pairs(distances, rows, columns)
-
-    def _between(self, later: Any, earlier: Any) -> Array:
-        X, Y = self._matrix(later), self._matrix(earlier)
+    def between(self, later: Any, earlier: Any) -> Array:
+        """Return distances between the rows of two sparse matrices."""
+        X, Y = (rows.matrix if isinstance(rows, SparseRows) else rows for rows in (later, earlier))
         if self.name == "cosine":
             return squared_distances(_normalized(X), _normalized(Y)) / 2
         return np.asarray(np.sqrt(squared_distances(X, Y)))
 
-    def _matrix(self, rows: Any) -> Any:
-        """Rows in any form as a sparse matrix."""
+    def stacked(self, points: list[SparseRow]) -> Any:
+        """Return single rows as a sparse matrix."""
         from scipy.sparse import csr_array
 
-        if is_sparse(rows):
-            return rows
-        if isinstance(rows, SparseRows):
-            return rows.matrix
-        starts = np.cumsum([0, *(len(row.columns) for row in rows)])
-        columns = np.concatenate([np.empty(0, np.int64), *(row.columns for row in rows)])
-        values = np.concatenate([np.empty(0), *(row.values for row in rows)])
-        return csr_array((values, columns, starts), shape=(len(rows), self.n_features or 0))
+        starts = np.cumsum([0, *(len(row.columns) for row in points)])
+        columns = np.concatenate([np.empty(0, np.int64), *(row.columns for row in points)])
+        values = np.concatenate([np.empty(0), *(row.values for row in points)])
+        return csr_array((values, columns, starts), shape=(len(points), points[0].width if points else 0))
 
 
 def squared_distances(X: Any, Y: Any) -> Array:

@@ -9,7 +9,6 @@ import datetime
 import io
 import itertools
 import math
-import os
 import re
 from array import array
 from collections.abc import Generator, Iterable, Sequence
@@ -22,6 +21,7 @@ import numpy as np
 from driftmap.io.sources import Source
 from driftmap.io.text import read_pieces
 from driftmap.networks.contacts import EARLIEST, LATEST, Contacts, check_contact
+from driftmap.utils import PathLike
 from driftmap.utils.columns import some, suggestion
 from driftmap.utils.errors import InputError
 
@@ -56,7 +56,7 @@ class Fields(NamedTuple):
         return {self.time, *self.ends, *weight, *(place for _, *pair in self.attributes for place in pair)}
 
 
-def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Contacts:
+def read_contacts(path: PathLike, columns: Sequence[str] | None = None) -> Contacts:
     """Read contacts from a file: SocioPatterns and its like, or CSV; plain, or compressed by gzip
     or zstd.
 
@@ -124,7 +124,7 @@ def read_contacts(path: str | os.PathLike[str], columns: Sequence[str] | None = 
     )
 
 
-def read_metadata(path: str | os.PathLike[str], contacts: Contacts) -> Contacts:
+def read_metadata(path: PathLike, contacts: Contacts) -> Contacts:
     """The contacts with further attributes of their nodes from a file: a line per node, its label first.
 
     A header names the attributes; without one, as in SocioPatterns' files, they are called `class`, `attribute2` and so

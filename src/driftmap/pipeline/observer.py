@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from driftmap.io.tables import Chunk
-from driftmap.map.engine import StreamMap
 from driftmap.map.novelty import Alert
+from driftmap.map.stream_map import StreamMap
 from driftmap.utils import Array, Ids
 
 

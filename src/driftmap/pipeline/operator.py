@@ -19,8 +19,8 @@ from driftmap.io.schema import Count, from_json
 from driftmap.io.serialization import Arrays, flatten, rebuild, unpack
 from driftmap.io.steps import Step, Steps
 from driftmap.io.tables import Chunk, Labels
-from driftmap.map.engine import StreamMap
 from driftmap.map.novelty import Alert, Difference, NoveltyDetector
+from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.batches import Layout, as_chunk
 from driftmap.pipeline.observer import Update
 from driftmap.utils.errors import InputError
@@ -238,7 +238,7 @@ class MapOperator(Operator):
         if n == 0:
             return Update(self.stage, first, rows, True, *_nothing(mapper.n_components, self.residuals))
         if self.each_row and mapper.landmarks is not None:
-            mapper.landmarks.space.check(features)  # all rows, before the first of them is learnt
+            mapper.landmarks.store.check(features)  # all rows, before the first of them is learnt
         coordinates = np.empty((n, mapper.n_components))
         frames, nearest = np.empty((2, n), dtype=np.int64)
         reach, quantile, residual = np.empty((3, n))

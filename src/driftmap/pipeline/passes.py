@@ -12,8 +12,8 @@ from driftmap.io.serialization import Arrays
 from driftmap.io.spool import Spool
 from driftmap.io.steps import Step
 from driftmap.io.tables import Chunk
-from driftmap.map.engine import StreamMap
 from driftmap.map.novelty import Alert
+from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
 from driftmap.pipeline.operator import OWN, Operator, part_of
 

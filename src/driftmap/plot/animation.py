@@ -134,10 +134,10 @@ class Film(Observer):
         return [s._replace(points=move(s.points, *turn), landmarks=move(s.landmarks, *turn)) for s in scenes]
 
     def _scene(self, moment: Moment) -> Scene:
-        arrivals, frame, space = self.arrivals, moment.frame, self.mapper._landmark_engine().space
+        arrivals, frame, store = self.arrivals, moment.frame, self.mapper._landmark_engine().store
         shown: Any = self._shown[: int(np.searchsorted(arrivals, moment.seen))]
-        shown = shown if space.n_features is None else np.array(shown, dtype=np.float64)
-        points = frame.place_queries(space, space.check_queries(shown))
+        shown = shown if store.n_features is None else np.array(shown, dtype=np.float64)
+        points = frame.place_queries(store, store.check_queries(shown))
         # Of more than three dimensions, three are drawn.
         return Scene(
             moment.seen, points[:, :3], frame.landmark_positions()[:, :3], frame.landmarks, float(moment.radius)

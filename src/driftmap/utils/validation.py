@@ -159,18 +159,18 @@ def positive_masses(masses: Array | None, n: int) -> Array:
 
 
 def first_unusable(
-    array: Array, fill: str = MISSING_ADVICE, *, missing: bool = False, largest: np.float64 = LARGEST_NUMBER
+    array: Array, *, missing: bool = False, largest: np.float64 = LARGEST_NUMBER
 ) -> tuple[int, int, str]:
-    """Row and column of the first number that cannot be used, and what is wrong with it."""
+    """Return row and column of the first number that cannot be used, and what is wrong with it."""
     size = np.abs(array)
     row, column = (int(i) for i in np.argwhere(size > largest if missing else ~(size <= largest))[0])
-    return row, column, problem_of(float(array[row, column]), fill, largest)
+    return row, column, problem_of(float(array[row, column]), largest)
 
 
-def problem_of(value: float, fill: str = MISSING_ADVICE, largest: float = LARGEST_NUMBER) -> str:
-    """What is wrong with a number that cannot be used; ``fill`` is what can be done if it is missing."""
+def problem_of(value: float, largest: float = LARGEST_NUMBER) -> str:
+    """Return what is wrong with a number that cannot be used."""
     if value != value:
-        return f"is NaN; {fill}"
+        return f"is NaN; {MISSING_ADVICE}"
     if abs(value) == np.inf:
         return f"is {value}; drop such rows first"
     return f"is {value:g}, beyond {largest:g}: squares overflow; rescale the data"

@@ -1,26 +1,26 @@
-"""The map of a stream: landmarks and their embedding, in frames. The engine of :class:`driftmap.DriftMap`."""
+"""The map of a stream: landmarks and their embedding, in frames; :class:`driftmap.DriftMap` without scikit-learn."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from driftmap.embedding import Embedding
 from driftmap.embedding.factory import EMBEDDING_TYPES
 from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
-from driftmap.landmarks import Detector
 from driftmap.landmarks.engine_estimator import HasLandmarks
 from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
+from driftmap.landmarks.params import LandmarkParams
 from driftmap.landmarks.serialization import KNOWN
-from driftmap.map.arrivals import Arrivals, Scores, after_callback, alerts_of
+from driftmap.map.arrivals import Arrivals, alerts_of, learnt
 from driftmap.map.frames import LEAST_SIZE, PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
-from driftmap.metrics import Metric, PrecomputedSpace, Space
+from driftmap.map.params import MapParams
+from driftmap.metrics import Store
 from driftmap.quality import stress
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
@@ -38,36 +38,19 @@ class Novelty(NamedTuple):
     residual: Array
     """Root of the mean squared error of the point's landmark distances on the map, weighted by mass.
 
-    It means something for stress, lmds and weighted-lmds, which keep distances; the other embeddings keep something
-    else, so that every point has a large one.
+    It is meaningful for stress, lmds and weighted-lmds, which keep distances. With the other embeddings every point has
+    a large one.
     """
 
 
 @dataclass(eq=False)
-class StreamMap(HasLandmarks):
+class StreamMap(MapParams, HasLandmarks):
     """A map by the parameters of :class:`driftmap.DriftMap`, without scikit-learn, which takes long to import.
 
     All methods take ``lock``; points are placed without it, on a frame that does not change.
     """
 
     kind: ClassVar[str] = "DriftMap"
-
-    n_components: int = 2
-    _: KW_ONLY
-    n_landmarks: int = 100
-    rule: str = "tight"
-    embedding: str | Embedding = "stress"
-    n_anchors: int | None = 128
-    align: bool = True
-    metric: Metric = "euclidean"
-    metric_params: dict[str, Any] | None = None
-    slack: float = 0.02
-    memory: int | str | None = "auto"
-    window: Any = None
-    half_life: Any = None
-    replace_on: str | Detector = "uncovered"
-    n_jobs: int | None = None
-    random_state: Any = None
 
     def __post_init__(self) -> None:
         self.lock: Lock = new_lock()
@@ -100,11 +83,13 @@ class StreamMap(HasLandmarks):
             landmarks.partial_fit(X, times)
         return self
 
-    def learn(self, X: Any, times: Any = None, detector: NoveltyDetector | None = None) -> Scores:
-        """Score and learn further points: row i after row i - 1 was learnt, whatever the batches."""
+    def learn(self, X: Any, times: Any = None, detector: NoveltyDetector | None = None) -> Arrivals:
+        """Score and learn further points, without placing them: row i after row i - 1 was learnt."""
         with self.lock:
-            scores = self._learn(X, times, detector)
-        return after_callback(detector, scores)
+            arrivals = self._learn(X, times, detector)
+        if detector is not None:
+            detector.notify(arrivals.alerts)
+        return arrivals
 
     def update(
         self, X: Any, times: Any = None, detector: NoveltyDetector | None = None, n_jobs: int | None = None
@@ -112,30 +97,33 @@ class StreamMap(HasLandmarks):
         """Score, learn and place further points: :meth:`learn`, and positions on the map after the last of them."""
         with self.lock:
             before = self.frames.count if self.fitted else 0
-            scores = self._learn(X, times, detector)
+            arrivals = self._learn(X, times, detector)
             engine = self._landmark_engine()
-            frame = self.frames.present(engine)
-            count, seen, space = self.frames.count, engine.n_samples_seen_, engine.space
-            if isinstance(space, PrecomputedSpace):  # the rows are distances to earlier arrivals only
-                coordinates = frame.place_stored(engine, np.arange(seen - len(scores.reach), seen))
+            frame, store = self.frames.present(engine), engine.store
+            count, seen = self.frames.count, engine.n_samples_seen_
+            placeable = store.metric.form != "distances"  # else the rows are distances to earlier arrivals only
+            if placeable:
+                queries = store.check_queries(X)
             else:
-                queries = space.check_queries(X)
-        if not isinstance(space, PrecomputedSpace):
-            coordinates = frame.place_queries(space, queries, n_threads(n_jobs))
-        return Arrivals(coordinates, count, count != before, *after_callback(detector, scores))
+                coordinates = frame.place_stored(engine, np.arange(seen - len(arrivals.reach), seen))
+        if placeable:
+            coordinates = frame.place_queries(store, queries, n_threads(n_jobs))
+        if detector is not None:
+            detector.notify(arrivals.alerts)
+        return arrivals._replace(coordinates=coordinates, frame=count, landmarks_changed=count != before)
 
-    def _learn(self, X: Any, times: Any, detector: NoveltyDetector | None) -> Scores:
+    def _learn(self, X: Any, times: Any, detector: NoveltyDetector | None) -> Arrivals:
         with self._learning() as landmarks:
             before = landmarks.learn_with_nearest(X, times, points=detector is not None)
         reach = reaches(before.distances, before.radii, landmarks.initial_radius)
-        scores = Scores(reach, self.recent.add(reach), before.landmarks, [])
-        novel = [] if detector is None else detector.update(scores.reach, scores.quantile)
+        arrivals = learnt(reach, self.recent.add(reach), before.landmarks, self.n_components)
+        novel = [] if detector is None else detector.update(reach, arrivals.quantile)
         if novel:
-            rows = None if before.points is None else landmarks.space.check(X)
+            rows = None if before.points is None else landmarks.store.check(X)
             first = landmarks.n_samples_seen_ - len(reach)
             names = self.feature_names or self.dict_names
-            scores.alerts.extend(alerts_of(novel, scores, first, times, names, rows, before.points))
-        return scores
+            arrivals.alerts.extend(alerts_of(novel, arrivals, first, times, names, rows, before.points))
+        return arrivals
 
     @contextlib.contextmanager
     def _learning(self) -> Iterator[LandmarkEngine]:
@@ -183,8 +171,7 @@ class StreamMap(HasLandmarks):
         frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align)
         if hasattr(frames.embedding, "check"):
             frames.embedding.check(self.n_landmarks)
-        shared = [field.name for field in fields(LandmarkEngine) if field.name != "initial_radius"]
-        landmarks = LandmarkEngine(**{name: getattr(self, name) for name in shared}, initial_radius=LEAST_SIZE)
+        landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=LEAST_SIZE)
         landmarks.lock, landmarks.fewest_landmarks = self.lock, (fewest, f" for {self.n_components} dimensions")
         return landmarks, frames
 
@@ -194,30 +181,30 @@ class StreamMap(HasLandmarks):
         """Place points in the frame of the present landmarks."""
         with self.lock:
             engine = self._landmark_engine()
-            space, queries = engine.space, engine.space.check_queries(X)
+            store, queries = engine.store, engine.store.check_queries(X)
             frame = self.frames.present(engine)
-        return frame.place_queries(space, queries, n_threads(n_jobs))
+        return frame.place_queries(store, queries, n_threads(n_jobs))
 
     def novelty(self, X: Any) -> Novelty:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
         with self.lock:
             engine = self._landmark_engine()
-            space, queries = engine.space, engine.space.check_queries(X)
+            store, queries = engine.store, engine.store.check_queries(X)
             frame, radius = self.frames.present(engine), engine.radius_
-        return score(frame, space, queries, radius)
+        return score(frame, store, queries, radius)
 
     def stress_of(self, X: Any) -> float:
         """The normalised stress of points on the map; of many, up to ``COMPARED`` are compared, evenly spread."""
         with self.lock:
             engine = self._landmark_engine()
-            space, frame = engine.space, self.frames.present(engine)
-            if isinstance(space, PrecomputedSpace):
+            store, frame = engine.store, self.frames.present(engine)
+            if store.metric.form == "distances":
                 problem = "='precomputed' knows no distances between the rows of X, which the stress is about"
                 raise InputError(problem, parameter="metric")
-            queries = space.check_queries(X)
+            queries = store.check_queries(X)
         step = -(-len(queries) // COMPARED)
         some = queries[::step]
-        return stress(space.to_points(some, some), frame.place_queries(space, some), metric="precomputed")
+        return stress(store.to_points(some, some), frame.place_queries(store, some), metric="precomputed")
 
     def stored_positions(self) -> tuple[Ids, Array]:
         """The arrival numbers of the stored points, and where these lie on the map."""
@@ -280,10 +267,6 @@ class StreamMap(HasLandmarks):
 
     # --- serialisation ---
 
-    def params(self) -> dict[str, Any]:
-        """The parameters."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """A header that JSON can hold, and arrays, from which :meth:`unpack` goes on."""
         arrays: Arrays = {}
@@ -305,7 +288,7 @@ class StreamMap(HasLandmarks):
         mapper = cls(**unpack_params(header["params"], arrays, KNOWN + EMBEDDING_TYPES, given))
         landmarks, mapper.frames = mapper._begin()
         landmarks.unpack_state(header["landmarks"], arrays)
-        mapper.frames.unpack(header["frames"], arrays, landmarks.space, landmarks.n_samples_seen_)
+        mapper.frames.unpack(header["frames"], arrays, landmarks.store, landmarks.n_samples_seen_)
         mapper.feature_names, mapper.dict_names = (
             tuple(map(_text, header[name])) for name in ("feature_names", "dict_names")
         )
@@ -332,14 +315,14 @@ class StreamMap(HasLandmarks):
             self.landmarks.lock, self.frames.version = self.lock, -1
 
 
-def score(frame: Frame, space: Space, queries: Any, radius: float) -> Novelty:
+def score(frame: Frame, store: Store, queries: Any, radius: float) -> Novelty:
     """The novelty of checked points; each by itself."""
     reach, residual = np.empty(len(queries)), np.empty(len(queries))
     for i in range(0, len(queries), PLACED_AT_ONCE):
         part = queries[i : i + PLACED_AT_ONCE]
-        distances = frame.distances(space, part)
+        distances = frame.distances(store, part)
         reach[i : i + PLACED_AT_ONCE] = distances.min(axis=1) / max(radius, SMALLEST_NORMAL)
-        residual[i : i + PLACED_AT_ONCE] = frame.residuals(distances, frame.place_queries(space, part))
+        residual[i : i + PLACED_AT_ONCE] = frame.residuals(distances, frame.place_queries(store, part))
     return Novelty(reach, residual)
 
 

@@ -1,0 +1,38 @@
+"""The parameters of landmarks, stated once: engines have them, estimators copy them, checkpoints store them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from driftmap.landmarks.drift import Detector
+from driftmap.metrics import MetricLike
+
+
+@dataclass(eq=False, kw_only=True)
+class LandmarkParams:
+    """The parameters that :class:`~driftmap.landmarks.OnlineLandmarks` documents."""
+
+    n_landmarks: int = 100
+    rule: str = "tight"
+    metric: MetricLike = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    slack: float = 0.02
+    memory: int | str | None = "auto"
+    window: Any = None
+    half_life: Any = None
+    replace_on: str | Detector = "uncovered"
+
+    def params(self) -> dict[str, Any]:
+        """Return all parameters by name."""
+        return self.params_of(self)
+
+    @classmethod
+    def params_of(cls, owner: Any) -> dict[str, Any]:
+        """Return the values that an object, such as an estimator, has for these parameters."""
+        return {field.name: getattr(owner, field.name) for field in fields(cls)}
+
+    @classmethod
+    def like(cls, owner: Any, **others: Any) -> Self:
+        """Return an instance with the parameters of another object, but for ``others``."""
+        return cls(**cls.params_of(owner) | others)

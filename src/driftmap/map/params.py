@@ -1,0 +1,22 @@
+"""The parameters of a map, stated once: those of its landmarks and its own."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from driftmap.embedding import Embedding
+from driftmap.landmarks.params import LandmarkParams
+
+
+@dataclass(eq=False)
+class MapParams(LandmarkParams):
+    """The parameters that :class:`driftmap.DriftMap` documents."""
+
+    n_components: int = 2
+    _: KW_ONLY
+    embedding: str | Embedding = "stress"
+    n_anchors: int | None = 128
+    align: bool = True
+    n_jobs: int | None = None
+    random_state: Any = None
