@@ -64,7 +64,8 @@ def _write_program(name: str, spellings: list[str], checkout: Checkout) -> str:
         help_shown = subprocess.run([path, "--help"], env=checkout.environment(), capture_output=True)
         if help_shown.returncode == 0:
             return words
-    raise RuntimeError(f"{checkout.root} has no {name}: none of {spellings} prints a help")
+    why = help_shown.stderr.decode(errors="replace").strip()
+    raise SystemExit(f"{checkout.root} has no {name}: none of {spellings} prints a help\n{why}")
 
 
 def run(case: Case, checkout: Checkout, folder: Path) -> tuple[dict[str, str], str]:
