@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tools.same_outputs.cases import Case, all_cases
 from tools.same_outputs.inputs import write_inputs
-from tools.same_outputs.running import Checkout, root_of, run, spelling_of, write_programs
+from tools.same_outputs.running import Checkout, root_of, run, write_programs
 
 Digests = dict[str, dict[str, str]]
 
@@ -33,12 +33,11 @@ def main() -> int:
     cases = [case for case in all_cases() if fnmatch.fnmatchcase(case.key, f"*{args.only}*")]
     skipped = [case for case in cases if case.needs_data and "DRIFTMAP_DATA" not in os.environ]
     cases = [case for case in cases if case not in skipped]
-    spelling = args.spelling or spelling_of(args.python)
     begin = time.monotonic()
-    found = run_all(cases, args, spelling)
+    found = run_all(cases, args)
     commands = sum(case.kind == "command" for case in cases)
     seconds = time.monotonic() - begin
-    print(f"{commands} commands and {len(cases) - commands} scripts, spelling {spelling}, {seconds:.0f} s")
+    print(f"{commands} commands and {len(cases) - commands} scripts, {seconds:.0f} s")
     if skipped:
         print(f"not run, since DRIFTMAP_DATA is not set: {', '.join(case.name for case in skipped)}")
     if args.write is not None:
@@ -61,7 +60,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--compare", type=Path, metavar="FILE", help="report differences from these digests")
     parser.add_argument("--only", default="", metavar="PATTERN", help="cases with this in their names (* and ?)")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that imports the checkout to run")
-    parser.add_argument("--spelling", choices=["old", "new"], help="of commands; by default, what the checkout has")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="cases at a time (default: 2)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the outputs of each case in its own folder")
     parser.add_argument("--verbose", action="store_true", help="show status, seconds and standard error of each case")
@@ -70,13 +68,13 @@ def parse() -> argparse.Namespace:
     return args
 
 
-def run_all(cases: list[Case], args: argparse.Namespace, spelling: str) -> Digests:
+def run_all(cases: list[Case], args: argparse.Namespace) -> Digests:
     """The digests of all cases by their keys."""
     with tempfile.TemporaryDirectory(prefix="same-outputs-") as name, ThreadPoolExecutor(args.jobs) as pool:
         checkout = Checkout(args.python, root_of(args.python), Path(name, "programs"), Path(name, "inputs"))
         for folder in (checkout.programs, checkout.inputs):
             folder.mkdir()
-        write_programs(checkout.programs, spelling)
+        print(f"programs: {', '.join(write_programs(checkout))}")
         write_inputs(checkout.inputs)
 
         def one(case: Case) -> dict[str, str]:

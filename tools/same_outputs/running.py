@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from tools.same_outputs.cases import Case
 from tools.same_outputs.digests import digest, outputs
-from tools.same_outputs.spelling import PROBE, PROGRAMS
+from tools.same_outputs.spelling import PROGRAMS
 
-LIMIT = 120
+LIMIT = 400
 """Seconds after which a case is stopped."""
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
@@ -44,12 +44,6 @@ class Checkout(NamedTuple):
         return own | ENVIRONMENT | {"PATH": path, "PYTHON": self.python, "CHECKOUT": self.root}
 
 
-def spelling_of(python: str) -> str:
-    """Whether a checkout has the new commands."""
-    found = subprocess.run([python, *PROBE], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return "new" if found.returncode == 0 else "old"
-
-
 def root_of(python: str) -> str:
     """The folder of the checkout that an interpreter imports."""
     words = [python, "-c", "import driftmap; print(driftmap.__file__)"]
@@ -57,12 +51,21 @@ def root_of(python: str) -> str:
     return str(Path(found.stdout.strip()).parents[2])
 
 
-def write_programs(folder: Path, spelling: str) -> None:
-    """Write the programs that commands call, in the spelling of the checkout."""
-    for name, words in {"driftmap": "$PYTHON -m driftmap", **PROGRAMS[spelling]}.items():
-        path = folder / name
+def write_programs(checkout: Checkout) -> list[str]:
+    """Write the programs that commands call, in the spelling of the checkout; returns what they stand for."""
+    return [_write_program(name, spellings, checkout) for name, spellings in PROGRAMS.items()]
+
+
+def _write_program(name: str, spellings: list[str], checkout: Checkout) -> str:
+    path = checkout.programs / name
+    for words in spellings:
         path.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         path.chmod(0o755)
+        help_shown = subprocess.run([path, "--help"], env=checkout.environment(), capture_output=True)
+        if help_shown.returncode == 0:
+            return words
+    why = help_shown.stderr.decode(errors="replace").strip()
+    raise SystemExit(f"{checkout.root} has no {name}: none of {spellings} prints a help\n{why}")
 
 
 def run(case: Case, checkout: Checkout, folder: Path) -> tuple[dict[str, str], str]:

@@ -1,27 +1,19 @@
 """How a checkout spells what the lists use: the only place that knows the difference between old and new.
 
-Commands are programs on the PATH of a case; ``driftmap`` itself is always one of them. Names of the API are imported
+Commands are programs on the PATH of a case. Names of the API are imported
 from the first module that has them.
 """
 
 from __future__ import annotations
 
 PROGRAMS = {
-    "old": {
-        "driftmap-follow": "driftmap embed --follow",
-        "driftmap-contacts": "driftmap embed --contacts",
-        "driftmap-cluster": "driftmap embed --dask local",
-        "reproduction": "driftmap reproduce",
-    },
-    "new": {
-        "driftmap-follow": "driftmap follow",
-        "driftmap-contacts": "driftmap contacts",
-        "driftmap-cluster": "driftmap cluster --scheduler local",
-        "reproduction": 'env PYTHONPATH="$CHECKOUT" $PYTHON -m reproduction',  # it is not installed
-    },
+    "driftmap": ["$PYTHON -m driftmap"],
+    "driftmap-follow": ["driftmap follow", "driftmap embed --follow"],
+    "driftmap-contacts": ["driftmap contacts", "driftmap embed --contacts"],
+    "driftmap-cluster": ["driftmap cluster --scheduler local", "driftmap embed --dask local"],
+    "reproduction": ['env PYTHONPATH="$CHECKOUT" $PYTHON -m reproduction', "driftmap reproduce"],  # it is not installed
 }
-PROBE = ("-m", "driftmap", "follow", "--help")
-"""The arguments of Python that only the new checkout accepts."""
+"""What the programs of the list stand for: the first spelling that prints a help."""
 
 NAMES = {
     "driftmap": ["DriftMap", "FrozenMap", "InputError", "OnlineLandmarks"],
