@@ -15,6 +15,7 @@ import pytest
 import browser as real
 from driftmap import DriftMap
 from driftmap.cli import main
+from driftmap.io.tables import Chunk
 from driftmap.io.generated import NEW, OUTLIER, GeneratedRows, generated_row
 from driftmap.live.columns import GrowingColumn
 from driftmap.live.protocol import decode
@@ -22,8 +23,8 @@ from driftmap.live.recording import Recorder, Replay
 from driftmap.live.scene import CURVES, Landmarks, Scene
 from driftmap.live.ticker import Ticker
 from driftmap.map import StreamMap
-from driftmap.map.observer import Chunk, Update
 from driftmap.live.watching import Watcher
+from driftmap.pipeline.observer import Update
 from driftmap.utils.errors import InputError
 
 pytest.importorskip("uvicorn", reason="the extra live is not installed")
