@@ -137,7 +137,7 @@ def test_progress_counts_spectra(school, monkeypatch):
     ("options", "message"),
     [
         (["embed", "school.dat", "--color-by", "hour"], "unrecognized arguments: --color-by"),
-        (["school.dat", "--metadata", "people.txt"], "--metadata is for lists of contacts"),
+        (["embed", "school.dat", "--metadata", "people.txt"], "unrecognized arguments: --metadata"),
         (["contacts", "school.dat", "--color-by", "hour"], "--color-by is for figures: add --plot or --animate"),
         (
             ["contacts", "school.dat", "--color-by", "statsu", "--plot", "m.png"],
@@ -163,7 +163,7 @@ def test_mistakes_are_named_in_one_line(school, capfd, options, message):
     school.joinpath("bare.dat").write_text("0 a b\n20 b c\n40 a b\n")
     school.joinpath("once.dat").write_text("7 a b\n7 b c\n")
     school.joinpath("other.txt").write_text("id,role\nann,nurse\n")
-    run("embed", *options, "-o", "o.csv", code=2)
+    run(*options, "-o", "o.csv", code=2)
     err = capfd.readouterr().err
     assert message in err
     assert err.count("\n") == 1
