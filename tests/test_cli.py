@@ -17,20 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from driftmap.cli.stages import pieces
+from driftmap.map.observer import Update
 
 from driftmap import DriftMap, __version__
 from driftmap.cli import main
 from driftmap.cli.progress import Progress
-from driftmap.cli.stages import pieces
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkStress
-from driftmap.io import tables
 from driftmap.landmarks import RandomLandmarks
 from driftmap.map import StreamMap
-from driftmap.map.observer import Update
 from driftmap.networks import laplacian_spectra
 from driftmap.plot import animation
 from driftmap.quality import landmark_stress, stress
+from driftmap.tables import table as tables
 
 X = np.cumsum(np.random.default_rng(3).standard_normal((150, 4)), axis=0)
 NAMES = ["a", "b", "c", "d"]

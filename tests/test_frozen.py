@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from driftmap import DriftMap, FrozenMap
-from driftmap.io.checkpoint import CheckpointError
+from driftmap.storage.checkpoint import CheckpointError
 from driftmap.utils.validation import EMBEDDINGS
 from streams import make
 

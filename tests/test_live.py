@@ -11,20 +11,20 @@ import time
 
 import numpy as np
 import pytest
+from driftmap.map.observer import Chunk, Update
 
 import browser as real
 from driftmap import DriftMap
 from driftmap.cli import main
-from driftmap.io.generated import NEW, OUTLIER, GeneratedRows, generated_row
-from driftmap.live.columns import GrowingColumn
-from driftmap.live.protocol import decode
 from driftmap.live.recording import Recorder, Replay
 from driftmap.live.scene import CURVES, Landmarks, Scene
 from driftmap.live.ticker import Ticker
-from driftmap.map import StreamMap
-from driftmap.map.observer import Chunk, Update
 from driftmap.live.watching import Watcher
+from driftmap.map import StreamMap
+from driftmap.sources.generated import NEW, OUTLIER, GeneratedRows, generated_row
 from driftmap.utils.errors import InputError
+from driftmap.web.columns import GrowingColumn
+from driftmap.web.protocol import decode
 
 pytest.importorskip("uvicorn", reason="the extra live is not installed")
 from driftmap.live.server import Server, serving

@@ -22,7 +22,8 @@ import pytest
 from driftmap.cli import checkpointing as jobs
 from driftmap.cli import main
 from driftmap.cli.arguments import duration
-from driftmap.io import checkpoint, tables
+from driftmap.storage import checkpoint
+from driftmap.tables import table as tables
 
 X = np.cumsum(np.random.default_rng(5).standard_normal((150, 3)), axis=0)
 NAMES = ["a", "b", "c"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from driftmap import DriftMap, FrozenMap
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import CheckpointError
 from driftmap.landmarks import OnlineLandmarks, RatioShift
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import CheckpointError
 from driftmap.utils.validation import EMBEDDINGS
 from streams import facts, make
 from torture.draws import function, words

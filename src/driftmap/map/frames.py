@@ -25,11 +25,11 @@ from driftmap.embedding import (
     procrustes,
 )
 from driftmap.embedding.factory import BY_NAME, EMBEDDING_TYPES
-from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map.stored_cache import DistanceCache, StoredPointCache, common
 from driftmap.metrics import Store, euclidean
 from driftmap.quality import Displacement, displacement
+from driftmap.storage.serialization import Arrays, flatten, rebuild
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import in_parallel, one_thread
 from driftmap.utils.errors import InputError

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftmap.io.addresses import Address
-from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
+from driftmap.sources.addresses import Address
+from driftmap.sources.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
 from driftmap.utils.errors import InputError
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
-from driftmap.io.row_source import RowSource
+from driftmap.sources.row_source import RowSource
 from driftmap.utils.errors import InputError
 
 POLL_SECONDS = 0.005

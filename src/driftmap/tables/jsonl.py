@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import kind_of, numbered, unusable, vector_names
-from driftmap.io.text import Block, not_a_number, not_utf8
+from driftmap.tables.table import kind_of, numbered, unusable, vector_names
+from driftmap.tables.text import Block, not_a_number, not_utf8
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER

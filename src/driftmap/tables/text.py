@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.follow import LONGEST_ROW, RestartedError
-from driftmap.io.row_source import RowSource
-from driftmap.io.sources import Source
-from driftmap.io.tables import Chunk, Position, Table, Wanted, candidates, select
+from driftmap.sources import Source
+from driftmap.sources.follow import LONGEST_ROW, RestartedError
+from driftmap.sources.row_source import RowSource
+from driftmap.tables.table import Chunk, Position, Table, Wanted, candidates, select
 from driftmap.utils import Array
 from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import usable

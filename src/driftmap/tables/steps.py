@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import Chunk, Labels
+from driftmap.tables.table import Chunk, Labels
 from driftmap.utils import Array, Ids
 
 State = dict[str, NDArray[Any]]

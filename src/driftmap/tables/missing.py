@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.steps import RowsLeftOut, State
+from driftmap.tables.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
 
 METHODS = ("drop", "mean", "last")

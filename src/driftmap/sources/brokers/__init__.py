@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from driftmap.io.addresses import Address
-from driftmap.io.brokers.base import Broker
-from driftmap.io.brokers.payloads import PAYLOADS
+from driftmap.sources.addresses import Address
+from driftmap.sources.brokers.base import Broker
+from driftmap.sources.brokers.payloads import PAYLOADS
 from driftmap.utils.errors import InputError
 
 if TYPE_CHECKING:
-    from driftmap.io.brokers.sinks import Sink
+    from driftmap.sources.brokers.sinks import Sink
 
 CLASSES = {"kafka": "KafkaTopic", "redis": "RedisStream", "nats": "NatsStream", "mqtt": "MqttTopic"}
 """For each scheme its class, in the module of its name."""
@@ -31,14 +31,14 @@ def parse(url: str) -> Address:
 def open_broker(url: str) -> Broker:
     """The source of rows that a URL names; it connects when rows are read."""
     address = parse(url)
-    module = import_module(f"driftmap.io.brokers.{address.scheme}")
+    module = import_module(f"driftmap.sources.brokers.{address.scheme}")
     broker: Broker = getattr(module, CLASSES[address.scheme])(address)
     return broker
 
 
 def open_sink(url: str) -> Sink:
     """The sink that a URL names; it connects when records are sent."""
-    from driftmap.io.brokers.sinks import SINKS
+    from driftmap.sources.brokers.sinks import SINKS
 
     address = parse(url)
     return SINKS[address.scheme](address)

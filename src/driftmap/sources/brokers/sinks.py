@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from driftmap.io.addresses import Address
-from driftmap.io.brokers.base import LostError, Record, pause_before, require
-from driftmap.io.brokers.kafka import client_settings
-from driftmap.io.brokers.mqtt import client_of
-from driftmap.io.brokers.nats import BackgroundLoop, connected
+from driftmap.sources.addresses import Address
+from driftmap.sources.brokers.base import LostError, Record, pause_before, require
+from driftmap.sources.brokers.kafka import client_settings
+from driftmap.sources.brokers.mqtt import client_of
+from driftmap.sources.brokers.nats import BackgroundLoop, connected
 from driftmap.utils.errors import InputError
 
 SEND_TIMEOUT = 30.0

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any
 
-from driftmap.io.addresses import Address
-from driftmap.io.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
+from driftmap.sources.addresses import Address
+from driftmap.sources.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
 from driftmap.utils.errors import InputError
 
 CLOSING = 2.0

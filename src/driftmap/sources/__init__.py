@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from driftmap.io.addresses import address_in
-from driftmap.io.brokers import open_broker
-from driftmap.io.follow import FollowedFile, FollowedStream
-from driftmap.io.row_source import RowSource
+from driftmap.sources.addresses import address_in
+from driftmap.sources.brokers import open_broker
+from driftmap.sources.follow import FollowedFile, FollowedStream
+from driftmap.sources.row_source import RowSource
 
 
 @dataclass(eq=False)

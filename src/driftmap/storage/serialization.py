@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.checkpoint import UNREADABLE, Checkpoint, CheckpointError, read
+from driftmap.storage.checkpoint import UNREADABLE, Checkpoint, CheckpointError, read
 from driftmap.utils import PathLike
 
 Arrays = dict[str, NDArray[Any]]

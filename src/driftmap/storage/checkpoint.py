@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.atomic import replacing
+from driftmap.storage.atomic import replacing
 from driftmap.utils import PathLike
 
 FORMAT = "driftmap checkpoint"

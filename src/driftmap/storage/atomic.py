@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from driftmap.io.paths import OutputPath, check_replaceable, open_regular, open_stream, output_path
+from driftmap.storage.paths import OutputPath, check_replaceable, open_regular, open_stream, output_path
 
 TOKEN = 16
 """Hexadecimal digits that make a temporary name unpredictable."""

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from driftmap.io.addresses import address_in
-from driftmap.io.atomic import scratch_folder
-from driftmap.io.brokers import open_broker
-from driftmap.io.follow import FollowedFile, FollowedStream
-from driftmap.io.generated import GENERATED, GeneratedRows
-from driftmap.io.sources import Source
-from driftmap.io.tables import Table, Wanted, chunk_rows
-from driftmap.io.text import Parser, TextTable
+from driftmap.sources import Source
+from driftmap.sources.addresses import address_in
+from driftmap.sources.brokers import open_broker
+from driftmap.sources.follow import FollowedFile, FollowedStream
+from driftmap.sources.generated import GENERATED, GeneratedRows
+from driftmap.storage.atomic import scratch_folder
+from driftmap.tables.table import Table, Wanted, chunk_rows
+from driftmap.tables.text import Parser, TextTable
 from driftmap.utils.errors import InputError
 
 TABS = (".tsv", ".tab")
@@ -96,7 +96,7 @@ def open_table(
             source.rows.report = wanted.rejected.report
         table = _table(source, wanted, once=once)
         if spool is not None and not once and source.suffix != ".npy" and (source.size or 0) >= LARGE:
-            from driftmap.io.read_ahead import ReadAhead
+            from driftmap.tables.read_ahead import ReadAhead
 
             # To read binary columns again takes less time than to write down what was read.
             table = reader = ReadAhead(table, None if source.suffix in BINARY else spool)
@@ -109,11 +109,11 @@ def _table(source: Source, wanted: Wanted, *, once: bool) -> Table:
     """The reader of a source. If it is read more than ``once``, all rows decide which columns have numbers."""
     kind = source.suffix
     if kind == ".npy":
-        from driftmap.io.npy import NumpyTable
+        from driftmap.tables.npy import NumpyTable
 
         return NumpyTable(source, wanted, once=once)
     if kind in (*PARQUET, *ARROW):
-        from driftmap.io.arrow import ArrowTable, ParquetTable
+        from driftmap.tables.arrow import ArrowTable, ParquetTable
 
         return (ParquetTable if kind in PARQUET else ArrowTable)(source, wanted, once=once)
     if kind not in (None, *SEPARATED, *JSON):
@@ -125,10 +125,10 @@ def _table(source: Source, wanted: Wanted, *, once: bool) -> Table:
 
     def parser(head: bytes) -> Parser:
         if kind in JSON or (not kind and head.lstrip()[:1] in (b"{", b"[")):
-            from driftmap.io.jsonl import JSONLines
+            from driftmap.tables.jsonl import JSONLines
 
             return JSONLines(missing=wanted.missing)
-        from driftmap.io.csv import CSV
+        from driftmap.tables.csv import CSV
 
         single = wanted.rejected.skip or source.rows is not None
         return CSV(source.name, head, wanted, tabs=kind in TABS, single=single)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.tables import Wanted, kind_of, numbered, unusable
-from driftmap.io.text import BOM, MISSING, Block, not_a_number, not_utf8
+from driftmap.tables.table import Wanted, kind_of, numbered, unusable
+from driftmap.tables.text import BOM, MISSING, Block, not_a_number, not_utf8
 from driftmap.utils import Array
 from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import LARGEST_NUMBER

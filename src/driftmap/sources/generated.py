@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from driftmap.io.row_source import RowSource
+from driftmap.sources.row_source import RowSource
 from driftmap.utils import Array
 
 GENERATED = "demo:"

@@ -20,7 +20,7 @@ from typing import IO
 
 import numpy as np
 
-from driftmap.io.tables import Chunk, Position, Table
+from driftmap.tables.table import Chunk, Position, Table
 from driftmap.utils import Array
 
 HEAD = struct.Struct("<qqqd")

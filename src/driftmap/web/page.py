@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.live.columns import Column
-from driftmap.live.protocol import TYPES, Quantized, encode, missing_code, quantize
 from driftmap.utils import Array
+from driftmap.web.columns import Column
+from driftmap.web.protocol import TYPES, Quantized, encode, missing_code, quantize
 
-WEB = Path(__file__).parent / "web"
+WEB = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import [^;]*? from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(async )?(function|class|const)\b)", re.MULTILINE)
 BUDGET = 1_750_000

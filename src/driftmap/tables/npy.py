@@ -9,8 +9,8 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.io.sources import Source
-from driftmap.io.tables import (
+from driftmap.sources import Source
+from driftmap.tables.table import (
     CHUNK_CELLS,
     Chunk,
     Labels,

@@ -1,7 +1,7 @@
 """The protocol of sources whose rows are read as they arrive.
 
-To follow another kind of source, write a subclass and let :func:`~driftmap.io.readers.open_source` choose it for its
-URLs, as :mod:`driftmap.io.brokers` does. Runs, parsers, bad lines, checkpoints and outputs work with it as it is.
+To follow another kind of source, write a subclass and let :func:`~driftmap.tables.readers.open_source` choose it for
+its URLs, as :mod:`driftmap.sources.brokers` does. Runs, parsers, bad lines, checkpoints and outputs work with it.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ import time
 from abc import abstractmethod
 from typing import Any, NamedTuple
 
-from driftmap.io.addresses import Address
-from driftmap.io.brokers.payloads import rows_of
-from driftmap.io.row_source import RowSource
+from driftmap.sources.addresses import Address
+from driftmap.sources.brokers.payloads import rows_of
+from driftmap.sources.row_source import RowSource
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 WAIT_SECONDS = 0.1

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftmap.io.sources import Source
-from driftmap.io.tables import (
+from driftmap.sources import Source
+from driftmap.tables.table import (
     Chunk,
     Labels,
     Position,

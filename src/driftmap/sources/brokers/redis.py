@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from driftmap.io.addresses import Address
-from driftmap.io.brokers.base import WAIT_SECONDS, Broker, LostError, Message, digest, require
+from driftmap.sources.addresses import Address
+from driftmap.sources.brokers.base import WAIT_SECONDS, Broker, LostError, Message, digest, require
 from driftmap.utils.errors import InputError
 
 COUNTED_AT_ONCE = 1000
