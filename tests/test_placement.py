@@ -13,8 +13,8 @@ from scipy.spatial.distance import cdist
 
 from driftmap import _core
 from driftmap.embedding import LandmarkStress
-from driftmap.embedding.placement import CALL_ROWS, Placement, spread_places
 from driftmap.embedding.stress import arrange
+from driftmap.embedding.stress_placer import CALL_ROWS, StressPlacer, spread_places
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ def example(k=2, a=21, n=300, seed=0):
     D = cdist(rng.standard_normal((n, k)) * out[:, None], positions) + rng.random((n, a))
     D[0, 0], D[1] = 0.0, cdist(positions[1:2], positions)
     start = rng.standard_normal((k, a)) / a, rng.standard_normal(k)
-    return Placement(positions, weights, *start, 1e-5, 500, k), D, out
+    return StressPlacer(positions, weights, *start, 1e-5, 500, k), D, out
 
 
 def pair_stress(D, Y, w):
@@ -82,7 +82,7 @@ def test_a_step_goes_down_outside_the_map_too():
     weights = np.array([0.003, 0.081, 0.098, 0.818])
     d, start = np.array([[0.249, 0.096, 135.7, 1.73]]), np.array([-0.454, 0.283])
     for max_iter in (500, 100, 10):
-        place = Placement(positions, weights, np.zeros((2, 4)), start, 1e-5, max_iter, 2).place(d)[0]
+        place = StressPlacer(positions, weights, np.zeros((2, 4)), start, 1e-5, max_iter, 2).place(d)[0]
         assert stress(place, positions, d[0], weights) < 0.9 * stress(start, positions, d[0], weights)
 
 
@@ -96,9 +96,9 @@ def test_maps_of_any_size_anywhere_are_the_same(scale, shift):
     D[0] = cdist(positions[:1], positions)  # on a fixed point
     D[1:4] += np.array([[1e3], [1e8], [1e25]])
     weights, start = np.full(40, 1 / 40), (np.zeros((2, 40)), np.zeros(2))
-    plain = Placement(positions, weights, *start, 1e-5, 500, 2).place(D)
+    plain = StressPlacer(positions, weights, *start, 1e-5, 500, 2).place(D)
     start = np.zeros((2, 40)), np.full(2, shift * scale)
-    places = Placement((positions + shift) * scale, weights, *start, 1e-5 * scale, 500, 2).place(D * scale)
+    places = StressPlacer((positions + shift) * scale, weights, *start, 1e-5 * scale, 500, 2).place(D * scale)
     near = np.arange(70) != 1
     near[2:4] = False  # these lie in a ring where all directions are nearly as good
     np.testing.assert_allclose(places[near] / scale - shift, plain[near], atol=1e-7)
@@ -359,7 +359,7 @@ def test_stress_at_the_places_follows_from_principal_directions(monkeypatch, k):
         return np.sum(placement.weights * (D - cdist(places, placement.positions)) ** 2, axis=1)
 
     by_directions = loss_of_starts()
-    monkeypatch.setattr("driftmap.embedding.placement.BASIS", 10**6)  # so that each is measured by itself
+    monkeypatch.setattr("driftmap.embedding.stress_placer.BASIS", 10**6)  # so that each is measured by itself
     every = loss_of_starts()
     assert (by_directions != every).any()
     assert (by_directions <= 1.02 * every).all()

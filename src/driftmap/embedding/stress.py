@@ -18,7 +18,7 @@ from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
 from driftmap.embedding.base import FLAT, Configured
 from driftmap.embedding.lmds import ClassicalMDS, classical_mds
-from driftmap.embedding.placement import Placement, extent, spread_places
+from driftmap.embedding.stress_placer import StressPlacer, extent, spread_places
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
@@ -195,7 +195,7 @@ class LandmarkStress(Configured):
         start_from = start_map(positions, squared, mean_squared, weights)
         matrix, offsets = self._inference or (None, None)
         a, k = positions.shape
-        self._placement = Placement(
+        self._placement = StressPlacer(
             positions, weights, *start_from, self.tol * extent(positions, weights), self.max_iter, self.n_components,
             matrix, offsets, steadiness=self.steadiness,
             places=spread_places(positions, weights) if a >= FEWEST_FIXED.get(k, np.inf) else None,
@@ -237,7 +237,7 @@ class LandmarkStress(Configured):
             raise ValueError(f"distances must have shape (n, {m}), got {distances.shape}")
         return distances
 
-    def for_rows(self, landmarks: Array) -> Placement:
+    def for_rows(self, landmarks: Array) -> StressPlacer:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
 
         Coefficients of an anchor sum to 1, so the squared distance to it that follows from those to the landmarks is
