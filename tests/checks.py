@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from driftmap import DriftMap, InputError, OnlineLandmarks
-from driftmap.embedding import LandmarkDiffusionMap, LandmarkIsomap
+from driftmap.embedding import EMBEDDINGS, LandmarkDiffusionMap, LandmarkIsomap
 from driftmap.io import checkpoint
 from driftmap.landmarks import (
     FarthestFirstLandmarks,
@@ -31,7 +31,6 @@ from driftmap.landmarks import (
     RatioShift,
 )
 from driftmap.map.novelty import NoveltyDetector
-from driftmap.utils.validation import EMBEDDINGS
 from streams import EXAMPLES, facts, make
 
 N = 240

@@ -284,7 +284,7 @@ def off_map(k, n=400, clusters=0.0):
     rng = np.random.default_rng(k)
     X, weights = rng.standard_normal((60 + n, 10)), rng.dirichlet(np.ones(60))
     X += clusters * rng.standard_normal((8, 10))[rng.integers(0, 8, 60 + n)]
-    return LandmarkStress(k).fit(cdist(X[:60], X[:60]), weights)._placement, cdist(X[60:], X[:60])
+    return LandmarkStress(k).fit(cdist(X[:60], X[:60]), weights)._placer, cdist(X[60:], X[:60])
 
 
 def test_points_off_the_map_start_from_the_place_of_least_stress():
@@ -311,7 +311,7 @@ def test_points_of_a_plane_stay_in_it(n):
         rng = np.random.default_rng(seed)
         X, Q = rng.standard_normal((n, 2)), 3 * rng.standard_normal((200, 2))  # some of them off the map
         D = cdist(Q, X)
-        placement = LandmarkStress(2).fit(cdist(X, X), np.ones(n))._placement
+        placement = LandmarkStress(2).fit(cdist(X, X), np.ones(n))._placer
         np.testing.assert_allclose(cdist(placement.place(D), placement.positions), D, atol=1e-6)
 
 
