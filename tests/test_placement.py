@@ -178,10 +178,10 @@ def test_what_is_given_says_how_squared_distances_follow(k):
 # --- sweeps ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8])
 def test_a_sweep_never_raises_the_stress_and_ends_where_smacof_does(k):
     rng = np.random.default_rng(k)
-    X, w = rng.standard_normal((37, 6)), rng.dirichlet(np.ones(37))
+    X, w = rng.standard_normal((37, k + 3)), rng.dirichlet(np.ones(37))
     D, Y = cdist(X, X), X[:, :k].copy()
     for _ in range(60):
         before = Y.copy()
@@ -197,6 +197,23 @@ def test_a_sweep_never_raises_the_stress_and_ends_where_smacof_does(k):
         others, d = np.delete(positions, i, axis=0), np.delete(D[i], i)
         rest = smacof(positions[i], others, d, np.delete(w, i), steps=1)
         assert np.linalg.norm(rest - positions[i]) < 1e-6
+
+
+@pytest.mark.parametrize("k", [2, 4, 5, 8])
+def test_a_point_takes_newtons_step(k):
+    """Near a minimum, where the whole step goes down."""
+    rng = np.random.default_rng(k)
+    X, w = rng.standard_normal((37, k + 3)), rng.dirichlet(np.ones(37))
+    D = cdist(X, X)
+    Y = arrange(D, w, X[:, :k], 1e-9, 500)[0] + 0.01 * rng.standard_normal((37, k))
+    expected = Y.copy()
+    for i in range(37):
+        others = np.arange(37) != i
+        step, curvature = newton_step(expected[i], expected[others], D[i][others], w[others])
+        assert curvature > 0
+        expected[i] -= step
+    _core.sweep(D, w, Y)
+    np.testing.assert_allclose(Y, expected, atol=1e-10)
 
 
 def test_nothing_to_arrange():

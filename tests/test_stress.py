@@ -13,8 +13,9 @@ from sklearn.manifold import smacof
 
 from driftmap import DriftMap
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
-from driftmap.embedding import Anchors, Embedding, LandmarkMDS, LandmarkStress, choose_anchors
+from driftmap.embedding import Anchors, Embedding, LandmarkMDS, LandmarkStress, choose_anchors, classical_mds
 from driftmap.embedding.anchors import infer_distances
+from driftmap.embedding.stress import arrange, views
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
 from streams import make, needs
@@ -293,6 +294,21 @@ def test_a_fit_without_a_start_takes_the_best_of_several_views():
         gains.append(LandmarkStress(2).fit(D).stress_ / alone.stress_)
     assert max(gains) <= 1 + 1e-4
     assert min(gains) < 0.97
+
+
+def test_a_cold_fit_has_at_most_thirteen_starts_and_is_as_good_as_by_all_views():
+    for seed, k in itertools.product(range(3), (2, 4, 5, 8)):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((60, 12))[rng.integers(0, 60, 80)] + 0.1 * rng.standard_normal((80, 12))
+        D, w = cdist(X, X), np.full(80, 1 / 80)
+        mds = classical_mds(D, k + 1)
+        assert len(list(views(mds, k))) == 1 + 3 * min(k, 4)
+        each = []
+        for axis in range(k):  # a quarter turn of each axis towards the next dimension
+            start = mds.coordinates[:, :k].copy()
+            start[:, axis] = mds.coordinates[:, k]
+            each.append(arrange(D, w, start, 1e-5, 500)[1])
+        assert LandmarkStress(k).fit(D).stress_ <= 1.01 * min(each)
 
 
 def test_a_map_for_which_a_start_is_left_is_the_best_of_several_views():
