@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.cli import arguments as kinds
+from driftmap.embedding import EMBEDDINGS
 from driftmap.io.missing import METHODS
 from driftmap.io.writers import TABLE_SUFFIXES
-from driftmap.utils.validation import ANIMATION_FORMATS, EMBEDDINGS, FIGURE_FORMATS, RULES
+from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, RULES
 
 Options = dict[str, dict[str, Any]]
 """What ``argparse`` is given for each option, by its flags."""
