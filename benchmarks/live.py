@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from driftmap.map.observer import Update
 from driftmap.map.watching import Watcher
 from tests import browser as real
 from websockets.sync.client import connect
@@ -26,6 +25,7 @@ from driftmap.live.scene import Scene
 from driftmap.live.server import serving
 from driftmap.map import StreamMap
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.pipeline.observer import Update
 from driftmap.tables.table import Chunk
 from driftmap.web.columns import GrowingColumn
 from driftmap.web.protocol import decode

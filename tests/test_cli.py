@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from driftmap.cli.stages import pieces
-from driftmap.map.observer import Update
 
 from driftmap import DriftMap, __version__
 from driftmap.cli import main
@@ -28,6 +27,7 @@ from driftmap.embedding import LandmarkStress
 from driftmap.landmarks import RandomLandmarks
 from driftmap.map import StreamMap
 from driftmap.networks import laplacian_spectra
+from driftmap.pipeline.observer import Update
 from driftmap.plot import animation
 from driftmap.quality import landmark_stress, stress
 from driftmap.tables import table as tables

@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pytest
-from driftmap.map.observer import Chunk, Update
 
 import browser as real
 from driftmap import DriftMap
@@ -21,6 +20,7 @@ from driftmap.live.scene import CURVES, Landmarks, Scene
 from driftmap.live.ticker import Ticker
 from driftmap.live.watching import Watcher
 from driftmap.map import StreamMap
+from driftmap.pipeline.observer import Chunk, Update
 from driftmap.sources.generated import NEW, OUTLIER, GeneratedRows, generated_row
 from driftmap.utils.errors import InputError
 from driftmap.web.columns import GrowingColumn

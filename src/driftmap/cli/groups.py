@@ -9,6 +9,7 @@ from pathlib import Path
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError
 from driftmap.cli.typed import option
+from driftmap.embedding import EMBEDDINGS
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.storage.paths import OutputPath, output_path
 from driftmap.tables.delay import DelayEmbedding
@@ -17,7 +18,7 @@ from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
 from driftmap.tables.steps import Step
 from driftmap.tables.table import RejectedLines, Wanted
 from driftmap.tables.writers import TABLE_SUFFIXES
-from driftmap.utils.validation import ANIMATION_FORMATS, EMBEDDINGS, FIGURE_FORMATS, RULES
+from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, RULES
 
 NOVELTY = ("reach", "quantile", "residual")
 """The columns that ``--novelty`` adds."""

@@ -154,7 +154,7 @@ class FrozenMap:
         if frames.current is None or masses.shape != (len(frames.current.landmarks),):
             raise ValueError("it holds no frame")
         if callable(params["metric"]):
-            others, stated = points[1:], frames.current.inputs.distances[1:, 0]
+            others, stated = points[1:], frames.current.between[1:, 0]
             check_function(store.metric, others, [points[0]] * len(others), stated)
         names = tuple(map(str, header["feature_names"]))
         return cls(

@@ -1,4 +1,4 @@
-"""Placement of points on a map, by their distances to points that stay where they are (the fixed points)."""
+"""Places points on a map by the stress of their distances to points that stay where they are (the fixed points)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Places(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Placement:
+class StressPlacer:
     """Places points where their stress is least: the sum over fixed points of ``weight (distance - |y - position|)^2``.
 
     What is given of a point says how its squared distances to the fixed points follow: from its distances to other
@@ -102,7 +102,7 @@ class Placement:
             scales = [self._size, self.tolerance / self._size, self.steadiness, 1 / self._size]
         made = (positions, weights, self.projection, self.shift, matrix, offsets, self.centre, *(self.places or ()))
         if not all(np.isfinite(numbers).all() for numbers in (*made, self._origin, scales) if numbers is not None):
-            raise ValueError("all numbers of a placement must be finite")
+            raise ValueError("all numbers by which points are placed must be finite")
 
     @cached_property
     def _native(self) -> _core.Placement:
@@ -119,7 +119,7 @@ class Placement:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
-    def moved(self, rotation: Array, translation: Array) -> Placement:
+    def moved(self, rotation: Array, translation: Array) -> StressPlacer:
         """The same on a map that is turned and shifted."""
         k = len(self.shift)
         turn, by = rotation[:k, :k], translation[:k]
