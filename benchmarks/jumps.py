@@ -46,7 +46,7 @@ class Move(NamedTuple):
 
 def anchors(frame: Frame) -> tuple[Ids, Array]:
     """Arrival numbers and positions of the anchors."""
-    return frame.inputs.fixed, move(frame.embedding.anchor_coordinates_, frame.rotation, frame.translation)
+    return frame.anchors, move(frame.embedding.anchor_coordinates_, frame.rotation, frame.translation)
 
 
 def farthest_move(old: Frame, new: Frame, engine: LandmarkEngine) -> Move:
@@ -61,7 +61,7 @@ def farthest_move(old: Frame, new: Frame, engine: LandmarkEngine) -> Move:
     _, first, second = np.intersect1d(old_ids, ids, return_indices=True)
     near = np.argsort(np.linalg.norm(old_places[first] - before[worst], axis=1))[:NEIGHBOURS]
     with_it = np.median(np.linalg.norm(places[second] - old_places[first], axis=1)[near])
-    shares = new.inputs.masses if new.inputs.anchor_masses is None else new.inputs.anchor_masses
+    shares = new.embedding.anchors_.masses
     weights = shares / shares.sum()
     to_landmarks = engine.stored_distances(sample[[worst]], new.landmarks)
     distances = np.sqrt(np.maximum(new.embedding._squared(to_landmarks)[0], 0.0))  # as they follow for the anchors

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import sheets
 from benchmarks.timing import TICK, Limit, at_least, at_most, command, in_turn
 from driftmap import DriftMap, quality
-from driftmap.embedding import LandmarkDiffusionMap, LandmarkIsomap, LandmarkTSNE
+from driftmap.embedding import LandmarkIsomap, LandmarkTSNE
 from driftmap.landmarks import InitialLandmarks
 
 SHEETS: dict[str, tuple[Callable[[int], sheets.Stream], float]] = {
@@ -39,17 +39,15 @@ BLOCK_ROWS = 1024
 
 def unrolled(quick: bool) -> list[Limit]:
     """Isomap: the error of new points, and how far frames along the stream move stored points."""
-    print("| sheet | error: median | worst | placing by geodesics | initial landmarks | moved: median | max |")
-    print("|---|---|---|---|---|---|---|")
+    print("| sheet | error: median | worst | initial landmarks | moved: median | max |")
+    print("|---|---|---|---|---|---|")
     limits = []
     for name, (stream, goal) in SHEETS.items():
-        errors, by_geodesics, initial, moved = [], [], [], []
+        errors, initial, moved = [], [], []
         for seed in range(2 if quick else 6):
             points, new, truth, _ = stream(seed)
-            for placing, found in (("charts", errors), ("geodesic", by_geodesics)):
-                embedding = LandmarkIsomap(placing=placing)
-                mapper = DriftMap(n_landmarks=100, memory=1600, embedding=embedding).fit(points)
-                found.append(quality.procrustes_error(truth, mapper.transform(new)))
+            mapper = DriftMap(n_landmarks=100, memory=1600, embedding="isomap").fit(points)
+            errors.append(quality.procrustes_error(truth, mapper.transform(new)))
             first = InitialLandmarks(100).fit(points)
             isomap = LandmarkIsomap().fit(cdist(first.landmarks_, first.landmarks_))
             initial.append(quality.procrustes_error(truth, isomap.place(first.distances(new))))
@@ -59,7 +57,7 @@ def unrolled(quick: bool) -> list[Limit]:
             moved += [change.displacement for change in growing.frames_]
         medians, largest = [m.median for m in moved], [m.max for m in moved]
         print(
-            f"| {name} | {np.median(errors):.4f} | {max(errors):.4f} | {np.median(by_geodesics):.4f} | "
+            f"| {name} | {np.median(errors):.4f} | {max(errors):.4f} | "
             f"{np.median(initial):.3f} | {max(medians):.4f} | {max(largest):.4f} |",
             flush=True,
         )
@@ -92,24 +90,21 @@ def r_squared(targets: np.ndarray, coordinates: np.ndarray) -> float:
 
 def eigenfunctions(quick: bool) -> list[Limit]:
     """Diffusion: R^2 of the exact eigenfunctions regressed on those of new points."""
-    print("\n| curve | form | R^2 of eigenfunctions 1-2: median | worst | 1-4: median | worst |")
-    print("|---|---|---|---|---|---|")
+    print("\n| curve | R^2 of eigenfunctions 1-2: median | worst | 1-4: median | worst |")
+    print("|---|---|---|---|---|")
     limits = []
     for name, (make, goals) in LOOPS.items():
-        for form in ("landmarks", "roseland"):
-            found = []
-            for seed in range(2 if quick else 6):
-                stream = make(seed)
-                embedding = LandmarkDiffusionMap(4, form=form)
-                mapper = DriftMap(4, n_landmarks=100, embedding=embedding).fit(stream.points)
-                functions = exact_eigenfunctions(stream, mapper.fitted_embedding_.bandwidth_)
-                Y = mapper.transform(stream.new)
-                found.append((r_squared(functions[:, :2], Y[:, :2]), r_squared(functions, Y)))
-            (two, four), (worst_two, worst_four) = np.median(found, axis=0), np.min(found, axis=0)
-            print(f"| {name} | {form} | {two:.3f} | {worst_two:.3f} | {four:.3f} | {worst_four:.3f} |", flush=True)
-            if form == "landmarks":
-                for which, goal, numbers in zip(("1-2", "1-4"), goals, zip(*found, strict=True), strict=True):
-                    limits.append(at_least(f"diffusion, {name}: R^2 of {which}", goal, numbers))
+        found = []
+        for seed in range(2 if quick else 6):
+            stream = make(seed)
+            mapper = DriftMap(4, n_landmarks=100, embedding="diffusion").fit(stream.points)
+            functions = exact_eigenfunctions(stream, mapper.fitted_embedding_.bandwidth_)
+            Y = mapper.transform(stream.new)
+            found.append((r_squared(functions[:, :2], Y[:, :2]), r_squared(functions, Y)))
+        (two, four), (worst_two, worst_four) = np.median(found, axis=0), np.min(found, axis=0)
+        print(f"| {name} | {two:.3f} | {worst_two:.3f} | {four:.3f} | {worst_four:.3f} |", flush=True)
+        for which, goal, numbers in zip(("1-2", "1-4"), goals, zip(*found, strict=True), strict=True):
+            limits.append(at_least(f"diffusion, {name}: R^2 of {which}", goal, numbers))
     return limits
 
 

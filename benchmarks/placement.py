@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import sheets, stream
 from benchmarks.timing import Limit, at_most, command, in_turn
 from driftmap import DriftMap
-from driftmap.embedding.placement import Placement
+from driftmap.embedding.stress_placer import StressPlacer
 from driftmap.metrics import euclidean
 from driftmap.quality import stress
 
@@ -54,7 +54,7 @@ def streams(n: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
 class Losses:
     """Stress of places of points, given by their rows."""
 
-    def __init__(self, placer: Placement, X: np.ndarray) -> None:
+    def __init__(self, placer: StressPlacer, X: np.ndarray) -> None:
         centred = X - placer.centre
         squared = (centred**2).sum(axis=1)[:, None] + centred @ placer.matrix + placer.offsets
         self.placer, self.X, self.targets = placer, X, np.sqrt(np.maximum(squared, 0.0))

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
 from driftmap.datasets import s_curve_stream
-from driftmap.embedding import LandmarkMDS, LandmarkStress, choose_anchors
+from driftmap.embedding import Anchors, LandmarkMDS, LandmarkStress, choose_anchors
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.utils import Array
 from reproduction.nested_stress import ReportFraction, nested_stress, no_progress
@@ -69,14 +69,13 @@ def maps(points: Array, m: int, k: int) -> dict[str, Array]:
     selector = LandmarkEngine(m).partial_fit(points)
     landmarks, masses = selector.landmark_indices_, selector.landmark_mass_.astype(np.float64)
     between, distances = selector.landmark_distances(), selector.distances(points)
-    anchors, anchor_masses = choose_anchors(landmarks, selector.cells()[0], N_ANCHORS)
+    ids, shares = choose_anchors(landmarks, selector.cells()[0], N_ANCHORS)
+    anchors = Anchors(ids, np.searchsorted(ids, landmarks), shares, distances[ids])
     return {
         "lmds": LandmarkMDS(k).fit(between).place(distances),
         "weighted": LandmarkMDS(k, weighted=True).fit(between, masses).place(distances),
         "stress": LandmarkStress(k).fit(between, masses).place(distances),
-        "anchors": LandmarkStress(k)
-        .fit(between, masses, anchors=distances[anchors], anchor_masses=anchor_masses)
-        .place(distances),
+        "anchors": LandmarkStress(k).fit(between, masses, anchors=anchors).place(distances),
     }
 
 

@@ -6,9 +6,9 @@ import os
 import traceback
 from pathlib import Path
 
+from driftmap import sources
 from driftmap.cli import main
-from driftmap.io import sources
-from driftmap.io.brokers import open_broker, open_sink
+from driftmap.sources.brokers import open_broker, open_sink
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 MARK = "Zq7marK"

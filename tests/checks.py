@@ -21,8 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from driftmap import DriftMap, InputError, OnlineLandmarks
-from driftmap.embedding import LandmarkDiffusionMap, LandmarkIsomap
-from driftmap.io import checkpoint
+from driftmap.embedding import EMBEDDINGS, LandmarkDiffusionMap, LandmarkIsomap
 from driftmap.landmarks import (
     FarthestFirstLandmarks,
     InitialLandmarks,
@@ -31,7 +30,7 @@ from driftmap.landmarks import (
     RatioShift,
 )
 from driftmap.map.novelty import NoveltyDetector
-from driftmap.utils.validation import EMBEDDINGS
+from driftmap.storage import checkpoint
 from streams import EXAMPLES, facts, make
 
 N = 240
@@ -127,8 +126,8 @@ SUBJECTS = {
     **{f"map, {name}, cityblock": mapped(embedding=name, metric="cityblock") for name in EMBEDDINGS},
     **{f"map, {name}, one dimension": mapped(1, embedding=name) for name in EMBEDDINGS},
     **{f"map, {name}, precomputed": by_distances(name) for name in EMBEDDINGS},
-    "map, geodesic": mapped(embedding=LandmarkIsomap(2, n_neighbors=4, placing="geodesic")),
-    "map, roseland": mapped(embedding=LandmarkDiffusionMap(2, alpha=0.5, time=1.0, form="roseland")),
+    "map, isomap, configured": mapped(embedding=LandmarkIsomap(2, n_neighbors=4)),
+    "map, diffusion, configured": mapped(embedding=LandmarkDiffusionMap(2, alpha=0.5, time=1.0)),
     "map, isomap, window": mapped(embedding="isomap", window=60),
     "map, tsne, bounded": mapped(embedding="tsne", memory=144, bounded=True),
     "map, without anchors": mapped(n_anchors=None),

@@ -8,10 +8,10 @@ import shlex
 import pytest
 
 from addresses import MARK, POSITIONS, damaged, written
+from driftmap import sources
 from driftmap.cli import main
 from driftmap.cli.arguments import without_credentials
-from driftmap.io import sources
-from driftmap.io.addresses import Address
+from driftmap.sources.addresses import Address
 from driftmap.utils.errors import InputError
 from streams import EXAMPLES
 

@@ -12,8 +12,8 @@ import pytest
 
 from driftmap import DriftMap
 from driftmap.cli import main
-from driftmap.io import tables
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.tables import table as tables
 
 ROWS = np.random.default_rng(0).standard_normal((600, 3))
 ROWS[500] = 40.0

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from driftmap.cli import main
-from driftmap.io import atomic, checkpoint, tables
-from driftmap.io.paths import OutputError, identity
+from driftmap.storage import atomic, checkpoint
+from driftmap.storage.paths import OutputError, identity
+from driftmap.tables import table as tables
 
 
 def save_often(path, value, times):

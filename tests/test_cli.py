@@ -23,7 +23,6 @@ from driftmap.cli import COMMANDS, main
 from driftmap.cli.progress import Progress
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkStress
-from driftmap.io import tables
 from driftmap.landmarks import RandomLandmarks
 from driftmap.map import StreamMap
 from driftmap.networks import laplacian_spectra
@@ -31,6 +30,7 @@ from driftmap.pipeline.observer import Update, pieces
 from driftmap.pipeline.passes import Learning
 from driftmap.plot import animation
 from driftmap.quality import landmark_stress, stress
+from driftmap.tables import table as tables
 
 X = np.cumsum(np.random.default_rng(3).standard_normal((150, 4)), axis=0)
 NAMES = ["a", "b", "c", "d"]

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftmap.cli import main, outputs
-from driftmap.io import text
-from driftmap.io.readers import open_table
-from driftmap.io.tables import Wanted
-from driftmap.io.writers import WRITERS
 from driftmap.live.watching import Watcher
+from driftmap.tables import text
+from driftmap.tables.readers import open_table
+from driftmap.tables.table import Wanted
+from driftmap.tables.writers import WRITERS
 from driftmap.utils.errors import InputError
 
 DAYS = 700

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 import naive
 from driftmap import DriftMap
-from driftmap.embedding import LandmarkDiffusionMap, StoredPoints
+from driftmap.embedding import LandmarkDiffusionMap
 from driftmap.landmarks import InitialLandmarks
 from streams import few
 
@@ -83,34 +83,10 @@ def test_masses_count_as_so_many_points():
     np.testing.assert_allclose(Y * np.where((Y * expected).sum(axis=0) < 0, -1, 1), expected, atol=1e-9)
 
 
-def test_roseland_walks_through_landmarks():
-    """On the stored points it is the walk W W^T, with the same eigenvalues; and it sees the same shape."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2)) * [2, 1]
-    D = between(X, X[:15])
-    embedding = LandmarkDiffusionMap(2, alpha=0.0, bandwidth=1.0, form="roseland")
-    stored = StoredPoints(np.arange(60), np.arange(15), np.ones(60), D)
-    embedding.fit(between(X[:15], X[:15]), stored=stored)
-    W = np.exp(-(D**2) / 2)
-    step = W @ W.T
-    values, vectors = np.linalg.eig(step / step.sum(axis=1)[:, None])
-    order = np.argsort(-values.real)[:3]
-    np.testing.assert_allclose(embedding.eigenvalues_[:3], values.real[order], atol=1e-10)
-    Y = embedding.place(D)
-    for c in (1, 2):
-        assert abs(np.corrcoef(Y[:, c - 1], vectors.real[:, order[c]])[0, 1]) > 1 - 1e-9
-    stream = sheets.helix(0)
-    roseland = LandmarkDiffusionMap(4, form="roseland")
-    first, all_four = true_to(DriftMap(4, n_landmarks=100, embedding=roseland).fit(stream.points), stream)
-    assert first >= 0.97
-    assert all_four >= 0.85
-
-
 def test_parameters_that_are_none():
     for params, message in (
         ({"alpha": -1.0}, "alpha must be finite and not negative"),
         ({"bandwidth": 0.0}, "bandwidth must be positive"),
-        ({"form": "x"}, "form must be one of 'landmarks', 'roseland'"),
     ):
         with pytest.raises(ValueError, match=message):
             DriftMap(embedding=LandmarkDiffusionMap(**params)).fit(np.zeros((3, 2)))

@@ -1,7 +1,9 @@
 """Landmark MDS against its formulas; what holds for all embeddings."""
 
 import copy
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ from threadpoolctl import threadpool_limits
 
 import naive
 from driftmap import DriftMap
-from driftmap.embedding import Embedding, LandmarkMDS, classical_mds
-from driftmap.embedding.factory import BY_NAME, EMBEDDING_TYPES
-from driftmap.utils.validation import EMBEDDINGS
+from driftmap.embedding import EMBEDDINGS, Embedding, LandmarkMDS, classical_mds
+from driftmap.embedding.base import NEEDS, row_placer
+from driftmap.embedding.factory import BY_NAME, KEEPING_DISTANCES, make_embedding
+from streams import make
 
 
 def distances(X, Y):
@@ -104,12 +107,39 @@ def test_the_protocol_fits():
 def fitted(name, L, k=2):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the graph of")
-        return BY_NAME[name](k).fit(distances(L, L), np.ones(len(L)))
+        return make_embedding(name, k).fit(distances(L, L), np.ones(len(L)))
 
 
-def test_names_are_those_of_the_command_line():
-    assert tuple(BY_NAME) == EMBEDDINGS
-    assert all(type(BY_NAME[name](2)) in EMBEDDING_TYPES for name in EMBEDDINGS)
+def test_the_table_has_what_the_default_and_the_docs_name():
+    assert EMBEDDINGS[0] == DriftMap().embedding
+    docs = Path(__file__).parents[1] / "docs/embeddings.md"
+    table = docs.read_text().split("```")[0]
+    assert set(re.findall(r'`"([a-z-]+)"`', table)) == set(EMBEDDINGS)
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_the_protocol_is_kept(name):
+    embedding = fitted(name, np.random.default_rng(0).standard_normal((12, 3)))
+    assert isinstance(embedding, Embedding)
+    assert set(getattr(embedding, "needs", ())) <= set(NEEDS)
+    assert row_placer(embedding, np.zeros((12, 3))) is not None
+    assert {"state", "restore", "keeps_distances"} <= set(dir(embedding))
+
+
+@pytest.mark.parametrize("name", EMBEDDINGS)
+def test_a_derived_embedding_that_overrides_place_is_asked_to_place_rows(name):
+    kind, params = BY_NAME[name]
+
+    class Mirrored(kind):
+        def place(self, distances):
+            return -super().place(distances)
+
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    plain, mirrored = (DriftMap(n_landmarks=12, embedding=one(2, **params)).fit(X) for one in (kind, Mirrored))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the graph of")
+        Y = plain.transform(X)
+        np.testing.assert_allclose(mirrored.transform(X), -Y, atol=1e-5 * np.abs(Y).max())
 
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
@@ -130,7 +160,7 @@ def test_places_are_finite_and_rows_go_where_their_distances_go(name, seed, m, k
     assert np.isfinite(Y).all()
     assert not Y[:, embedding.n_dimensions_ :].any()
     assert Y.tobytes() == np.concatenate([embedding.place(row[None]) for row in D]).tobytes()
-    if name not in ("stress", "lmds", "weighted-lmds"):  # which have tests of their own
+    if name not in KEEPING_DISTANCES:  # tests of these allow for rounding far out, and for two minima
         placer = embedding.for_rows(L)
         near = placer.place(X[:10])
         assert near.tobytes() == np.concatenate([placer.place(x[None]) for x in X[:10]]).tobytes()
@@ -141,15 +171,15 @@ def test_places_are_finite_and_rows_go_where_their_distances_go(name, seed, m, k
         np.testing.assert_allclose(moved, near @ rotation + translation, atol=1e-9 * (1 + np.abs(near).max()))
 
 
-@pytest.mark.parametrize("name", EMBEDDINGS[3:])
+@pytest.mark.parametrize("name", EMBEDDINGS)
 def test_wrong_shapes_are_named(name):
     L = np.random.default_rng(0).standard_normal((12, 3))
     with pytest.raises(ValueError, match=r"distances must have shape \(n, 12\), got \(5, 11\)"):
         fitted(name, L).place(np.ones((5, 11)))
     with pytest.raises(ValueError, match=r"shape \(m, m\), m at least 1, got \(3, 4\)"):
-        BY_NAME[name](2).fit(np.ones((3, 4)), np.ones(3))
+        make_embedding(name, 2).fit(np.ones((3, 4)), np.ones(3))
     with pytest.raises(ValueError, match="one mass for each of the 12 points"):
-        BY_NAME[name](2).fit(distances(L, L), np.ones(3))
+        make_embedding(name, 2).fit(distances(L, L), np.ones(3))
 
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
@@ -206,15 +236,51 @@ def test_needs_are_given_and_others_are_refused():
     DriftMap(2, n_landmarks=6, embedding=Curious({"stored"})).fit_transform(X)
     assert asked.keys() == {"stored"}
     assert asked["stored"].to_landmarks is asked["stored"].neighbours is None
-    with pytest.raises(ValueError, match="needs must be one of 'stored', 'to_landmarks', 'neighbours', 'start'"):
+    with pytest.raises(
+        ValueError, match="needs must be one of 'stored', 'to_landmarks', 'neighbours', 'anchors', 'start'"
+    ):
         DriftMap(2, n_landmarks=6, embedding=Curious({"points"})).fit(X)
+
+
+@pytest.mark.parametrize("n_anchors", [None, 4, 15])
+def test_anchors_are_given_and_start_where_they_lay(n_anchors):
+    asked = []
+
+    class Anchored:
+        n_dimensions_, needs = 2, ("anchors", "start")
+
+        def fit(self, distances, masses, anchors, start):
+            asked.append((anchors, start))
+            self.coordinates_, self.anchor_coordinates_ = distances[:, :2], np.full((len(anchors.ids), 2), 7.0)
+            return self
+
+        def place(self, distances):
+            return distances[:, :2]
+
+    X = make("walk", 80, 3, seed=0)
+    mapper = DriftMap(2, n_landmarks=6, embedding=Anchored(), n_anchors=n_anchors).fit(X[:60])
+    mapper.transform(X)
+    mapper.partial_fit(X[60:]).transform(X)
+    (before, nowhere), (anchors, start) = asked
+    assert nowhere is None
+    np.testing.assert_array_equal(anchors.landmark_ids(), mapper.landmark_indices_)
+    if n_anchors == 15:
+        assert len(anchors.ids) == 15
+        np.testing.assert_array_equal(anchors.to_landmarks, distances(X[anchors.ids], mapper.landmarks_))
+        assert anchors.masses.sum() == pytest.approx(80)
+    else:
+        assert anchors.to_landmarks is None
+    is_old = np.isin(anchors.ids, before.ids)
+    assert 0 < is_old.sum() < len(is_old)
+    np.testing.assert_array_equal(start[is_old], 7.0)
+    assert (start[~is_old] != 7.0).any()
 
 
 @pytest.mark.parametrize("name", EMBEDDINGS)
 def test_a_fit_forgets_the_one_before(name):
     X = np.random.default_rng(0).standard_normal((60, 3))
     first, second = (np.linalg.norm(part[:, None] - part, axis=2) for part in (X[:30], X[30:]))
-    once, again = BY_NAME[name](2).fit(second, np.ones(30)), BY_NAME[name](2).fit(first, np.ones(30))
+    once, again = (make_embedding(name, 2).fit(part, np.ones(30)) for part in (second, first))
     np.testing.assert_array_equal(again.fit(second, np.ones(30)).coordinates_, once.coordinates_)
 
 
@@ -248,7 +314,7 @@ def test_threads_of_blas_change_no_bit(name):
     maps = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):
-            maps.append(BY_NAME[name](2).fit(distances, np.ones(150)).coordinates_.tobytes())
+            maps.append(make_embedding(name, 2).fit(distances, np.ones(150)).coordinates_.tobytes())
     assert maps[0] == maps[1]
 
 

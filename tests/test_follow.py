@@ -385,7 +385,7 @@ def test_rows_of_a_run_that_was_killed_before_its_first_checkpoint_are_written_a
 KILLED = """
 import os, signal, sys
 from driftmap.cli import main
-from driftmap.io import checkpoint
+from driftmap.storage import checkpoint
 write = checkpoint.write
 def killed(*arguments):
     if sys.argv[1] == "after":

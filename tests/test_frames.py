@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from driftmap import DriftMap, quality
+from driftmap.embedding.factory import KEEPING_DISTANCES
 from streams import make
-
-EMBEDDINGS = ("stress", "weighted-lmds", "lmds")
 
 
 def watched(mapper, X, first):
@@ -43,7 +42,7 @@ def test_frames_are_counted_when_landmarks_have_changed_and_coordinates_are_aske
     assert 0 <= change.displacement.median <= change.displacement.max
 
 
-@pytest.mark.parametrize("embedding", EMBEDDINGS)
+@pytest.mark.parametrize("embedding", KEEPING_DISTANCES)
 def test_the_displacement_reported_is_that_of_the_points(embedding):
     X = make("walk", 200, 4, seed=1)
     mapper = DriftMap(n_landmarks=10, embedding=embedding).fit(X[:150])
@@ -58,7 +57,7 @@ def test_the_displacement_reported_is_that_of_the_points(embedding):
     assert mapper.frames_[-1].displacement == pytest.approx(quality.displacement(before, after))
 
 
-@pytest.mark.parametrize("embedding", EMBEDDINGS)
+@pytest.mark.parametrize("embedding", KEEPING_DISTANCES)
 def test_alignment_changes_no_distances_on_the_map(embedding):
     X = make("walk", 300, 4, seed=2)
     maps = []
@@ -79,7 +78,7 @@ def crossing(n=400):
     return rng.uniform(-1, 1, (n, 3)) * np.hstack([np.full((n, 1), 2.0), growth, np.full((n, 1), 0.1)])
 
 
-@pytest.mark.parametrize("embedding", EMBEDDINGS)
+@pytest.mark.parametrize("embedding", KEEPING_DISTANCES)
 def test_no_jump_where_eigenvalues_cross(embedding):
     X = crossing()
     still = watched(DriftMap(n_landmarks=15, embedding=embedding), X, first=40)
@@ -115,7 +114,7 @@ def test_the_map_of_the_papers_data_stays_in_place(name):
 def test_a_warm_start_of_the_same_points_is_where_they_are():
     mapper = DriftMap(n_landmarks=8).fit(make("walk", 300, 3, seed=0))
     frame = mapper._engine.unobserved_frame()
-    start = frame.start(mapper._engine.landmarks, frame.inputs.fixed)
+    start = frame.start(mapper._engine.landmarks, frame.anchors)
     np.testing.assert_array_equal(start, frame.embedding.anchor_coordinates_)
 
 
@@ -139,7 +138,7 @@ def test_a_line_that_does_not_flip():
     assert len(directions) == 1
 
 
-@pytest.mark.parametrize("embedding", EMBEDDINGS)
+@pytest.mark.parametrize("embedding", KEEPING_DISTANCES)
 def test_novelty_says_which_points_the_map_does_not_represent(embedding):
     X = make("walk", 300, 5, seed=4)
     mapper = DriftMap(2, n_landmarks=20, embedding=embedding).fit(X)
@@ -186,7 +185,8 @@ def test_only_new_landmarks_are_measured(params, monkeypatch):
         m = len(mapper.landmark_indices_)
         shares.append(sum(measured) / (m * m + 40 * m))
         frame = mapper._engine.frames.current
-        assert np.array_equal(frame.inputs.distances, mapper.landmark_distances())
-        anchors = mapper._engine.frames.to_anchors
-        assert np.array_equal(frame.inputs.anchors, measure(mapper._engine.landmarks, anchors.rows, anchors.columns))
+        assert np.array_equal(frame.between, mapper.landmark_distances())
+        anchors = frame.embedding.anchors_
+        expected = measure(mapper._engine.landmarks, anchors.ids, mapper.landmark_indices_)
+        assert np.array_equal(anchors.to_landmarks, expected)
     assert np.median(shares) < 0.5

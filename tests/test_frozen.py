@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from driftmap import DriftMap, FrozenMap
-from driftmap.io.checkpoint import CheckpointError
-from driftmap.utils.validation import EMBEDDINGS
+from driftmap.embedding import EMBEDDINGS
+from driftmap.storage.checkpoint import CheckpointError
 from streams import make
 
 X = make("walk", 600, 4, seed=0)

@@ -56,11 +56,9 @@ def test_sheets_are_unrolled_and_frames_stay_in_place(stream, limit, seed):
     assert quality.procrustes_error(truth, growing.transform(new)) <= limit  # with paths of landmarks that stayed
 
 
-def test_other_placings_and_landmarks_do_worse():
+def test_other_landmarks_and_embeddings_do_worse():
     """Else the test above could not fail."""
     points, new, truth, _ = sheets.swiss_roll(0)
-    geodesic = DriftMap(n_landmarks=100, memory=1600, embedding=LandmarkIsomap(placing="geodesic")).fit(points)
-    assert 0.020 < quality.procrustes_error(truth, geodesic.transform(new)) < 0.06
     initial = InitialLandmarks(100).fit(points)
     distances = between(initial.landmarks_, initial.landmarks_)
     isomap = LandmarkIsomap().fit(distances)
@@ -128,7 +126,5 @@ def test_parts_come_together():
 def test_bad_parameters():
     with pytest.raises(ValueError, match="n_neighbors must be at least 1"):
         DriftMap(embedding=LandmarkIsomap(n_neighbors=0)).fit(islands())
-    with pytest.raises(ValueError, match="placing must be one of 'charts', 'geodesic'"):
-        LandmarkIsomap(placing="x").fit(np.zeros((3, 3)))
     with pytest.raises(ValueError, match=r"start must have shape \(3, 2\)"):
         LandmarkIsomap().fit(np.zeros((3, 3)), start=np.zeros((3, 3)))

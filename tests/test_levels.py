@@ -12,7 +12,7 @@ import hashlib, warnings
 import numpy as np
 from driftmap import DriftMap, _core
 from driftmap.landmarks import OnlineLandmarks, RatioShift
-from driftmap.utils.validation import EMBEDDINGS
+from driftmap.embedding import EMBEDDINGS
 
 warnings.simplefilter("ignore")
 rng, digest = np.random.default_rng(0), hashlib.sha256()

@@ -16,9 +16,9 @@ import pytest
 
 import browser as real
 from driftmap.cli import main, watch
-from driftmap.io.writers import _csv_cell
-from driftmap.live.columns import GrowingColumn
 from driftmap.live.scene import Scene
+from driftmap.tables.writers import _csv_cell
+from driftmap.web.columns import GrowingColumn
 
 pytest.importorskip("uvicorn", reason="the extra live is not installed")
 from driftmap.live import connections, server

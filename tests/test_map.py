@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from driftmap import DriftMap, OnlineLandmarks, quality
-from driftmap.embedding import LandmarkIsomap, LandmarkMDS, LandmarkStress
-from driftmap.utils import validation
+from driftmap.embedding import EMBEDDINGS, LandmarkIsomap, LandmarkMDS, LandmarkStress
 from streams import facts, make
 
 
@@ -245,7 +244,7 @@ def test_an_embedding_of_ones_own_sees_distances(own):
     name = "stress" if isinstance(own, LandmarkStress) else "lmds"
     watched = DriftMap(n_landmarks=20, embedding=Watching(2)).fit(X)
     np.testing.assert_allclose(
-        watched.transform(X), DriftMap(n_landmarks=20, embedding=name, n_anchors=None).fit_transform(X), atol=1e-6
+        watched.transform(X), DriftMap(n_landmarks=20, embedding=name).fit_transform(X), atol=1e-6
     )
     assert (300, 20) in asked
 
@@ -299,7 +298,7 @@ def test_points_far_away_are_placed_or_refused_by_name(embedding, size):
 
 
 @pytest.mark.parametrize("d", [1, 2, 100])
-@pytest.mark.parametrize("embedding", validation.EMBEDDINGS)
+@pytest.mark.parametrize("embedding", EMBEDDINGS)
 def test_the_largest_numbers_are_learnt_placed_and_saved(embedding, d, tmp_path):
     mapper = DriftMap(1, n_landmarks=20, embedding=embedding)
     mapper.fit(np.random.default_rng(0).standard_normal((300, d))).transform(np.zeros((1, d)))

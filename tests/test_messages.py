@@ -11,7 +11,7 @@ import pytest
 
 from brokers import SERVERS, rows_as_json, running
 from driftmap.cli import main
-from driftmap.io import checkpoint
+from driftmap.storage import checkpoint
 
 X = np.cumsum(np.random.default_rng(1).standard_normal((150, 3)), axis=0)
 OPTIONS = ["--landmarks", "10", "--alert", "0.95", "--checkpoint-every", "0s"]
@@ -107,8 +107,8 @@ def test_a_bad_message_is_named_by_its_position(kind, where, tmp_path):
 
 @pytest.mark.parametrize("kind", ["nats", "mqtt", "kafka"])
 def test_every_broker_is_a_sink(kind, tmp_path):
-    from driftmap.io.brokers import open_broker, open_sink
-    from driftmap.io.brokers.base import Record
+    from driftmap.sources.brokers import open_broker, open_sink
+    from driftmap.sources.brokers.base import Record
 
     with running(kind, tmp_path / "server") as server:
         source = open_broker(server.url + ("?client=sink" if kind == "mqtt" else ""))

@@ -14,10 +14,10 @@ import pytest
 import special_files
 from driftmap import DriftMap
 from driftmap.cli import main
-from driftmap.io import atomic, checkpoint
-from driftmap.io.checkpoint import CheckpointError
-from driftmap.io.paths import OutputError, identity, open_regular, open_stream, output_path
 from driftmap.plot import map_figure, save_figure
+from driftmap.storage import atomic, checkpoint
+from driftmap.storage.checkpoint import CheckpointError
+from driftmap.storage.paths import OutputError, identity, open_regular, open_stream, output_path
 from special_files import REFUSED, contents, reader
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs and device nodes are those of other systems")

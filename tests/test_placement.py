@@ -13,8 +13,8 @@ from scipy.spatial.distance import cdist
 
 from driftmap import _core
 from driftmap.embedding import LandmarkStress
-from driftmap.embedding.placement import CALL_ROWS, Placement, spread_places
 from driftmap.embedding.stress import arrange
+from driftmap.embedding.stress_placer import CALL_ROWS, StressPlacer, spread_places
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ def example(k=2, a=21, n=300, seed=0):
     D = cdist(rng.standard_normal((n, k)) * out[:, None], positions) + rng.random((n, a))
     D[0, 0], D[1] = 0.0, cdist(positions[1:2], positions)
     start = rng.standard_normal((k, a)) / a, rng.standard_normal(k)
-    return Placement(positions, weights, *start, 1e-5, 500, k), D, out
+    return StressPlacer(positions, weights, *start, 1e-5, 500, k), D, out
 
 
 def pair_stress(D, Y, w):
@@ -82,7 +82,7 @@ def test_a_step_goes_down_outside_the_map_too():
     weights = np.array([0.003, 0.081, 0.098, 0.818])
     d, start = np.array([[0.249, 0.096, 135.7, 1.73]]), np.array([-0.454, 0.283])
     for max_iter in (500, 100, 10):
-        place = Placement(positions, weights, np.zeros((2, 4)), start, 1e-5, max_iter, 2).place(d)[0]
+        place = StressPlacer(positions, weights, np.zeros((2, 4)), start, 1e-5, max_iter, 2).place(d)[0]
         assert stress(place, positions, d[0], weights) < 0.9 * stress(start, positions, d[0], weights)
 
 
@@ -96,9 +96,9 @@ def test_maps_of_any_size_anywhere_are_the_same(scale, shift):
     D[0] = cdist(positions[:1], positions)  # on a fixed point
     D[1:4] += np.array([[1e3], [1e8], [1e25]])
     weights, start = np.full(40, 1 / 40), (np.zeros((2, 40)), np.zeros(2))
-    plain = Placement(positions, weights, *start, 1e-5, 500, 2).place(D)
+    plain = StressPlacer(positions, weights, *start, 1e-5, 500, 2).place(D)
     start = np.zeros((2, 40)), np.full(2, shift * scale)
-    places = Placement((positions + shift) * scale, weights, *start, 1e-5 * scale, 500, 2).place(D * scale)
+    places = StressPlacer((positions + shift) * scale, weights, *start, 1e-5 * scale, 500, 2).place(D * scale)
     near = np.arange(70) != 1
     near[2:4] = False  # these lie in a ring where all directions are nearly as good
     np.testing.assert_allclose(places[near] / scale - shift, plain[near], atol=1e-7)
@@ -178,10 +178,10 @@ def test_what_is_given_says_how_squared_distances_follow(k):
 # --- sweeps ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8])
 def test_a_sweep_never_raises_the_stress_and_ends_where_smacof_does(k):
     rng = np.random.default_rng(k)
-    X, w = rng.standard_normal((37, 6)), rng.dirichlet(np.ones(37))
+    X, w = rng.standard_normal((37, k + 3)), rng.dirichlet(np.ones(37))
     D, Y = cdist(X, X), X[:, :k].copy()
     for _ in range(60):
         before = Y.copy()
@@ -197,6 +197,23 @@ def test_a_sweep_never_raises_the_stress_and_ends_where_smacof_does(k):
         others, d = np.delete(positions, i, axis=0), np.delete(D[i], i)
         rest = smacof(positions[i], others, d, np.delete(w, i), steps=1)
         assert np.linalg.norm(rest - positions[i]) < 1e-6
+
+
+@pytest.mark.parametrize("k", [2, 4, 5, 8])
+def test_a_point_takes_newtons_step(k):
+    """Near a minimum, where the whole step goes down."""
+    rng = np.random.default_rng(k)
+    X, w = rng.standard_normal((37, k + 3)), rng.dirichlet(np.ones(37))
+    D = cdist(X, X)
+    Y = arrange(D, w, X[:, :k], 1e-9, 500)[0] + 0.01 * rng.standard_normal((37, k))
+    expected = Y.copy()
+    for i in range(37):
+        others = np.arange(37) != i
+        step, curvature = newton_step(expected[i], expected[others], D[i][others], w[others])
+        assert curvature > 0
+        expected[i] -= step
+    _core.sweep(D, w, Y)
+    np.testing.assert_allclose(Y, expected, atol=1e-10)
 
 
 def test_nothing_to_arrange():
@@ -284,7 +301,7 @@ def off_map(k, n=400, clusters=0.0):
     rng = np.random.default_rng(k)
     X, weights = rng.standard_normal((60 + n, 10)), rng.dirichlet(np.ones(60))
     X += clusters * rng.standard_normal((8, 10))[rng.integers(0, 8, 60 + n)]
-    return LandmarkStress(k).fit(cdist(X[:60], X[:60]), weights)._placement, cdist(X[60:], X[:60])
+    return LandmarkStress(k).fit(cdist(X[:60], X[:60]), weights)._placer, cdist(X[60:], X[:60])
 
 
 def test_points_off_the_map_start_from_the_place_of_least_stress():
@@ -311,7 +328,7 @@ def test_points_of_a_plane_stay_in_it(n):
         rng = np.random.default_rng(seed)
         X, Q = rng.standard_normal((n, 2)), 3 * rng.standard_normal((200, 2))  # some of them off the map
         D = cdist(Q, X)
-        placement = LandmarkStress(2).fit(cdist(X, X), np.ones(n))._placement
+        placement = LandmarkStress(2).fit(cdist(X, X), np.ones(n))._placer
         np.testing.assert_allclose(cdist(placement.place(D), placement.positions), D, atol=1e-6)
 
 
@@ -359,7 +376,7 @@ def test_stress_at_the_places_follows_from_principal_directions(monkeypatch, k):
         return np.sum(placement.weights * (D - cdist(places, placement.positions)) ** 2, axis=1)
 
     by_directions = loss_of_starts()
-    monkeypatch.setattr("driftmap.embedding.placement.BASIS", 10**6)  # so that each is measured by itself
+    monkeypatch.setattr("driftmap.embedding.stress_placer.BASIS", 10**6)  # so that each is measured by itself
     every = loss_of_starts()
     assert (by_directions != every).any()
     assert (by_directions <= 1.02 * every).all()

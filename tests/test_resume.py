@@ -22,8 +22,9 @@ import pytest
 from driftmap.cli import main
 from driftmap.cli.arguments import duration
 from driftmap.cli.run_files import reopened
-from driftmap.io import checkpoint, tables
 from driftmap.pipeline import saver
+from driftmap.storage import checkpoint
+from driftmap.tables import table as tables
 
 X = np.cumsum(np.random.default_rng(5).standard_normal((150, 3)), axis=0)
 NAMES = ["a", "b", "c"]

@@ -7,8 +7,8 @@ import pytest
 
 from driftmap import DriftMap, FrozenMap, OnlineLandmarks
 from driftmap.embedding import LandmarkMDS
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import CheckpointError
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import CheckpointError
 from streams import facts, make
 
 
@@ -99,6 +99,10 @@ def stream_of(header):
     return header["landmarks"]["stream"]["dict"]
 
 
+def embedding_of(header):
+    return header["frames"]["frame"]["dict"]["state"]["dict"]
+
+
 BROKEN = {
     "a landmark that is not there": lambda h, a: a["stream.landmarks"].__setitem__(-1, 10**6),
     "a landmark that is there twice": lambda h, a: a["stream.landmarks"].__setitem__(0, a["stream.landmarks"][1]),
@@ -123,10 +127,17 @@ BROKEN = {
     "a frame of other dimensions": lambda h, a: a.__setitem__("frames.frame.rotation", np.eye(3)),
     "a frame of other landmarks": lambda h, a: a["frames.frame.landmarks"].__setitem__(-1, 10**6),
     "a frame of fewer landmarks": lambda h, a: a.__setitem__("frames.frame.masses", np.ones(4)),
-    "distances that are none": lambda h, a: a["frames.frame.distances"].__setitem__((0, 1), -1.0),
+    "distances that are none": lambda h, a: a["frames.frame.between"].__setitem__((0, 1), -1.0),
     "no translation": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("translation", None),
     "no masses": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("masses", None),
-    "anchors without masses": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("anchor_masses", None),
+    "anchors without masses": lambda h, a: embedding_of(h).__setitem__("masses", None),
+    "anchors without distances": lambda h, a: embedding_of(h).__setitem__("to_landmarks", None),
+    "anchors that are not in order": lambda h, a: a["frames.frame.state.ids"].__setitem__(3, 0),
+    "anchors without landmarks": lambda h, a: a["frames.frame.state.landmarks"].__setitem__(-1, 10**6),
+    "anchors nowhere": lambda h, a: a["frames.frame.state.positions"].__setitem__((0, 1), np.nan),
+    "fewer anchors": lambda h, a: a.__setitem__("frames.frame.anchors", a["frames.frame.anchors"][:5]),
+    "a stress that is none": lambda h, a: embedding_of(h).__setitem__("cold_stress", -1.0),
+    "a frame of no size": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("farthest", -1.0),
     "features without a name": lambda h, a: h.__setitem__("feature_names", [1, 2, 3]),
     "an unknown parameter": lambda h, a: h["params"].__setitem__("n_lights", 4),
     "a parameter that is none": lambda h, a: h["params"].__setitem__("slack", -1.0),

@@ -13,8 +13,9 @@ from sklearn.manifold import smacof
 
 from driftmap import DriftMap
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
-from driftmap.embedding import Embedding, LandmarkMDS, LandmarkStress, choose_anchors
+from driftmap.embedding import Anchors, Embedding, LandmarkMDS, LandmarkStress, choose_anchors, classical_mds
 from driftmap.embedding.anchors import infer_distances
+from driftmap.embedding.stress import arrange, views
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
 from streams import make, needs
@@ -57,6 +58,12 @@ def example(seed, m=25, n=40, dimensions=6):
     scales = 1.5 ** -np.arange(dimensions)
     L, X = rng.standard_normal((m, dimensions)) * scales, rng.standard_normal((n, dimensions)) * scales
     return cdist(L, L), rng.integers(1, 50, m).astype(float), cdist(X, L)
+
+
+def sample(to_landmarks, masses=None):
+    """Anchors, given their distances to landmarks."""
+    a, m = np.shape(to_landmarks)
+    return Anchors(np.arange(a), np.arange(m), np.ones(a) if masses is None else masses, to_landmarks)
 
 
 def size_of(Y, w):
@@ -179,7 +186,7 @@ def test_on_the_line_the_order_is_as_good_as_any(seed):
 def test_a_point_is_never_worse_off_than_at_its_start_and_comes_to_rest(seed, k):
     D, masses, to_landmarks = example(seed, n=200)
     embedding = LandmarkStress(k).fit(D, masses)
-    Y, residuals, fixed = embedding.place(to_landmarks), embedding.residuals(to_landmarks), embedding._placement
+    Y, residuals, fixed = embedding.place(to_landmarks), embedding.residuals(to_landmarks), embedding._placer
     starts = to_landmarks**2 @ fixed.projection.T + fixed.shift
     for start, y, residual, d in zip(starts, Y, residuals, to_landmarks, strict=True):
         loss = point_loss(y, embedding.coordinates_, d, masses)
@@ -209,7 +216,7 @@ def test_rows_go_where_their_distances_go(k, anchored, seed, m, d, far):
     """Also where the landmarks span less than the space: what an anchor has outside is taken as unrelated."""
     rng = np.random.default_rng(seed)
     L, A, X = (rng.standard_normal((n, d)) * 1.5 ** -np.arange(d) + far for n in (m, 30, 20))
-    more = {"anchors": cdist(A, L)} if anchored else {}
+    more = {"anchors": sample(cdist(A, L))} if anchored else {}
     embedding = LandmarkStress(k).fit(cdist(L, L), rng.uniform(1, 9, m), **more)
     placer, distances = embedding.for_rows(L), cdist(X, L)
     Y = placer.place(X)
@@ -289,6 +296,21 @@ def test_a_fit_without_a_start_takes_the_best_of_several_views():
     assert min(gains) < 0.97
 
 
+def test_a_cold_fit_has_at_most_thirteen_starts_and_is_as_good_as_by_all_views():
+    for seed, k in itertools.product(range(3), (2, 4, 5, 8)):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((60, 12))[rng.integers(0, 60, 80)] + 0.1 * rng.standard_normal((80, 12))
+        D, w = cdist(X, X), np.full(80, 1 / 80)
+        mds = classical_mds(D, k + 1)
+        assert len(list(views(mds, k))) == 1 + 3 * min(k, 4)
+        each = []
+        for axis in range(k):  # a quarter turn of each axis towards the next dimension
+            start = mds.coordinates[:, :k].copy()
+            start[:, axis] = mds.coordinates[:, k]
+            each.append(arrange(D, w, start, 1e-5, 500)[1])
+        assert LandmarkStress(k).fit(D).stress_ <= 1.01 * min(each)
+
+
 def test_a_map_for_which_a_start_is_left_is_the_best_of_several_views():
     left = 0
     for seed in range(60):
@@ -342,7 +364,7 @@ def test_landmarks_as_anchors_are_landmarks():
     D, masses, to_landmarks = example(9)
     plain, anchored = (
         LandmarkStress(2).fit(D, masses),
-        LandmarkStress(2).fit(D, masses, anchors=D, anchor_masses=masses),
+        LandmarkStress(2).fit(D, masses, anchors=sample(D, masses)),
     )
     np.testing.assert_allclose(anchored.anchor_coordinates_, plain.coordinates_, atol=1e-6)
     np.testing.assert_allclose(anchored.place(to_landmarks), plain.place(to_landmarks), atol=1e-5)
@@ -352,7 +374,7 @@ def test_anchors_make_a_map_as_if_their_distances_had_been_measured():
     rng = np.random.default_rng(10)
     X = rng.standard_normal((300, 5)) * [3, 2, 1, 1, 0.5]
     landmarks, anchors = X[:8], X[8:100]
-    inferred = LandmarkStress(2).fit(cdist(landmarks, landmarks), anchors=cdist(anchors, landmarks))
+    inferred = LandmarkStress(2).fit(cdist(landmarks, landmarks), anchors=sample(cdist(anchors, landmarks)))
     measured = LandmarkStress(2).fit(cdist(anchors, anchors))
     first, second = inferred.place(cdist(X, landmarks)), measured.place(cdist(X, anchors))
     assert stress(X, first) == pytest.approx(stress(X, second), rel=1e-3)
@@ -427,7 +449,7 @@ def test_anchors_hardly_change_when_points_arrive_and_landmarks_leave():
 )
 def test_missing_dimensions_are_zero_and_counted(points, real, anchored):
     D = cdist(points, points)
-    embedding = LandmarkStress(3).fit(D, np.arange(1.0, len(D) + 1), **({"anchors": D} if anchored else {}))
+    embedding = LandmarkStress(3).fit(D, np.arange(1.0, len(D) + 1), **({"anchors": sample(D)} if anchored else {}))
     assert isinstance(embedding, Embedding)
     assert embedding.n_dimensions_ == real
     Y = embedding.place(np.vstack([D, D + 1.0]))
@@ -447,7 +469,7 @@ def test_distances_that_no_space_has(k):
     random = np.random.default_rng(0).uniform(0.1, 1.0, (12, 12))
     random = np.triu(random, 1) + np.triu(random, 1).T
     for distances in (D, random):
-        for more in ({}, {"anchors": distances}):
+        for more in ({}, {"anchors": sample(distances)}):
             embedding = LandmarkStress(k).fit(distances, **more)
             assert np.isfinite(embedding.place(distances)).all()
             assert embedding.stress_ < 1
@@ -521,7 +543,7 @@ GOALS = [
 @pytest.mark.parametrize(("name", "k", "classical", "by_anchors"), GOALS)
 def test_the_map_is_truer_than_classical_mds_on_all_points(name, k, classical, by_anchors):
     X, landmarks, masses, D, ids, anchor_masses = stream(name)
-    inferred = LandmarkStress(k).fit(D[landmarks], masses, anchors=D[ids], anchor_masses=anchor_masses)
+    inferred = LandmarkStress(k).fit(D[landmarks], masses, anchors=sample(D[ids], anchor_masses))
     sigma = stress(X, inferred.place(D))
     assert sigma < classical
     assert sigma <= by_anchors  # what measured anchors were to reach, from landmark distances alone

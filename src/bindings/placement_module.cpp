@@ -1,4 +1,5 @@
-// Bindings of the placement. driftmap/embedding/placement.py has checked that all numbers are finite and fit together.
+// Bindings of the placement. driftmap/embedding/stress_placer.py has checked that all numbers are finite and fit
+// together.
 #include <string>
 
 #include "arrays.h"

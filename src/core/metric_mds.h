@@ -10,6 +10,32 @@
 
 namespace driftmap {
 
+// Up to here eigenvalues cost about as much as a Cholesky decomposition; beyond, they would take most of the time.
+constexpr int kFewDimensions = 4;
+
+// Solves h x = g, given a symmetric matrix by its lower half and g in x; false, and x as it was, if it is not positive
+// definite.
+template <int K>
+bool solve_convex(int k, const Array<double, K * K>& h, Array<double, K>& x) {
+    auto l = zeros<double, K * K>(k * k);  // Cholesky's factor
+    for (int c = 0; c < k; ++c)
+        for (int b = 0; b <= c; ++b) {
+            double sum = h[c * k + b];
+            for (int i = 0; i < b; ++i) sum -= l[c * k + i] * l[b * k + i];
+            if (b == c && !(sum > 0)) return false;
+            l[c * k + b] = b == c ? std::sqrt(sum) : sum / l[b * k + b];
+        }
+    for (int c = 0; c < k; ++c) {
+        for (int i = 0; i < c; ++i) x[c] -= l[c * k + i] * x[i];
+        x[c] /= l[c * k + c];
+    }
+    for (int c = k - 1; c >= 0; --c) {
+        for (int i = c + 1; i < k; ++i) x[c] -= l[i * k + c] * x[i];
+        x[c] /= l[c * k + c];
+    }
+    return true;
+}
+
 // One sweep in two or more dimensions: a Newton step of each point, or its half or quarter, else SMACOF's, which always
 // goes down but for rounding. Distances are (n, n), positions (n, k). Returns the weighted sum of squared moves. Sums
 // over fixed points are in eight lanes.
@@ -41,7 +67,9 @@ double sweep_space(int n, int k, const double* distances, const double* weights,
         auto y = zeros<double, K>(k);
         std::copy_n(positions + size_t(i) * k, k, y.begin());
         auto here = at(y);
-        const auto newton = times(Inverse<double, K>(k, here.hessian, 0, 1e-3).matrix, here.gradient);
+        auto newton = here.gradient;
+        if (k <= kFewDimensions || !solve_convex<K>(k, here.hessian, newton))
+            newton = times(Inverse<double, K>(k, here.hessian, 0, 1e-3).matrix, here.gradient);
         for (int attempt = 0; attempt < 4; ++attempt) {
             auto step = attempt < 3 ? newton : here.gradient, trial = y;
             for (int c = 0; c < k; ++c) {

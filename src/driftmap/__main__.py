@@ -31,7 +31,7 @@ def quit_at_once(signum: int, frame: FrameType | None) -> NoReturn:
     An exception might come while a module is imported, a lock is taken or a file is removed: then it would be lost, or
     its cleanup would.
     """
-    remove_unfinished = getattr(sys.modules.get("driftmap.io.atomic"), "remove_unfinished", None)
+    remove_unfinished = getattr(sys.modules.get("driftmap.storage.atomic"), "remove_unfinished", None)
     if remove_unfinished is not None:
         remove_unfinished()
     line = "\r\x1b[2K" if os.isatty(2) else ""  # there may be a progress bar

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import pytest
 
-from driftmap.io.schema import Count, as_json, from_json
+from driftmap.storage.schema import Count, as_json, from_json
 
 
 class Place(NamedTuple):

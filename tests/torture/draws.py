@@ -7,9 +7,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 import naive
+from driftmap.embedding import EMBEDDINGS
 from driftmap.landmarks import RatioShift
 from driftmap.metrics import METRICS
-from driftmap.utils.validation import EMBEDDINGS
 from streams import KINDS, WIDTHS, make, suited
 
 """The default initial radius, which is a distance of no pair here."""

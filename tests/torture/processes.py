@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from driftmap.utils.validation import EMBEDDINGS
+from driftmap.embedding import EMBEDDINGS
 from streams import make
 
 PATIENCE = 120

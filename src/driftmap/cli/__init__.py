@@ -14,7 +14,7 @@ from driftmap.cli.arguments import Parser, without_credentials
 from driftmap.cli.errors import UserError, one_line, report, warn
 from driftmap.cli.files import abandon_stdout
 from driftmap.cli.typed import add_options, parsed
-from driftmap.io.checkpoint import CheckpointError
+from driftmap.storage.checkpoint import CheckpointError
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 COMMANDS = {

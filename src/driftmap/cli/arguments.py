@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from driftmap.cli.errors import UserError
-from driftmap.io.addresses import Address, may_hold_password, names_broker
+from driftmap.sources.addresses import Address, may_hold_password, names_broker
 from driftmap.utils.columns import suggestion
 
 COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by"})
@@ -20,7 +20,7 @@ COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by"})
 
 
 def without_credentials(words: Sequence[str]) -> list[str]:
-    """The words of a command line, in which each address is an :class:`~driftmap.io.addresses.Address`.
+    """The words of a command line, in which each address is an :class:`~driftmap.sources.addresses.Address`.
 
     Its text has no credentials. All that follows, from the parser to the last message, sees these words alone.
 

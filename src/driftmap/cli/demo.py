@@ -19,9 +19,9 @@ from driftmap.cli.progress import Progress
 from driftmap.cli.typed import option
 from driftmap.cli.writing import axis_names
 from driftmap.embedding import LandmarkStress, move, procrustes
-from driftmap.io.writers import Column, CSVWriter
 from driftmap.plot import comparison_figure, require_matplotlib, save_figure
 from driftmap.quality import landmark_stress, stress
+from driftmap.tables.writers import Column, CSVWriter
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import MissingDependencyError
 

@@ -12,8 +12,8 @@ from driftmap.cli.groups import Reading
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input, WholeOptions, map_whole
-from driftmap.io.readers import BINARY, open_table
-from driftmap.io.tables import RejectedLines, Table
+from driftmap.tables.readers import BINARY, open_table
+from driftmap.tables.table import RejectedLines, Table
 
 DESCRIPTION = """\
 Map the rows of a table, in the order in which they stand.

@@ -20,13 +20,13 @@ from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import group, option
 from driftmap.cli.whole import Input
 from driftmap.cli.writing import Layout, Spreads
-from driftmap.io.paths import OutputPath
-from driftmap.io.steps import Steps
-from driftmap.io.tables import RejectedLines, Table, chunk_rows
-from driftmap.io.writers import TEXT_SUFFIXES
 from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import MapOperator
 from driftmap.pipeline.state import RunState
+from driftmap.storage.paths import OutputPath
+from driftmap.tables.steps import Steps
+from driftmap.tables.table import RejectedLines, Table, chunk_rows
+from driftmap.tables.writers import TEXT_SUFFIXES
 from driftmap.utils.columns import describe
 
 View = Callable[[Session, Table, Sequence[str]], AbstractContextManager[Observer]]

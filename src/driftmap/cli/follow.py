@@ -13,9 +13,9 @@ from driftmap.cli.groups import Reading
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input
-from driftmap.io.addresses import address_in
-from driftmap.io.readers import BINARY, COMPRESSIONS, open_table
-from driftmap.io.tables import RejectedLines, Table
+from driftmap.sources.addresses import address_in
+from driftmap.tables.readers import BINARY, COMPRESSIONS, open_table
+from driftmap.tables.table import RejectedLines, Table
 
 DESCRIPTION = """\
 Map the rows of a growing file, a pipe or a stream of messages as they arrive, until Ctrl-C.

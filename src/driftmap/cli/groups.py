@@ -9,15 +9,16 @@ from pathlib import Path
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError
 from driftmap.cli.typed import option
-from driftmap.io.delay import DelayEmbedding
-from driftmap.io.missing import METHODS, FillMissing
-from driftmap.io.paths import OutputPath, output_path
-from driftmap.io.scaling import NORMALIZATIONS, RunningScale
-from driftmap.io.steps import Step
-from driftmap.io.tables import RejectedLines, Wanted
-from driftmap.io.writers import TABLE_SUFFIXES
+from driftmap.embedding import EMBEDDINGS
 from driftmap.map.novelty import NoveltyDetector
-from driftmap.utils.validation import ANIMATION_FORMATS, EMBEDDINGS, FIGURE_FORMATS, RULES
+from driftmap.storage.paths import OutputPath, output_path
+from driftmap.tables.delay import DelayEmbedding
+from driftmap.tables.missing import METHODS, FillMissing
+from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
+from driftmap.tables.steps import Step
+from driftmap.tables.table import RejectedLines, Wanted
+from driftmap.tables.writers import TABLE_SUFFIXES
+from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, RULES
 
 NOVELTY = ("reach", "quantile", "residual")
 """The columns that ``--novelty`` adds."""

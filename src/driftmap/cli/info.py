@@ -10,15 +10,15 @@ from typing import Any
 
 from driftmap.cli.errors import escaped
 from driftmap.cli.typed import argument, option
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import Checkpoint, CheckpointError
-from driftmap.io.serialization import unpack
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
 from driftmap.map.frozen import FrozenMap
 from driftmap.pipeline import state as run_state
 from driftmap.pipeline.operator import OWN
 from driftmap.pipeline.state import RunState
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import Checkpoint, CheckpointError
+from driftmap.storage.serialization import unpack
 
 DESCRIPTION = """\
 Show what a checkpoint holds: who wrote it, the map, its arrays, and how far a run of embed had come.

@@ -8,14 +8,14 @@ from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Mapping, Normalizing
 from driftmap.cli.session import Session
 from driftmap.embedding import LandmarkStress
-from driftmap.io.spool import Spool
-from driftmap.io.steps import Step
-from driftmap.io.tables import Table, chunk_rows
 from driftmap.map import StreamMap
 from driftmap.map.landmark_count import LANDMARK_COUNTS, count_landmarks, largest_map
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.passes import Counting, Learning, Measuring, Placing
+from driftmap.tables.spool import Spool
+from driftmap.tables.steps import Step
+from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.concurrency import n_threads
 
 MOST_THREADS = 4

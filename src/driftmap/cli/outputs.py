@@ -15,10 +15,10 @@ from driftmap.cli.groups import PAGE_SUFFIX, Figures
 from driftmap.cli.progress import Progress
 from driftmap.cli.session import Session
 from driftmap.cli.writing import Alerts, Coordinates, Landmarks, Layout, Sent, axis_names, distinct
-from driftmap.io.brokers import open_sink
-from driftmap.io.tables import Table
-from driftmap.io.writers import WRITERS
 from driftmap.map import StreamMap
+from driftmap.sources.brokers import open_sink
+from driftmap.tables.table import Table
+from driftmap.tables.writers import WRITERS
 
 N_PICTURES = 100
 """About how many pictures an animation has."""

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from driftmap.cli.files import writing
 from driftmap.cli.writing import NOVELTY
-from driftmap.io.tables import Table
-from driftmap.io.writers import output_names
 from driftmap.map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.plot import html, map_figure, save_figure
+from driftmap.tables.table import Table
+from driftmap.tables.writers import output_names
 from driftmap.utils import Array
 
 

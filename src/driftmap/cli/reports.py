@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from driftmap.cli.errors import OPTION_ADVICE, counted, note, warn
-from driftmap.io.steps import RowsLeftOut
-from driftmap.io.tables import RejectedLines, Table
 from driftmap.map import StreamMap
 from driftmap.map.frames import LEAST_SIZE
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.pipeline.operator import Operator
+from driftmap.tables.steps import RowsLeftOut
+from driftmap.tables.table import RejectedLines, Table
 
 REASONS = {"missing": "missing numbers", "delay": "the delay"}
 """Why rows are left out, in words."""

@@ -15,10 +15,10 @@ from typing import Any, BinaryIO
 from driftmap.cli.errors import UserError
 from driftmap.cli.files import new_file, writing
 from driftmap.cli.typed import flag_of
-from driftmap.io import atomic
-from driftmap.io.paths import OutputPath, identity, open_regular, open_stream, output_path
-from driftmap.io.spool import Spool
 from driftmap.pipeline.saver import Saver
+from driftmap.storage import atomic
+from driftmap.storage.paths import OutputPath, identity, open_regular, open_stream, output_path
+from driftmap.tables.spool import Spool
 
 SCORES = "scores"
 """What the file is called that keeps the scores of rows from one pass to the next."""

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from driftmap.cli.errors import UserError, note, one_line, warn
-from driftmap.io.paths import OutputPath, open_stream
 from driftmap.live.scene import Scene
 from driftmap.live.watching import Watcher
 from driftmap.map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
+from driftmap.storage.paths import OutputPath, open_stream
 
 REDIRECT = """\
 <!doctype html>

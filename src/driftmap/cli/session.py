@@ -17,17 +17,17 @@ from driftmap.cli import run_files, typed
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Recovering
 from driftmap.cli.signals import Stop, Stopped
-from driftmap.io import atomic
-from driftmap.io.addresses import address_in
-from driftmap.io.follow import digest
-from driftmap.io.paths import OutputPath
-from driftmap.io.tables import RejectedLines, Table
 from driftmap.pipeline import state as run_state
 from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.run import Run
 from driftmap.pipeline.saver import Saver
 from driftmap.pipeline.state import InputFile, RunState
+from driftmap.sources.addresses import address_in
+from driftmap.sources.follow import digest
+from driftmap.storage import atomic
+from driftmap.storage.paths import OutputPath
+from driftmap.tables.table import RejectedLines, Table
 
 
 class FinishedError(Exception):

@@ -18,14 +18,14 @@ from driftmap.cli.serving import Unfailing, new_recording, serving
 from driftmap.cli.session import Session
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.cli.typed import argument, group, option
-from driftmap.io.generated import GENERATED
-from driftmap.io.paths import OutputPath, output_path
-from driftmap.io.tables import Table
 from driftmap.live.recording import Recorder, Replay
 from driftmap.live.scene import CAPACITY
 from driftmap.live.ticker import Ticker
 from driftmap.live.watching import Watcher
 from driftmap.pipeline.observer import Observer
+from driftmap.sources.generated import GENERATED
+from driftmap.storage.paths import OutputPath, output_path
+from driftmap.tables.table import Table
 
 DESCRIPTION = """\
 Show a stream in the browser while it arrives: each row appears on the map as it is learnt, landmarks are diamonds, and

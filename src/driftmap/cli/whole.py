@@ -21,12 +21,12 @@ from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.writing import Layout, Spreads
-from driftmap.io.paths import OutputPath
-from driftmap.io.steps import Step, Steps
-from driftmap.io.tables import RejectedLines, Table, chunk_rows
-from driftmap.io.writers import TABLE_SUFFIXES
 from driftmap.pipeline.operator import MapOperator, Operator
 from driftmap.pipeline.state import RunState
+from driftmap.storage.paths import OutputPath
+from driftmap.tables.steps import Step, Steps
+from driftmap.tables.table import RejectedLines, Table, chunk_rows
+from driftmap.tables.writers import TABLE_SUFFIXES
 from driftmap.utils.columns import describe
 
 ONLINE_ROWS = 64

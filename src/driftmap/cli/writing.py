@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from driftmap.cli.errors import note, print_line
 from driftmap.cli.files import writing
-from driftmap.io.brokers.base import Record
-from driftmap.io.writers import Column, Writer, output_names
 from driftmap.map import StreamMap
 from driftmap.metrics.table import ALIASES, METRICS, KnownMetric
 from driftmap.pipeline.observer import Observer, Update
+from driftmap.sources.brokers.base import Record
+from driftmap.tables.writers import Column, Writer, output_names
 from driftmap.utils import Array
 from driftmap.utils.columns import some
 
 if TYPE_CHECKING:
-    from driftmap.io.brokers.sinks import Sink
+    from driftmap.sources.brokers.sinks import Sink
 
 RECORD = ("id", "alert")
 """What records of a sink have besides the columns of a table."""

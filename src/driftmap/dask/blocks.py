@@ -12,8 +12,8 @@ from dask.base import compute, is_dask_collection
 from dask.delayed import Delayed, delayed
 from dask.local import get_sync
 
-from driftmap.io.readers import PARQUET, open_table
-from driftmap.io.tables import Labels, Wanted, chunk_rows
+from driftmap.tables.readers import PARQUET, open_table
+from driftmap.tables.table import Labels, Wanted, chunk_rows
 from driftmap.utils.errors import InputError
 
 LEAF_ROWS = 10**6

@@ -1,7 +1,7 @@
 """Embeddings: positions of landmarks from their distances and masses, and of any point from its landmark distances."""
 
 from driftmap.embedding.anchors import choose_anchors
-from driftmap.embedding.base import Embedding, RowPlacer, StoredPoints
+from driftmap.embedding.base import Anchors, Embedding, RowPlacer, StoredPoints
 from driftmap.embedding.bounds import (
     DislocationBound,
     dislocation_bound,
@@ -9,6 +9,7 @@ from driftmap.embedding.bounds import (
     projection_perturbation_bound,
 )
 from driftmap.embedding.diffusion import LandmarkDiffusionMap
+from driftmap.embedding.factory import EMBEDDINGS
 from driftmap.embedding.isomap import LandmarkIsomap
 from driftmap.embedding.kernel_tsne import BiKernelTSNE, KernelTSNE
 from driftmap.embedding.lmds import LandmarkMDS, classical_mds
@@ -18,6 +19,8 @@ from driftmap.embedding.stress import LandmarkStress
 from driftmap.embedding.tsne import LandmarkTSNE
 
 __all__ = [
+    "EMBEDDINGS",
+    "Anchors",
     "BiKernelTSNE",
     "DislocationBound",
     "Embedding",

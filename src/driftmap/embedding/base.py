@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from driftmap.utils import Array, Ids
 from driftmap.utils.validation import LARGEST_SQUARABLE
 
-NEEDS = ("stored", "to_landmarks", "neighbours", "start")
+NEEDS = ("stored", "to_landmarks", "neighbours", "anchors", "start")
 """What an embedding may ask for beyond the distances and masses of the landmarks."""
 FLAT = 1e-6
 """A start whose extent in some direction is below this share of its largest one says nothing about that direction."""
@@ -20,17 +20,25 @@ FLAT = 1e-6
 class Embedding(Protocol):
     """Anything that places landmarks, and points by their distances to the landmarks.
 
-    An object with these members can be given as ``DriftMap(embedding=...)``. It never sees the points themselves.
+    An object with these members can be given as ``DriftMap(embedding=...)``. It sees distances, never the points. A map
+    fits a copy of the embedding that it fitted last, so an embedding may keep what it needs from one fit to the next.
+    Maps are copied and pickled with their embedding, which therefore has to support both.
 
     Further members are optional:
 
-    - ``needs``, a set of names. With "stored", ``fit`` is given ``stored=``, the :class:`StoredPoints`; with
-      "to_landmarks" and "neighbours" also these fields of them, ``n_neighbors`` neighbours of each. With "start" it is
-      given ``start=``, where the landmarks lie on the last map, (m, k), or None. What is fitted is a copy of the
-      embedding that was fitted last: it may keep what it needs from one fit to the next.
-    - ``check(n_landmarks)``, called before the first point is learnt, to refuse what no stream could satisfy.
-    - ``state()``, all that it keeps as a dict of numbers and arrays, and ``restore(distances, masses, state)``, for
-      checkpoints.
+    - ``needs``, a set of names, says what else ``fit`` is given. "stored": ``stored=``, the :class:`StoredPoints`;
+      "to_landmarks" and "neighbours": these with the fields of these names, ``n_neighbors`` neighbours of each.
+      "anchors": ``anchors=``, the :class:`Anchors`, whose positions are then in ``anchor_coordinates_``, (a, k).
+      "start": ``start=``, where the last map has the anchors, or the landmarks if there are no anchors, (a, k) or
+      (m, k); None on the first fit and where maps are not aligned.
+    - ``check(n_landmarks)`` is called before the first point is learnt. It raises an error for parameters that no
+      stream could satisfy.
+    - ``for_rows(landmarks)`` returns a :class:`RowPlacer`, given the landmarks themselves, (m, d). It is called where
+      distances are Euclidean, and places rows where ``place`` does, up to rounding, without their distances. A class
+      that overrides ``place`` has to override it, too; otherwise it is not used.
+    - ``state()`` returns all that was fitted as a dict of numbers and arrays, and ``restore(distances, masses, state)``
+      goes back to it, so that a checkpoint holds the frame. Without them, a map that is loaded makes a new frame.
+    - ``keeps_distances`` is true if distances on the map stand for true distances, so that stress can judge it.
     """
 
     n_dimensions_: int
@@ -64,8 +72,27 @@ class StoredPoints(NamedTuple):
     """How far these are, ascending, (w, k); infinity: there are no more."""
 
 
+class Anchors(NamedTuple):
+    """A sample of the stored points that stands for all of them by its masses; the landmarks are among them."""
+
+    ids: Ids
+    """Arrival numbers, ascending, (a,)."""
+    landmarks: Ids
+    """Which of them are the landmarks: positions in ``ids``, (m,)."""
+    masses: Array
+    """How many points each one stands for, (a,)."""
+    to_landmarks: Array | None
+    """Distances to the landmarks, (a, m); None: the anchors are the landmarks."""
+
+    def landmark_ids(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+        return self.ids[self.landmarks]
+
+
 class Configured:
     """An embedding with parameters, which its repr shows and a checkpoint holds."""
+
+    keeps_distances: ClassVar[bool] = False
 
     def _asdict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
@@ -75,16 +102,24 @@ class Configured:
 
 
 class RowPlacer(Protocol):
-    """Places rows of numbers without their distances to the landmarks, where these are Euclidean.
-
-    The embeddings of this package make one with ``for_rows``: the distances to all landmarks are more than is needed.
-    """
+    """Places rows of numbers without their distances to the landmarks, where these are Euclidean."""
 
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
 
     def moved(self, rotation: Array, translation: Array) -> RowPlacer:
         """The same on a map that is turned and shifted."""
+
+
+def row_placer(embedding: Any, landmarks: Array) -> RowPlacer | None:
+    """What places rows by their distances to these landmarks, (m, d); None: the embedding has nothing that does."""
+    for kind in type(embedding).__mro__:
+        if "for_rows" in vars(kind):
+            placer: RowPlacer = embedding.for_rows(landmarks)
+            return placer
+        if "place" in vars(kind):  # in another way than the class that it is derived from
+            break
+    return None
 
 
 def check_between(distances: Any) -> Array:

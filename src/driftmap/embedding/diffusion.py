@@ -10,12 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from driftmap.embedding.base import (
-    Configured,
-    StoredPoints,
-    check_between,
-    check_stored,
-)
+from driftmap.embedding.base import Configured, check_between, check_stored
 from driftmap.embedding.kernels import KernelMap, PlacedByKernels
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
@@ -24,7 +19,6 @@ EIGENVALUE_ROUNDING = 1e-10
 """An eigenvalue below this is rounding noise and no dimension; the largest is 1."""
 BANDWIDTH = 1.25
 """The automatic bandwidth, in spacings of the landmarks."""
-FORMS = ("landmarks", "roseland")
 
 
 class LandmarkDiffusionMap(PlacedByKernels, Configured):
@@ -45,9 +39,6 @@ class LandmarkDiffusionMap(PlacedByKernels, Configured):
     bandwidth : float or None
         sigma of the kernel ``exp(-d^2 / 2 sigma^2)``; None: 1.25 times the median
         distance of a landmark to its nearest other one.
-    form : {"landmarks", "roseland"}
-        "landmarks": a walk on the landmarks. "roseland": a walk on the stored points, each step through a landmark
-        (Shen and Wu, 2022); eigenvalues are those of such a double step.
 
     Examples
     --------
@@ -76,41 +67,27 @@ class LandmarkDiffusionMap(PlacedByKernels, Configured):
         alpha: float = 1.0,
         time: float = 0.0,
         bandwidth: float | None = None,
-        form: str = "landmarks",
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
         self.time = time
         self.bandwidth = bandwidth
-        self.form = form
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The stored points, for ROSELAND."""
-        return frozenset({"to_landmarks"} if self.form == "roseland" else ())
 
     def check(self, n_landmarks: int) -> None:
         """Refuse parameters that no stream could satisfy."""
         validation.positive_number(self.alpha, "alpha", or_zero=True)
         validation.positive_number(self.time, "time", or_zero=True)
-        validation.one_of(self.form, "form", FORMS)
         if self.bandwidth is not None:
             validation.positive_number(self.bandwidth, "bandwidth")
 
-    def fit(self, distances: Array, masses: Array | None = None, *, stored: StoredPoints | None = None) -> Self:
+    def fit(self, distances: Array, masses: Array | None = None) -> Self:
         """Place landmarks given their (m, m) distances and how many points each one stands for."""
         distances = check_between(distances)
         masses = validation.positive_masses(masses, len(distances))
         self.check(len(distances))
         self.bandwidth_ = self.bandwidth or BANDWIDTH * spacing(distances)
         with one_thread():
-            if self.form == "landmarks":
-                walk = landmark_walk(distances, masses / masses.sum(), self.bandwidth_, self.alpha)
-            else:
-                to_landmarks = distances if stored is None or stored.to_landmarks is None else stored.to_landmarks
-                weights = masses if stored is None else stored.masses
-                walk = roseland(to_landmarks, weights / weights.sum(), self.bandwidth_, self.alpha)
-            self._take(walk, distances)
+            self._take(landmark_walk(distances, masses / masses.sum(), self.bandwidth_, self.alpha), distances)
         return self
 
     def _take(self, walk: Walk, distances: Array) -> None:
@@ -118,7 +95,7 @@ class LandmarkDiffusionMap(PlacedByKernels, Configured):
         self.eigenvalues_ = walk.eigenvalues
         k = self.n_dimensions_ = min(self.n_components, max(int(np.sum(walk.eigenvalues > EIGENVALUE_ROUNDING)) - 1, 0))
         numerators = np.zeros((len(distances), self.n_components))
-        numerators[:, :k] = walk.numerators[:, 1 : k + 1] * walk.eigenvalues[1 : k + 1] ** (self.time - walk.order)
+        numerators[:, :k] = walk.numerators[:, 1 : k + 1] * walk.eigenvalues[1 : k + 1] ** (self.time - 1.0)
         self._extend(numerators, walk.denominators, distances)
 
     def _extend(self, numerators: Array, denominators: Array, distances: Array) -> None:
@@ -151,8 +128,8 @@ class LandmarkDiffusionMap(PlacedByKernels, Configured):
 class Walk(NamedTuple):
     """Eigenfunctions of a random walk on points, given by their kernel with the landmarks.
 
-    Eigenfunction i is ``kernel @ numerators[:, i] / kernel @ denominators``, divided by its eigenvalue to the power of
-    ``order``. Its mean square over the walk's stationary distribution is 1.
+    Eigenfunction i is ``kernel @ numerators[:, i] / kernel @ denominators``, divided by its eigenvalue. Its mean square
+    over the walk's stationary distribution is 1.
     """
 
     eigenvalues: Array
@@ -161,7 +138,6 @@ class Walk(NamedTuple):
     """(m, m)"""
     denominators: Array
     """(m,)"""
-    order: float
 
 
 def spacing(distances: Array) -> float:
@@ -188,23 +164,7 @@ def landmark_walk(distances: Array, shares: Array, bandwidth: float, alpha: floa
     values, vectors = values[::-1], _with_signs(vectors[:, ::-1])
     functions = vectors / np.sqrt(shares * degrees / (shares @ degrees))[:, None]
     weights = shares / density**alpha
-    return Walk(values, functions * weights[:, None], weights, 1.0)
-
-
-def roseland(distances: Array, shares: Array, bandwidth: float, alpha: float) -> Walk:
-    """The walk on points through landmarks, given their (w, m) distances to these and shares in the mass."""
-    kernel = np.exp(-0.5 * (distances / bandwidth) ** 2)
-    seen = kernel.any(axis=1)  # points too far from all landmarks to be on the walk
-    kernel, shares = kernel[seen], shares[seen]
-    density = shares @ kernel
-    with np.errstate(divide="ignore", over="ignore"):
-        taken_out = np.where(density > 0, density**-alpha, 0.0)
-    kernel = kernel * taken_out
-    degrees = shares @ kernel
-    reached = kernel @ degrees
-    values, vectors = np.linalg.svd(np.sqrt(shares / reached)[:, None] * kernel, full_matrices=False)[1:]
-    vectors = _with_signs(vectors.T) * np.sqrt(shares @ reached)
-    return Walk(values**2, vectors * taken_out[:, None], degrees * taken_out, 0.5)
+    return Walk(values, functions * weights[:, None], weights)
 
 
 def _with_signs(vectors: Array) -> Array:

@@ -7,13 +7,11 @@ the sheet, where straight distances and geodesics agree.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from driftmap import _core
 from driftmap.embedding.base import (
     Configured,
     StoredPoints,
@@ -30,15 +28,10 @@ from driftmap.embedding.row_placement import SquaredRows, in_blocks, rows_by_squ
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
 
-PLACINGS = ("charts", "geodesic")
 TOUCHING = SMALLEST_NORMAL
 """The length of a path between points at distance 0; scipy's graphs have no edges of length 0."""
 STALE_PATHS = 0.5
 """The share of landmarks that may be exchanged, and of stored points that may come, before all paths are new."""
-LANDMARKS_BETWEEN = 4
-"""Nearest landmarks through which the geodesics of a point lead."""
-ROUNDING_EXTENT = 1e-6
-"""Directions in which positions extend less than this share of their largest extent are rounding noise."""
 
 
 class Paths(NamedTuple):
@@ -57,9 +50,11 @@ class Paths(NamedTuple):
 class LandmarkIsomap(Configured):
     """Landmark Isomap, and its online form under ``partial_fit``.
 
-    Landmarks go where classical MDS of their geodesics puts them. Under ``partial_fit`` only paths from new landmarks
-    are computed; all of them are when half of the landmarks have been exchanged, when the stored points have doubled,
-    or when parts of the graph have come together.
+    Landmarks go where classical MDS of their geodesics puts them. A point is placed by local charts, landmark MDS on 8
+    landmarks that are near to each other on the sheet, blended over the three nearest landmarks.
+
+    Under ``partial_fit`` only paths from new landmarks are computed; all of them are when half of the landmarks have
+    been exchanged, when the stored points have doubled, or when parts of the graph have come together.
 
     A graph in several parts is embedded part by part. They are laid side by side, as far apart as their nearest
     landmarks; there is one warning, and ``n_parts_`` says how many there are.
@@ -71,10 +66,6 @@ class LandmarkIsomap(Configured):
     n_neighbors : int
         Neighbours of a stored point in the graph. Too many make short cuts between layers of the sheet, too few leave
         it in parts.
-    placing : {"charts", "geodesic"}
-        How points are placed. "charts": by landmark MDS on 8 landmarks that are near to each other on the sheet,
-        blended over the three nearest. "geodesic": by landmark MDS on all geodesics (de Silva and Tenenbaum), which
-        lead through the nearest landmarks.
 
     Examples
     --------
@@ -98,16 +89,14 @@ class LandmarkIsomap(Configured):
     paths_: Paths
     """Geodesics between the landmarks."""
 
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 9, placing: str = "charts") -> None:
+    def __init__(self, n_components: int = 2, *, n_neighbors: int = 9) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
-        self.placing = placing
         self._warned = False
 
     def check(self, n_landmarks: int) -> None:
         """Refuse parameters that no stream could satisfy."""
         validation.integer_at_least(self.n_neighbors, "n_neighbors", 1)
-        validation.one_of(self.placing, "placing", PLACINGS)
 
     def fit(
         self,
@@ -149,27 +138,20 @@ class LandmarkIsomap(Configured):
         return self
 
     def _prepare(self) -> None:
-        """What places points: the charts, and landmark MDS on geodesics."""
+        """The charts that place points."""
         lengths = self.paths_.lengths
         self.n_parts_ = len(parts_of(lengths))
         with one_thread():
             self._charts = make_charts(lengths, self.coordinates_)
-            self._triangulation = triangulation(lengths, self.coordinates_) if self.placing == "geodesic" else None
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
         distances = check_to_landmarks(distances, len(self.coordinates_))
-        return in_blocks(lambda part: self._place_squared(part * part), distances)
+        return in_blocks(lambda part: self._charts.place(part * part), distances)
 
     def for_rows(self, landmarks: Array) -> SquaredRows:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
-        return rows_by_squares(self._place_squared, landmarks, self.n_components)
-
-    def _place_squared(self, squared: Array) -> Array:
-        if self._triangulation is None:
-            return self._charts.place(squared)
-        near, through = self._charts.nearest(squared, LANDMARKS_BETWEEN)
-        return self._triangulation.place(np.sqrt(near), through, self.paths_.lengths)
+        return rows_by_squares(self._charts.place, landmarks, self.n_components)
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds."""
@@ -273,31 +255,3 @@ def lay_out_parts(lengths: Array, distances: Array, n_components: int, start: Ar
         coordinates[part] += middle + (shift - middle @ way) * way
         laid, real = np.append(laid, part), max(real, int(np.flatnonzero(way)[-1]) + 1)
     return coordinates, real
-
-
-class Triangulation(NamedTuple):
-    """Landmark MDS on geodesics: ``offsets[part] + squared geodesics @ slopes``, over the landmarks of a part."""
-
-    slopes: Array
-    """(m, k)"""
-    offsets: Array
-    """Of the part of each landmark, (m, k)."""
-
-    def place(self, near: Array, through: Ids, lengths: Array) -> Array:
-        """Places of points, given some of their nearest landmarks, (n, t), and their distances to these."""
-        geodesics = functools.reduce(
-            np.minimum, (d[:, None] + lengths[j] for d, j in zip(near.T, through.T, strict=True))
-        )
-        geodesics[~np.isfinite(geodesics)] = 0.0
-        k = self.slopes.shape[1]
-        return _core.affine(geodesics, self.slopes, np.zeros(k)) + self.offsets[through[:, 0]]
-
-
-def triangulation(lengths: Array, coordinates: Array) -> Triangulation:
-    """What places points by geodesics (de Silva and Tenenbaum), given those between landmarks, and their positions."""
-    slopes, offsets = np.zeros_like(coordinates), np.empty_like(coordinates)
-    for part in parts_of(lengths):
-        centre = coordinates[part].mean(axis=0)
-        slopes[part] = -0.5 * np.linalg.pinv(coordinates[part] - centre, rcond=ROUNDING_EXTENT).T
-        offsets[part] = centre - (lengths[np.ix_(part, part)] ** 2).mean(axis=0) @ slopes[part]
-    return Triangulation(slopes, offsets)

@@ -79,14 +79,12 @@ class BiKernelTSNE(PlacedByKernels, LandmarkTSNE):
 
     Parameters
     ----------
-    n_components, affinities, perplexity
-        See :class:`LandmarkTSNE`.
+    n_components, perplexity
+        See :class:`LandmarkTSNE`; affinities are those of the landmarks' distances.
     """
 
-    def __init__(
-        self, n_components: int = 2, *, affinities: str = "landmarks", perplexity: float | None = None
-    ) -> None:
-        super().__init__(n_components, affinities=affinities, perplexity=perplexity, n_anchors=0)
+    def __init__(self, n_components: int = 2, *, perplexity: float | None = None) -> None:
+        super().__init__(n_components, affinities="landmarks", perplexity=perplexity, n_anchors=0)
 
     def _prepare(self, distances: Array) -> None:
         super()._prepare(distances)

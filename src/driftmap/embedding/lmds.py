@@ -10,12 +10,12 @@ W^(1/2) B W^(1/2), where B holds the inner products of the landmarks and W their
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from driftmap import _core
-from driftmap.embedding.base import Configured
+from driftmap.embedding.base import Configured, check_between, check_to_landmarks
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
@@ -106,6 +106,7 @@ class LandmarkMDS(Configured):
     array([0., 0.])
     """
 
+    keeps_distances: ClassVar[bool] = True
     coordinates_: Array
     n_dimensions_: int
 
@@ -115,8 +116,9 @@ class LandmarkMDS(Configured):
 
     def fit(self, distances: Array, masses: Array | None = None) -> Self:
         """Classical MDS of the landmarks given their (m, m) distances; masses play no part unless ``weighted``."""
-        distances = np.asarray(distances, dtype=np.float64)
-        weights = validation.positive_masses(masses, len(distances)) if self.weighted and masses is not None else None
+        distances = check_between(distances)
+        checked = validation.positive_masses(masses, len(distances))
+        weights = checked if self.weighted and masses is not None else None
         with one_thread():
             mds = classical_mds(distances, self.n_components, weights)
         self.coordinates_, self.n_dimensions_ = mds.coordinates, mds.n_dimensions
@@ -129,9 +131,9 @@ class LandmarkMDS(Configured):
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
-        matrix = -0.5 * self.projection_.T
+        distances, matrix = check_to_landmarks(distances, len(self.coordinates_)), -0.5 * self.projection_.T
         # not a matrix product: its rounding would depend on how many rows come at once
-        return _core.affine(np.asarray(distances, dtype=np.float64), matrix, -(self.mean_squared_ @ matrix))
+        return _core.affine(distances, matrix, -(self.mean_squared_ @ matrix))
 
     def for_rows(self, landmarks: Array) -> LinearRows:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
@@ -142,6 +144,14 @@ class LandmarkMDS(Configured):
         centred = landmarks - centre
         shift = -0.5 * self.projection_ @ ((centred**2).sum(axis=1) - self.mean_squared_)
         return LinearRows(centre, centred.T @ self.projection_.T, shift)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds: nothing, since distances and masses determine the map."""
+        return {}
+
+    def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
+        """Go back to a state."""
+        return self.fit(distances, masses)
 
 
 class LinearRows(NamedTuple):

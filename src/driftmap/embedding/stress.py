@@ -10,23 +10,35 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from driftmap import _core
 from driftmap.embedding.anchors import Inference, infer_distances
-from driftmap.embedding.base import FLAT, Configured
+from driftmap.embedding.base import (
+    FLAT,
+    Anchors,
+    Configured,
+    check_arrivals,
+    check_between,
+    check_stored,
+    check_to_landmarks,
+)
 from driftmap.embedding.lmds import ClassicalMDS, classical_mds
-from driftmap.embedding.placement import Placement, extent, spread_places
+from driftmap.embedding.stress_placer import StressPlacer, extent, spread_places
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
 # A warm start is followed only as long as its stress is at most this many times that of a cold fit.
 MOST_WARM_STRESS = 1.13
+# The share of exchanged landmarks after which a cold fit replaces the warm start.
+COLD_FIT_SHARE = 0.5
 # By dimension: with fewer fixed points, to start from places all over the map leads to more stress on average.
 FEWEST_FIXED = {2: 5, 3: 12}
+# Axes that views turn, the last ones: of more, where a sweep takes long, none has led to less stress.
+TURNED_AXES = 4
 # Sweeps from each view of a cold fit; only the best is continued until it rests.
 TRIAL_SWEEPS = 50
 
@@ -80,16 +92,22 @@ class LandmarkStress(Configured):
     True
     """
 
+    needs: ClassVar[frozenset[str]] = frozenset({"anchors", "start"})
+    keeps_distances: ClassVar[bool] = True
     n_dimensions_: int
     """How many of the k coordinates are real; the others are 0."""
+    anchors_: Anchors
+    """The points that others are placed by: those that ``fit`` was given, or the landmarks."""
     anchor_coordinates_: Array
-    """Positions of the points that others are placed by, (a, k): the anchors, or the landmarks if there are none."""
+    """Positions of the anchors, (a, k)."""
     stress_: float
     """Normalised stress of these positions: root of the weighted mean of ``(d - |y - y'|)^2`` over that of d^2."""
     cold_stress_: float
-    """Stress of the last cold fit, this one or that of the ``reference``."""
+    """Stress of the last cold fit: this one, or one before it."""
     n_iter_: int
     """Number of sweeps."""
+    _n_exchanged: int
+    """Landmarks exchanged since the last cold fit."""
     _inference: Inference | None
     _anchor_squared: Array
     _coordinates: Array | None
@@ -121,44 +139,38 @@ class LandmarkStress(Configured):
         distances: Array,
         masses: Array | None = None,
         *,
-        anchors: Array | None = None,
-        anchor_masses: Array | None = None,
+        anchors: Anchors | None = None,
         start: Array | None = None,
-        reference: float | None = None,
     ) -> Self:
         """Place landmarks given their (m, m) distances and how many points each one stands for.
 
+        With a ``start``, the stress of the last cold fit, ``cold_stress_``, is trusted until half of the landmarks have
+        been exchanged: a warm fit with at most 1.13 times as much is taken as it is, without an eigendecomposition.
+        Another one goes on until it rests, and is compared with a cold fit.
+
         Parameters
         ----------
-        anchors, anchor_masses : (a, m) and (a,)
-            Distances of the anchors to the landmarks, and how many points each anchor stands for.
-        start : (m, k), or (a, k) with anchors
+        anchors : Anchors, optional
+            The points to which the map is fitted; the landmarks if not given.
+        start : (a, k) with anchors, else (m, k)
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
             the points are not, or where it leads to more than 1.13 times the stress of a cold fit, from classical MDS.
-        reference : float, optional
-            The stress of the last cold fit, ``cold_stress_``. A warm fit with at most 1.13 times this stress is taken
-            as it is, without an eigendecomposition; another one goes on until it rests, and is compared with a cold
-            fit.
         """
-        self.check(len(distances))
-        landmarks = np.ascontiguousarray(distances, dtype=np.float64)
-        masses = validation.positive_masses(masses, len(landmarks))
+        distances = check_between(distances)
+        m = len(distances)
+        self.check(m)
+        masses = validation.positive_masses(masses, m)
+        reference, n_exchanged = None, 0
+        if anchors is not None and start is not None and hasattr(self, "anchors_"):
+            n_exchanged = self._n_exchanged + len(np.setdiff1d(anchors.landmark_ids(), self.anchors_.landmark_ids()))
+            reference = self.cold_stress_ if n_exchanged < COLD_FIT_SHARE * m else None
+        self.anchors_ = anchors or Anchors(np.arange(m), np.arange(m), masses, None)
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
         with one_thread():
-            if anchors is None:
-                self._inference = None
-                self._fit(landmarks, masses, start, reference)
-            else:
-                anchors = np.asarray(anchors, dtype=np.float64)
-                self._inference = infer_distances(landmarks, masses, anchors)
-                between = np.sqrt(np.maximum(anchors**2 @ self._inference.coefficients + self._inference.offsets, 0.0))
-                between = (between + between.T) / 2
-                np.fill_diagonal(between, 0.0)
-                shares = validation.positive_masses(anchor_masses, len(anchors))
-                self._fit(between, shares, start, reference)
-                self._anchor_squared = anchors**2 @ (masses / masses.sum())
-        self._landmarks, self._landmark_weights = landmarks, masses / masses.sum()
-        self._coordinates = None
+            targets = self._targets(distances, masses)
+            positions, self.stress_, self.n_iter_ = self._arranged(targets, start, reference)
+            self._take(positions, targets)
+        self._n_exchanged = n_exchanged if self.cold_stress_ == reference else 0
         return self
 
     @property
@@ -170,36 +182,91 @@ class LandmarkStress(Configured):
             self._coordinates = self.place(self._landmarks)
         return self._coordinates
 
-    def _fit(self, targets: Array, masses: Array, start: Array | None, reference: float | None) -> None:
-        """Place the points that others are placed by, and store what that needs."""
-        squared, weights = targets**2, masses / masses.sum()
-        self._weights, mean_squared = weights, squared @ weights
-        warm = None
-        if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), squared, mean_squared):
+    def _targets(self, distances: Array, masses: Array) -> Array:
+        """Distances between the anchors, (a, a), from those between the landmarks and from anchors to these."""
+        self._landmarks, self._landmark_weights = distances, masses / masses.sum()
+        shares, to_landmarks = self.anchors_.masses, self.anchors_.to_landmarks
+        self._weights = validation.positive_masses(shares, len(self.anchors_.ids)) / shares.sum()
+        if to_landmarks is None:
+            self._inference = None
+            return distances
+        squared = to_landmarks**2
+        self._inference = infer_distances(distances, masses, to_landmarks)
+        self._anchor_squared = squared @ self._landmark_weights
+        targets = np.sqrt(np.maximum(squared @ self._inference.coefficients + self._inference.offsets, 0.0))
+        targets = (targets + targets.T) / 2
+        np.fill_diagonal(targets, 0.0)
+        return targets
+
+    def _arranged(self, targets: Array, start: Array | None, reference: float | None) -> tuple[Array, float, int]:
+        """Positions of the anchors, their stress and the number of sweeps; from the start, if that is good enough."""
+        weights, warm = self._weights, None
+        if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), targets**2):
             warm = arrange(targets, weights, start, self.tol, self.max_warm_iter)
         if warm is not None and reference is not None and warm[1] <= MOST_WARM_STRESS * reference:
-            result, self.cold_stress_ = warm, reference
-        else:
-            mds = classical_mds(targets, self.n_components + 1, masses)
-            starts = list(views(mds, min(mds.n_dimensions, self.n_components)))
-            # A settled map is not left for one that only the best of many starts finds; on the line each of them may.
-            cold = self._cold_fit(targets, starts if warm is None or self.n_components == 1 else starts[:1])
-            if warm is not None:
-                warm = arrange(targets, weights, warm[0], self.tol, self.max_iter)
-                if warm[1] > MOST_WARM_STRESS * cold[1]:
-                    warm, cold = None, self._cold_fit(targets, starts)
-            result, self.cold_stress_ = warm or cold, cold[1]
-        positions, self.stress_, self.n_iter_ = result
-        self.n_dimensions_ = positions.shape[1]
-        self.anchor_coordinates_ = np.pad(positions, ((0, 0), (0, self.n_components - self.n_dimensions_)))
-        start_from = start_map(positions, squared, mean_squared, weights)
-        matrix, offsets = self._inference or (None, None)
+            self.cold_stress_ = reference
+            return warm
+        mds = classical_mds(targets, self.n_components + 1, self.anchors_.masses)
+        starts = list(views(mds, min(mds.n_dimensions, self.n_components)))
+        # A settled map is not left for one that only the best of many starts finds; on the line each of them may.
+        cold = self._cold_fit(targets, starts if warm is None or self.n_components == 1 else starts[:1])
+        if warm is not None:
+            warm = arrange(targets, weights, warm[0], self.tol, self.max_iter)
+            if warm[1] > MOST_WARM_STRESS * cold[1]:
+                warm, cold = None, self._cold_fit(targets, starts)
+        self.cold_stress_ = cold[1]
+        return warm or cold
+
+    def _take(self, positions: Array, targets: Array) -> None:
+        """Take these positions of the anchors, (a, real), and prepare to place other points by them."""
         a, k = positions.shape
-        self._placement = Placement(
+        squared, weights = targets**2, self._weights
+        start_from = start_map(positions, squared, squared @ weights, weights)
+        matrix, offsets = self._inference or (None, None)
+        self.n_dimensions_, self._coordinates = k, None
+        self.anchor_coordinates_ = np.pad(positions, ((0, 0), (0, self.n_components - k)))
+        self._placer = StressPlacer(
             positions, weights, *start_from, self.tol * extent(positions, weights), self.max_iter, self.n_components,
             matrix, offsets, steadiness=self.steadiness,
             places=spread_places(positions, weights) if a >= FEWEST_FIXED.get(k, np.inf) else None,
         )  # fmt: skip
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        return self.anchors_._asdict() | {
+            "positions": self._placer.positions,
+            "stress": self.stress_,
+            "cold_stress": self.cold_stress_,
+            "n_iter": self.n_iter_,
+            "n_exchanged": self._n_exchanged,
+        }
+
+    def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
+        """Go back to a state, or raise an error that says why it cannot be one."""
+        distances = check_between(distances)
+        m, anchors = len(distances), Anchors(*(state[name] for name in Anchors._fields))
+        a = len(anchors.ids)
+        check_arrivals("anchors", anchors.ids, a)
+        check_stored("masses", anchors.masses, (a,))
+        check_stored("landmarks", anchors.landmarks, (m,), np.int64)
+        if not (np.diff(anchors.landmarks, prepend=-1, append=a) > 0).all():
+            raise ValueError("its landmarks are not among its anchors")
+        if anchors.to_landmarks is not None:
+            check_stored("distances", anchors.to_landmarks, (a, m))
+        elif a != m:
+            raise ValueError("it lacks the distances from its anchors to the landmarks")
+        positions = state["positions"]
+        check_stored("positions", positions, (a, min(self.n_components, *np.shape(positions)[1:])))
+        numbers = {name: state[name] for name in ("stress", "cold_stress")}
+        self.stress_, self.cold_stress_ = (
+            validation.positive_number(number, name, or_zero=True) for name, number in numbers.items()
+        )
+        self.n_iter_ = validation.integer_at_least(state["n_iter"], "n_iter", 0)
+        self._n_exchanged = validation.integer_at_least(state["n_exchanged"], "n_exchanged", 0)
+        self.anchors_ = anchors
+        with one_thread():
+            self._take(positions, self._targets(distances, validation.positive_masses(masses, m)))
+        return self
 
     def _cold_fit(self, targets: Array, starts: Sequence[Array]) -> tuple[Array, float, int]:
         """Positions, stress and sweeps from the best of some starts."""
@@ -218,7 +285,7 @@ class LandmarkStress(Configured):
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
-        return self._placement.place(self._checked(distances))
+        return self._placer.place(check_to_landmarks(distances, len(self._landmarks)))
 
     def residuals(self, distances: Array) -> Array:
         """Per row of landmark distances, the root of the weighted mean squared error of its distances on the map."""
@@ -228,16 +295,10 @@ class LandmarkStress(Configured):
 
     def _squared(self, distances: Array) -> Array:
         """Squared distances to the fixed points, from those to the landmarks."""
-        distances = self._checked(distances)
+        distances = check_to_landmarks(distances, len(self._landmarks))
         return distances**2 if self._inference is None else _core.affine(distances, *self._inference)
 
-    def _checked(self, distances: Array) -> Array:
-        distances, m = np.asarray(distances, dtype=np.float64), len(self._landmarks)
-        if distances.ndim != 2 or distances.shape[1] != m:
-            raise ValueError(f"distances must have shape (n, {m}), got {distances.shape}")
-        return distances
-
-    def for_rows(self, landmarks: Array) -> Placement:
+    def for_rows(self, landmarks: Array) -> StressPlacer:
         """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
 
         Coefficients of an anchor sum to 1, so the squared distance to it that follows from those to the landmarks is
@@ -251,9 +312,9 @@ class LandmarkStress(Configured):
         else:
             matrix = centred.T @ self._inference.coefficients
             offsets = self._anchor_squared - self._landmark_weights @ squared
-        return replace(self._placement, matrix=-2.0 * matrix, offsets=offsets, centre=centre)
+        return replace(self._placer, matrix=-2.0 * matrix, offsets=offsets, centre=centre)
 
-    def _is_usable(self, start: Array, squared: Array, mean_squared: Array) -> bool:
+    def _is_usable(self, start: Array, squared: Array) -> bool:
         """Whether a start and the points themselves extend in every dimension; else no sweep would leave it.
 
         The points do if their places in landmark MDS by the start do.
@@ -262,18 +323,20 @@ class LandmarkStress(Configured):
             raise ValueError(f"start must have shape {(len(squared), self.n_components)}, got {start.shape}")
         return all(
             is_full(positions, self._weights)
-            for positions in (start, (mean_squared - squared) @ trilateration(start, self._weights).T)
+            for positions in (start, (squared @ self._weights - squared) @ trilateration(start, self._weights).T)
         )
 
 
 def views(mds: ClassicalMDS, k: int) -> Iterator[Array]:
     """Starts of a fit in k dimensions: classical MDS, and the same in one dimension more, seen from other directions.
 
-    Each view turns one axis towards the further one; on the line, where there are most minima, by more angles.
+    Each view turns one of the last four axes towards the further one; on the line, where there are most minima, by more
+    angles.
     """
     yield mds.coordinates[:, :k]
     angles = np.arange(1, 8) * np.pi / 8 if k == 1 else np.arange(1, 4) * np.pi / 4
-    for axis, angle in itertools.product(range(k if mds.n_dimensions > k else 0), angles):
+    axes = range(max(k - TURNED_AXES, 0), k if mds.n_dimensions > k else 0)
+    for axis, angle in itertools.product(axes, angles):
         view = mds.coordinates[:, :k].copy()
         view[:, axis] = np.cos(angle) * view[:, axis] + np.sin(angle) * mds.coordinates[:, k]
         yield view

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from driftmap.io.tables import Chunk
 from driftmap.live.scene import Seen
 from driftmap.live.ticker import Ticker
 from driftmap.live.watching import Watcher
@@ -15,6 +14,7 @@ from driftmap.map.arrivals import Arrivals
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
+from driftmap.tables.table import Chunk
 from driftmap.utils import validation
 from driftmap.utils.errors import InputError
 

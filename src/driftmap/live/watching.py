@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.io.writers import output_names
-from driftmap.live.columns import GrowingColumn
 from driftmap.live.scene import CAPACITY, Landmarks, Scene
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.quality import landmark_stress
+from driftmap.tables.writers import output_names
 from driftmap.utils import Array, Ids
+from driftmap.web.columns import GrowingColumn
 
 MOST_COLUMNS = 16
 """Columns that are shown, at most."""

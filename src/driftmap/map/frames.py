@@ -16,27 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.embedding import (
-    Embedding,
-    LandmarkStress,
-    RowPlacer,
-    choose_anchors,
-    move,
-    procrustes,
-)
-from driftmap.embedding.factory import BY_NAME, EMBEDDING_TYPES
-from driftmap.io.serialization import Arrays, flatten, rebuild
+from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, RowPlacer, choose_anchors, move, procrustes
+from driftmap.embedding.base import NEEDS, row_placer
+from driftmap.embedding.factory import make_embedding
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.map.stored_cache import DistanceCache, StoredPointCache, common
+from driftmap.map.stored_cache import NO_IDS, DistanceCache, StoredPointCache, common
 from driftmap.metrics import Store, euclidean
 from driftmap.quality import Displacement, displacement
+from driftmap.storage.serialization import Arrays, flatten, rebuild
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import in_parallel, one_thread
 from driftmap.utils.errors import InputError
 
 FRAMES_KEPT = 1000
-COLD_FIT_SHARE = 0.5
-"""The share of exchanged landmarks after which a cold fit replaces the warm start."""
 SAMPLE = 200
 """Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
 FEWEST_KNOWN = 10
@@ -45,6 +37,11 @@ FARTHEST, LEAST_SIZE = 1e140, 1e-140
 """How far out a point may be, relative to the map, and how small a map: squares neither overflow nor underflow."""
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark or an anchor has: its cell may be empty, and yet it is embedded."""
+OF_STORED_POINTS = frozenset({"stored", "to_landmarks", "neighbours"})
+STORED = (
+    "between", "masses", "landmarks", "anchors", "rotation", "translation", "points", "farthest"
+)  # fmt: skip
+"""Fields of a frame that a checkpoint holds."""
 PLACED_AT_ONCE = 4096
 """Rows mapped at a time, so that their landmark distances need little memory."""
 
@@ -60,41 +57,18 @@ class FrameChange(NamedTuple):
     """How far stored points moved, relative to the diameter of the map."""
 
 
-class Inputs(NamedTuple):
-    """What an embedding is fitted to; from the same inputs follows the same embedding."""
-
-    distances: Array
-    """Between the landmarks, (m, m)."""
-    masses: Array
-    """(m,)"""
-    anchors: Array | None = None
-    """Distances of the anchors to the landmarks, (a, m)."""
-    anchor_masses: Array | None = None
-    """(a,)"""
-    start: Array | None = None
-    """Where the anchors, or the landmarks if there are none, lie on the last map, (a, k)."""
-    reference: float | None = None
-    """The stress of the last cold fit; None: it is out of date."""
-    fixed: Ids | None = None
-    """Arrival numbers of the anchors, or of the landmarks if there are none; None: not of stress, or of version 0.1."""
-
-    def fit(self, embedding: Any) -> Any:
-        """The embedding, fitted to these."""
-        distances, masses, anchors, anchor_masses, start, reference, _ = self
-        if type(embedding) is not LandmarkStress:
-            return embedding.fit(distances, masses)
-        return embedding.fit(
-            distances, masses, anchors=anchors, anchor_masses=anchor_masses, start=start, reference=reference
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Frame:
     """The embedding of some landmarks, and how it is aligned with the frame before."""
 
     embedding: Any
-    inputs: Inputs
+    between: Array
+    """Distances between the landmarks, (m, m)."""
+    masses: Array
+    """How many points each landmark stands for, (m,)."""
     landmarks: Ids
+    anchors: Ids | None
+    """Arrival numbers of the anchors; None: the embedding needs none."""
     rotation: Array
     translation: Array
     rows: RowPlacer | None
@@ -139,9 +113,8 @@ class Frame:
         return self._place_part(store, store.check_queries(engine.stored_points(ids)))
 
     def start(self, engine: LandmarkEngine, ids: Ids) -> Array:
-        """The warm start of the next frame: points that this one was fitted to stay in place, others are placed."""
-        fixed = np.empty(0, np.int64) if self.inputs.fixed is None else self.inputs.fixed
-        old, known, others = common(fixed, ids)
+        """The warm start of the next frame: anchors of this one stay in place, other points are placed."""
+        old, known, others = common(NO_IDS if self.anchors is None else self.anchors, ids)
         positions = np.empty((len(ids), len(self.translation)))
         if len(known):
             positions[known] = move(self.embedding.anchor_coordinates_[old], self.rotation, self.translation)
@@ -160,7 +133,7 @@ class Frame:
     def residuals(self, distances: Array, positions: Array) -> Array:
         """Per point, the root of the mean squared error of its landmark distances on the map, weighted by mass."""
         gaps = distances - euclidean(positions, self._landmark_positions)
-        return np.sqrt((gaps**2 * (self.inputs.masses / self.inputs.masses.sum())).sum(axis=1))
+        return np.sqrt((gaps**2 * (self.masses / self.masses.sum())).sum(axis=1))
 
     def laid(self, rotation: Array, translation: Array) -> Frame:
         """The same after alignment, of a frame that has not been aligned yet."""
@@ -173,7 +146,7 @@ class Frames:
 
     def __init__(self, embedding: str | Embedding, n_components: int, n_anchors: int | None, align: bool) -> None:
         if isinstance(embedding, str):
-            embedding = BY_NAME[validation.one_of(embedding, "embedding", validation.EMBEDDINGS)](n_components)
+            embedding = make_embedding(validation.one_of(embedding, "embedding", EMBEDDINGS), n_components)
         elif isinstance(embedding, type) or not all(hasattr(embedding, name) for name in ("fit", "place")):
             problem = f"must be a name or an object with fit and place, got {embedding!r}"
             raise InputError(problem, parameter="embedding")
@@ -187,14 +160,16 @@ class Frames:
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
         self.seen = 0  # arrivals when the current frame was made
-        self.exchanged = 0  # landmarks since the last cold fit
         self.between, self.to_anchors = DistanceCache(), DistanceCache()
-        self.stored_cache = StoredPointCache(self.embedding) if getattr(self.embedding, "needs", ()) else None
+        self.needs = frozenset(getattr(self.embedding, "needs", ()))
+        for name in self.needs:
+            validation.one_of(name, "needs", NEEDS)
+        self.stored_cache = StoredPointCache(self.embedding) if self.needs & OF_STORED_POINTS else None
 
     @property
     def _is_stored(self) -> bool:
         """Whether a checkpoint can hold a frame."""
-        return type(self.embedding) in EMBEDDING_TYPES or hasattr(self.embedding, "restore")
+        return hasattr(self.embedding, "restore")
 
     def copy(self) -> Frames:
         """An independent copy; frames themselves do not change."""
@@ -203,7 +178,7 @@ class Frames:
         return other
 
     def pack(self, arrays: Arrays) -> dict[str, Any]:
-        """As values that a checkpoint can hold: of a frame, its inputs."""
+        """As values that a checkpoint can hold."""
         frame = self.current
         values: dict[str, Any] = {
             "frames": np.array([change.frame for change in self.changes], dtype=np.int64),
@@ -212,17 +187,14 @@ class Frames:
             "frame": None,
         }
         if frame is not None and self._is_stored:
-            names = ("landmarks", "rotation", "translation", "points")
-            values["frame"] = frame.inputs._asdict() | {name: getattr(frame, name) for name in names}
-            values["frame"]["state"] = frame.embedding.state() if hasattr(frame.embedding, "state") else None
+            values["frame"] = {name: getattr(frame, name) for name in STORED} | {"state": frame.embedding.state()}
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
-        numbers = {"count": self.count, "seen": self.seen, "warned": self.warned, "exchanged": self.exchanged}
+        numbers = {"count": self.count, "seen": self.seen, "warned": self.warned}
         return numbers | packed
 
     def unpack(self, packed: dict[str, Any], arrays: Arrays, store: Store, n_seen: int) -> None:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
         self.count, self.warned = validation.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
-        self.exchanged = validation.integer_at_least(packed["exchanged"], "exchanged", 0)
         self.seen = min(validation.integer_at_least(packed["seen"], "seen", 0), n_seen)
         frame, frames, rotations, displacements = (
             rebuild(packed[name], arrays) for name in ("frame", "frames", "rotations", "displacements")
@@ -243,47 +215,46 @@ class Frames:
         store: Store,
         n_seen: int,
         *,
+        between: Array,
+        masses: Array,
         landmarks: Ids,
+        anchors: Ids | None,
         rotation: Array,
         translation: Array,
         points: Any,
-        state: dict[str, Any] | None,
-        **values: Any,
+        farthest: float,
+        state: dict[str, Any],
     ) -> Frame:
         """A frame from what was packed, once that has been checked."""
-        inputs, m, k = Inputs(**values), len(landmarks), self.n_components
-        if not (inputs.reference is None or 0 <= inputs.reference < np.inf):
-            raise ValueError("the reference stress of its frame must be finite and not negative")
-        a = m if inputs.anchor_masses is None else len(inputs.anchor_masses)
-        arrays = [(rotation, (k, k)), (translation, (k,)), (inputs.distances, (m, m)), (inputs.masses, (m,))]
-        optional = [(inputs.anchors, (a, m)), (inputs.anchor_masses, (a,)), (inputs.start, (a, k))]
-        for array, shape in arrays + [(array, shape) for array, shape in optional if array is not None]:
+        m, k = len(landmarks), self.n_components
+        shapes = [(rotation, (k, k)), (translation, (k,)), (between, (m, m)), (masses, (m,))]
+        for array, shape in shapes:
             if not (np.shape(array) == shape and array.dtype == np.float64 and _squarable(array)):
                 raise ValueError("an array of its frame has the wrong shape, type or range")
-        for masses in (inputs.masses, inputs.anchor_masses):
-            if masses is not None and not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
-                raise ValueError("the masses of its frame must be positive")
+        if not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
+            raise ValueError("the masses of its frame must be positive")
         if np.abs(rotation @ rotation.T - np.eye(k)).max() > 1e-6:
             raise ValueError("the rotation of its frame is not orthogonal")
-        if (inputs.anchors is None) != (inputs.anchor_masses is None) or (inputs.distances < 0).any():
-            raise ValueError("its frame lacks anchors or their masses, or has negative distances")
-        for ids in (landmarks, landmarks if inputs.fixed is None else inputs.fixed):
+        if (between < 0).any() or not farthest > 0:
+            raise ValueError("its frame has negative distances or no size")
+        for ids in (landmarks, landmarks if anchors is None else anchors):
             if ids.dtype != np.int64 or not (np.diff(ids, prepend=-1, append=n_seen) > 0).all():
                 raise ValueError("the landmarks or anchors of its frame have not arrived, or are not in order")
-        if inputs.fixed is not None and len(inputs.fixed) != a:
-            raise ValueError("its frame has a wrong number of anchors")
         if (points is None) != (store.metric.form == "distances"):
             raise ValueError("its frame lacks landmarks, or has some although distances are precomputed")
         if points is not None and len(points := store.check(points)) != m:
             raise ValueError("its frame has a wrong number of landmarks")
         embedding = copy.deepcopy(self.embedding)
-        if hasattr(embedding, "restore"):
-            embedding.restore(inputs.distances, inputs.masses, state)
-        else:
-            inputs.fit(embedding)
+        embedding.restore(between, masses, state)
         if not _squarable(embedding.coordinates_):
             raise ValueError("the positions of its frame are not finite")
-        return _frame(embedding, inputs, landmarks, store, points, k).laid(rotation, translation)
+        if anchors is not None and embedding.anchor_coordinates_.shape != (len(anchors), k):
+            raise ValueError("its frame has a wrong number of anchors")
+        rows = _row_placer(embedding, store, points)
+        frame = Frame(
+            embedding, between, masses, landmarks, anchors, np.eye(k), np.zeros(k), rows, points, farthest
+        )  # fmt: skip
+        return frame.laid(rotation, translation)
 
     def present(self, engine: LandmarkEngine) -> Frame:
         """The frame of the present landmarks."""
@@ -298,8 +269,8 @@ class Frames:
 
     def _refresh(self, engine: LandmarkEngine, landmarks: Ids, points: Any) -> None:
         old, k, stream = self.current, self.n_components, engine.fitted_stream()
-        embedding, inputs = self._embed(engine, landmarks, stream.landmark_masses())
-        frame = _frame(embedding, inputs, landmarks, engine.store, points, k)
+        frame = self._embedded(engine, landmarks, points)
+        embedding = frame.embedding
         if old is not None:
             stored = engine.stored_indices_
             if self.stored_cache is not None and len(known := stored[stored < self.seen]) >= FEWEST_KNOWN:
@@ -324,57 +295,57 @@ class Frames:
                 stacklevel=4,
             )
 
-    def _embed(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> tuple[Embedding, Inputs]:
-        """Embed the landmarks; stress starts from where they lie on the last map."""
+    def _embedded(self, engine: LandmarkEngine, landmarks: Ids, points: Any) -> Frame:
+        """A frame of the present landmarks, neither turned nor shifted."""
         if len(landmarks) == 1 and engine.store.metric.native and engine.obeys_triangle:
-            points = engine.stored_points(engine.stored_indices_)
-            if (points != points[0]).any():
+            stored = engine.stored_points(engine.stored_indices_)
+            if (stored != stored[0]).any():
                 problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
                 raise InputError(f"{problem}; rescale the data")
         self.between = self.between.updated(engine, landmarks, landmarks)
-        inputs = Inputs(self.between.values, np.maximum(masses, LEAST_MASS * masses.sum()))
-        if self.stored_cache is not None:
-            return self._fit_with_stored(self.stored_cache, engine, landmarks, inputs), inputs
-        if type(self.embedding) is LandmarkStress:
-            points = landmarks
-            if self.n_anchors is not None and self.n_anchors > len(landmarks):
-                cells, weights = engine.cells()
-                with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
-                    points, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
-                self.to_anchors = self.to_anchors.updated(engine, points, landmarks)
-                shares = np.maximum(shares, LEAST_MASS * shares.sum())
-                inputs = inputs._replace(anchors=self.to_anchors.values, anchor_masses=shares)
-            inputs = inputs._replace(fixed=points)
-            if self.current is not None and self.align:
-                self.exchanged += len(np.setdiff1d(landmarks, self.current.landmarks, assume_unique=True))
-                is_recent = self.exchanged < COLD_FIT_SHARE * len(landmarks)
-                reference = getattr(self.current.embedding, "cold_stress_", None) if is_recent else None
-                inputs = inputs._replace(start=self.current.start(engine, points), reference=reference)
-        embedding = inputs.fit(copy.deepcopy(self.embedding))
-        if inputs.reference is None or getattr(embedding, "cold_stress_", None) != inputs.reference:
-            self.exchanged = 0
-        return embedding, inputs
-
-    def _fit_with_stored(self, cache: StoredPointCache, engine: LandmarkEngine, landmarks: Ids, inputs: Inputs) -> Any:
-        """A copy of the embedding that was fitted last, fitted to the present landmarks and what it needs."""
+        between, masses = self.between.values, _at_least_a_little(engine.fitted_stream().landmark_masses())
         given: dict[str, Any] = {}
-        if cache.needs - {"start"}:
-            given["stored"] = cache.stored(engine, landmarks)
-        if "start" in cache.needs:
-            last = self.current if self.align else None
-            given["start"] = None if last is None else last.place_stored(engine, landmarks)
-        embedding = copy.deepcopy(self.embedding if self.current is None else self.current.embedding)
-        return embedding.fit(inputs.distances, inputs.masses, **given)
+        anchors, diameter, last = None, between.max(initial=0.0), self.current
+        if self.stored_cache is not None:
+            given["stored"] = self.stored_cache.stored(engine, landmarks)
+        if "anchors" in self.needs:
+            given["anchors"] = chosen = self._anchors(engine, landmarks, masses)
+            anchors = chosen.ids
+            if chosen.to_landmarks is not None:
+                diameter = max(diameter, chosen.to_landmarks.max())
+        if "start" in self.needs:
+            given["start"] = None
+            if last is not None and self.align:
+                given["start"] = last.start(engine, landmarks if anchors is None else anchors)
+        embedding = copy.deepcopy(self.embedding if last is None else last.embedding).fit(between, masses, **given)
+        farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
+        rows, k = _row_placer(embedding, engine.store, points), self.n_components
+        return Frame(
+            embedding, between, masses, landmarks, anchors, np.eye(k), np.zeros(k), rows, points, farthest
+        )  # fmt: skip
+
+    def _anchors(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> Anchors:
+        """Up to ``n_anchors`` stored points, the landmarks among them; only the landmarks if they are as many."""
+        if self.n_anchors is None or self.n_anchors <= len(landmarks):
+            return Anchors(landmarks, np.arange(len(landmarks)), masses, None)
+        cells, weights = engine.cells()
+        with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
+            ids, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
+        self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
+        return Anchors(ids, np.searchsorted(ids, landmarks), _at_least_a_little(shares), self.to_anchors.values)
 
 
-def _frame(embedding: Any, inputs: Inputs, landmarks: Ids, store: Store, points: Any, k: int) -> Frame:
-    """The frame of an embedding, neither turned nor shifted."""
-    # a class that is derived from one of these may place points in another way
+def _at_least_a_little(masses: Array) -> Array:
+    """Masses of landmarks or anchors, some of whose cells may be empty."""
+    return np.maximum(masses, LEAST_MASS * masses.sum())
+
+
+def _row_placer(embedding: Any, store: Store, points: Any) -> RowPlacer | None:
+    """What places rows without their distances to these landmarks, if there is such a thing."""
+    if not store.metric.is_euclidean:
+        return None
     with one_thread():
-        rows = embedding.for_rows(points) if store.metric.is_euclidean and type(embedding) in EMBEDDING_TYPES else None
-    diameter = max(array.max(initial=0.0) for array in (inputs.distances, inputs.anchors) if array is not None)
-    farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
-    return Frame(embedding, inputs, landmarks, np.eye(k), np.zeros(k), rows, points, farthest)
+        return row_placer(embedding, points)
 
 
 def _squarable(array: Array) -> bool:

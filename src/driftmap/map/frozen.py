@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftmap.embedding.factory import EMBEDDING_TYPES
-from driftmap.io import checkpoint, serialization
-from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.map.frames import Frame, Frames
 from driftmap.map.stream_map import Novelty, StreamMap, score
 from driftmap.metrics import Store, make_store
 from driftmap.metrics.callables import check_function
+from driftmap.storage import checkpoint, serialization
+from driftmap.storage.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.utils import Array, Ids, PathLike, validation
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.data_frames import materialized
@@ -154,7 +154,7 @@ class FrozenMap:
         if frames.current is None or masses.shape != (len(frames.current.landmarks),):
             raise ValueError("it holds no frame")
         if callable(params["metric"]):
-            others, stated = points[1:], frames.current.inputs.distances[1:, 0]
+            others, stated = points[1:], frames.current.between[1:, 0]
             check_function(store.metric, others, [points[0]] * len(others), stated)
         names = tuple(map(str, header["feature_names"]))
         return cls(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftmap.embedding.factory import KEEPING_DISTANCES
 from driftmap.landmarks.merging import coreset, relearnt
 from driftmap.map.stream_map import COMPARED, StreamMap
 from driftmap.quality import stress
@@ -22,8 +23,6 @@ LANDMARK_COUNTS = (10, 20, 40, 80, 160, 320)
 TOLERANCE = 0.02
 EXACT = 1e-3
 """A stress below this is not to be improved by more landmarks."""
-BY_DISTANCE = ("stress", "weighted-lmds", "lmds")
-"""Embeddings that stress can judge."""
 
 
 class LandmarkCount(NamedTuple):
@@ -46,8 +45,8 @@ class LandmarkCount(NamedTuple):
 def check_countable(mapper: StreamMap) -> None:
     """Raise an error that names the parameter with which no number of landmarks can be chosen."""
     problem = '="auto" does not go with '
-    if isinstance(mapper.embedding, str) and mapper.embedding not in BY_DISTANCE:
-        problem += f"embedding={mapper.embedding!r}: it compares stress, which is for {', '.join(BY_DISTANCE)}"
+    if isinstance(mapper.embedding, str) and mapper.embedding not in KEEPING_DISTANCES:
+        problem += f"embedding={mapper.embedding!r}: it compares stress, which is for {', '.join(KEEPING_DISTANCES)}"
     elif isinstance(mapper.metric, str) and mapper.metric == "precomputed":
         problem += 'metric="precomputed", whose points cannot arrive again'
     elif mapper.window is not None or mapper.half_life is not None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from driftmap.embedding import NeighbourLists, StoredPoints
-from driftmap.embedding.base import NEEDS
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.utils import Array, Ids, validation
 
@@ -60,9 +59,7 @@ class StoredPointCache:
     """
 
     def __init__(self, embedding: Any) -> None:
-        self.needs = frozenset(getattr(embedding, "needs", ()))
-        for name in self.needs:
-            validation.one_of(name, "needs", NEEDS)
+        self.needs = frozenset(embedding.needs)
         self._neighbours: NeighbourLists | None = None
         if "neighbours" in self.needs:
             k = validation.integer_at_least(embedding.n_neighbors, "n_neighbors", 1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.io.tables import Chunk, Labels
+from driftmap.tables.table import Chunk, Labels
 from driftmap.utils import validation
 from driftmap.utils.data_frames import is_frame, materialized
 from driftmap.utils.errors import InputError

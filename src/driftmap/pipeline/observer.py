@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from driftmap.io.tables import Chunk
 from driftmap.map.novelty import Alert
 from driftmap.map.stream_map import StreamMap
+from driftmap.tables.table import Chunk
 from driftmap.utils import Array, Ids
 
 

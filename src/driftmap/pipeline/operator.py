@@ -10,19 +10,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import Checkpoint, CheckpointError
-from driftmap.io.delay import DelayEmbedding
-from driftmap.io.missing import FillMissing
-from driftmap.io.scaling import RunningScale, Scaling
-from driftmap.io.schema import Count, from_json
-from driftmap.io.serialization import Arrays, flatten, rebuild, unpack
-from driftmap.io.steps import Step, Steps
-from driftmap.io.tables import Chunk, Labels
 from driftmap.map.novelty import Alert, Difference, NoveltyDetector
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.batches import Layout, as_chunk
 from driftmap.pipeline.observer import Update
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import Checkpoint, CheckpointError
+from driftmap.storage.schema import Count, from_json
+from driftmap.storage.serialization import Arrays, flatten, rebuild, unpack
+from driftmap.tables.delay import DelayEmbedding
+from driftmap.tables.missing import FillMissing
+from driftmap.tables.scaling import RunningScale, Scaling
+from driftmap.tables.steps import Step, Steps
+from driftmap.tables.table import Chunk, Labels
 from driftmap.utils.errors import InputError
 
 OWN = "operator"

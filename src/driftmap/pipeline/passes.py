@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.io.scaling import Moments
-from driftmap.io.serialization import Arrays
-from driftmap.io.spool import Spool
-from driftmap.io.steps import Step
-from driftmap.io.tables import Chunk
 from driftmap.map.novelty import Alert
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
 from driftmap.pipeline.operator import OWN, Operator, part_of
+from driftmap.storage.serialization import Arrays
+from driftmap.tables.scaling import Moments
+from driftmap.tables.spool import Spool
+from driftmap.tables.steps import Step
+from driftmap.tables.table import Chunk
 
 
 class Measuring(Operator):

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 
-from driftmap.io.tables import Chunk, Position, Table
 from driftmap.pipeline.observer import Observer, Update, pieces
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.saver import Saver
+from driftmap.tables.table import Chunk, Position, Table
 from driftmap.utils.concurrency import in_parallel
 from driftmap.utils.errors import InputError
 

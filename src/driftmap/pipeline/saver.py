@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from driftmap.io import atomic
-from driftmap.io.serialization import Arrays
-from driftmap.io.tables import Position, RejectedLines, Table
 from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
+from driftmap.storage import atomic
+from driftmap.storage.serialization import Arrays
+from driftmap.tables.table import Position, RejectedLines, Table
 
 BEFORE_MAPPING = ("alerts", "scores")
 """Outputs that are complete before mapping starts, so that it can start again without them."""

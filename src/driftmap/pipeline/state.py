@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import CheckpointError
-from driftmap.io.schema import Count, as_json, from_json
-from driftmap.io.serialization import Arrays
-from driftmap.io.tables import Position
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import CheckpointError
+from driftmap.storage.schema import Count, as_json, from_json
+from driftmap.storage.serialization import Arrays
+from driftmap.tables.table import Position
 
 KEY = "run"
 """The key of the record in the header of the file."""

@@ -17,10 +17,7 @@ from driftmap.utils.data_frames import as_matrix
 from driftmap.utils.errors import InputError
 
 RULES = ("tight", "paper")
-EMBEDDINGS = (
-    "stress", "weighted-lmds", "lmds", "isomap", "diffusion", "tsne", "kernel-tsne", "bikernel-tsne",
-)  # fmt: skip
-"""Names of the replacement rules and of the embeddings; the first is the default."""
+"""Names of the replacement rules; the first is the default."""
 FIGURE_FORMATS = (".png", ".svg", ".pdf")
 ANIMATION_FORMATS = (".gif", ".mp4")
 

@@ -1,0 +1,157 @@
+"""Normalisation of columns by what is known of them: from all rows, or running, from the rows so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.tables.steps import RowsLeftOut, State
+from driftmap.utils import Array, Ids, validation
+
+NORMALIZATIONS = ("minmax", "zscore")
+
+
+class Scaling(NamedTuple):
+    """Rows become (row - shift) / scale."""
+
+    shift: Array
+    scale: Array
+
+    def __call__(self, rows: Array) -> Array:
+        """The rows as the map sees them."""
+        return np.asarray((rows - self.shift) / self.scale)
+
+
+class Moments:
+    """Range, mean and deviation of each column, of all rows so far or after each row; missing values are left out.
+
+    Deviations from the first value of a column lose no digits to a large mean.
+
+    >>> moments = Moments()
+    >>> moments.update(np.array([[1.0], [3.0]]))
+    >>> moments.scaling("zscore")
+    Scaling(shift=array([2.]), scale=array([1.]))
+    """
+
+    NAMES = ("base", "count", "low", "high", "total", "squares")
+
+    def __init__(self, state: Mapping[str, NDArray[Any]] | None = None) -> None:
+        self._state: State = {name: state[name] for name in self.NAMES} if state else {}
+
+    def state(self) -> State:
+        """All sums, one row each."""
+        return dict(self._state)
+
+    def update(self, rows: Array) -> None:
+        """Take in further rows."""
+        known, base, deviations = self._begin(rows)
+        before = self._state
+        self._state = {
+            "base": base,
+            "count": before["count"] + known.sum(axis=0),
+            "low": np.fmin(before["low"], np.fmin.reduce(rows)),
+            "high": np.fmax(before["high"], np.fmax.reduce(rows)),
+            "total": _running(np.add, before["total"], deviations)[-1].copy(),
+            "squares": _running(np.add, before["squares"], deviations**2)[-1].copy(),
+        }
+
+    def running(self, rows: Array) -> dict[str, Array]:
+        """Take in further rows, and give each sum as it is after each of them."""
+        known, base, deviations = self._begin(rows)
+        before = self._state
+        sums = {
+            "count": _running(np.add, before["count"], known),
+            "low": _running(np.fmin, before["low"], rows),
+            "high": _running(np.fmax, before["high"], rows),
+            "total": _running(np.add, before["total"], deviations),
+            "squares": _running(np.add, before["squares"], deviations**2),
+        }
+        self._state = {"base": base} | {name: values[-1].copy() for name, values in sums.items()}
+        return sums
+
+    def _begin(self, rows: Array) -> tuple[NDArray[np.bool_], Array, Array]:
+        """Which numbers are known, the first one of each column, and the deviations from it."""
+        if not self._state:
+            zeros = np.zeros(rows.shape[1])
+            self._state = {
+                "base": zeros + np.nan, "count": zeros, "low": zeros + np.inf, "high": zeros - np.inf, "total": zeros,
+                "squares": zeros,
+            }  # fmt: skip
+        known = ~np.isnan(rows)
+        first = np.take_along_axis(rows, known.argmax(axis=0)[None], axis=0)[0]
+        base = np.where(np.isnan(self._state["base"]), first, self._state["base"])
+        return known, base, np.where(known, rows - base, 0.0)
+
+    def scaling(self, kind: str, sums: Mapping[str, Array] | None = None) -> Scaling:
+        """To [0, 1] ("minmax"), or to mean 0 and deviation 1 ("zscore"); a constant column is only shifted.
+
+        By all rows so far or, with ``sums`` of :meth:`running`, row by row.
+        """
+        sums = self._state if sums is None else sums
+        base, n = np.nan_to_num(self._state["base"]), np.maximum(sums["count"], 1)
+        low, high = (np.where(np.isfinite(sums[name]), sums[name], 0.0) for name in ("low", "high"))
+        if kind == "minmax":
+            return Scaling(low, np.where(high > low, high - low, 1.0))
+        mean = sums["total"] / n
+        deviation = np.sqrt(np.maximum(sums["squares"] / n - mean**2, 0.0))
+        return Scaling(base + mean, np.where((high > low) & (deviation > 0), deviation, 1.0))
+
+
+def _running(operation: np.ufunc, start: Array, rows: NDArray[Any]) -> Array:
+    """What has accumulated after each row: in order, unlike NumPy's sum, so that it does not matter where rows end."""
+    return np.asarray(operation.accumulate(np.vstack([start, rows]), axis=0)[1:])
+
+
+class RunningScale:
+    """Normalises each row by all rows up to it; the first ``warm_up`` rows by all of these.
+
+    The first rows have to come in one batch, unless the stream is shorter.
+
+    >>> scale = RunningScale("minmax", warm_up=2)
+    >>> scale(np.array([[0.0], [2.0], [1.0], [4.0], [2.0]]))[0].ravel()
+    array([0. , 1. , 0.5, 1. , 0.5])
+    """
+
+    def _asdict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "warm_up": self.warm_up}
+
+    def __init__(self, kind: str, warm_up: int = 100) -> None:
+        self.kind, self.warm_up = validation.one_of(kind, "kind", NORMALIZATIONS), warm_up
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self._moments, self._seen = Moments(), 0
+
+    def __call__(self, rows: Array) -> tuple[Array, Ids]:
+        """The rows, scaled."""
+        first = rows[: max(0, self.warm_up - self._seen)]
+        rest = rows[len(first) :]
+        self._seen += len(rows)
+        parts = []
+        if len(first):
+            self._moments.update(first)
+            parts.append(self._moments.scaling(self.kind)(first))
+        if len(rest):
+            sums = self._moments.running(rest)
+            parts.append(self._moments.scaling(self.kind, sums)(rest))
+        return np.concatenate(parts), np.arange(len(rows))
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """The same columns."""
+        return list(names)
+
+    def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
+        """None."""
+        return []
+
+    def state(self) -> State:
+        """The sums, and the number of rows."""
+        return {**self._moments.state(), "seen": np.array(self._seen)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+        self._seen, self._moments = int(state["seen"]), Moments(state if "base" in state else None)
