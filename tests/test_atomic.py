@@ -169,8 +169,8 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path, monkeypatch):
         assert not renamed, "the folder was not synced"
         assert synced[self.stat().st_ino] == self.read_bytes(), f"{target} was not synced"
         if target.name == "c.ckpt" and (tmp_path / ".o.csv.partial").exists():
-            unfinished, job = tmp_path / ".o.csv.partial", checkpoint.read(self).header["job"]
-            length = job["bytes"].get("output", 0)
+            unfinished, run = tmp_path / ".o.csv.partial", checkpoint.read(self).header["run"]
+            length = run["lengths"].get("output", 0)
             lengths.add(length)
             assert len(synced.get(unfinished.stat().st_ino, b"")) >= length
         renamed.append(target.name)
@@ -214,7 +214,7 @@ def test_a_run_that_is_resumed_while_closing_is_finished_only_once_its_output_is
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", cut_off)
         main(command)
-    assert checkpoint.read("c.ckpt").header["job"]["stage"] == "closing"
+    assert checkpoint.read("c.ckpt").header["run"]["stage"] == "finished"
     assert os.listdir(folder) == ["o.csv" if renamed else ".o.csv.partial"]
 
     def recorded_fsync(descriptor):
@@ -224,7 +224,7 @@ def test_a_run_that_is_resumed_while_closing_is_finished_only_once_its_output_is
 
     def recorded_replace(source, target, **more):
         if Path(target).name == "c.ckpt":
-            events.append(checkpoint.read(source).header["job"]["stage"])
+            events.append(checkpoint.read(source).header["run"]["stage"])
         replace(source, target)
 
     monkeypatch.setattr(os, "fsync", recorded_fsync)
