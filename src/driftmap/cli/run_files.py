@@ -189,8 +189,7 @@ def complete(paths: Mapping[str, OutputPath], lengths: Mapping[str, int], checkp
         found = unfinished if unfinished.exists() else path.true
         if not (found.exists() and found.stat().st_size == lengths.get(name)):
             raise UserError(f"{path} was deleted or changed; delete {checkpoint} to start again")
-        if found is unfinished:
-            atomic.publish(unfinished, path.true)
+        atomic.publish(found, path.true)  # a file that has its name may not be on the disk under it yet
     scores_path(checkpoint).unlink(missing_ok=True)
 
 
