@@ -121,7 +121,8 @@ def _between(metric: MetricLike, points: Any, params: dict[str, Any]) -> Array:
 
 def _is_a_distance(metric: MetricLike, points: Any, params: dict[str, Any]) -> None:
     distances = _between(metric, points, params)
-    assert np.isfinite(distances).all() and (distances >= 0).all(), "a distance is negative, infinite or NaN"
+    assert np.isfinite(distances).all(), "a distance is infinite or NaN"
+    assert (distances >= 0).all(), "a distance is negative"
 
 
 def _is_zero_on_itself(metric: MetricLike, points: Any, params: dict[str, Any]) -> None:
