@@ -25,7 +25,10 @@ class Spool:
 
     def append(self, rows: Array) -> None:
         """Write further rows; not after :meth:`read`."""
-        self._file.write(rows.astype("<f8").tobytes())
+        try:
+            self._file.write(rows.astype("<f8").tobytes())
+        except OSError as error:  # the system's message alone would not say what failed
+            raise OSError(error.errno, f"the scores of rows cannot be written: {error.strerror}") from error
 
     def read(self, first: int, n: int) -> Array:
         """The rows from ``first`` on, ``n`` of them."""
