@@ -79,9 +79,7 @@ def main() -> None:
         seen = walk(work)
         files = Counter(file for file, _ in seen)
         in_cli = sum(file.startswith(OUTER) for file in files)
-        print(
-            f"{title}: {len(seen)} functions in {len(files)} files, {in_cli} of them in the command line, tables and storage"
-        )
+        print(f"{title}: {len(seen)} functions in {len(files)} files, {in_cli} of them in the outer folders")
         if args.list:
             for file, name in sorted(seen):
                 print(f"  {file}: {name}")

@@ -270,6 +270,24 @@ def test_a_damaged_checkpoint_is_reported_and_left(folder, capfd, monkeypatch):
     assert "c.ckpt is damaged" in mistake(capfd, "embed", *COMMAND, "--resume")
 
 
+@pytest.mark.parametrize("operator", [None, {}, {"n_rows": -1, "detector": None}])
+def test_a_checkpoint_that_lacks_the_state_of_its_run_is_refused(folder, capfd, monkeypatch, operator):
+    interrupted(monkeypatch, *COMMAND)
+    header, arrays = checkpoint.read("c.ckpt")
+    without = {key: value for key, value in header.items() if key != "operator"}
+    checkpoint.write("c.ckpt", without if operator is None else without | {"operator": operator}, arrays)
+    before = folder.joinpath("c.ckpt").read_bytes()
+    assert "c.ckpt is damaged" in mistake(capfd, "embed", *COMMAND, "--resume")
+    assert folder.joinpath("c.ckpt").read_bytes() == before
+    if not operator:
+        assert "c.ckpt is damaged" in mistake(capfd, "info", "c.ckpt")
+
+
+def test_info_refuses_what_it_does_not_know(folder, capfd):
+    checkpoint.write("c.ckpt", {"kind": "job", "job": {}}, {})
+    assert "c.ckpt holds a job, which this version does not read" in mistake(capfd, "info", "c.ckpt")
+
+
 @pytest.mark.parametrize("saves", [3, 14])
 def test_an_unfinished_output_that_is_gone_or_cut_is_reported(folder, capfd, monkeypatch, saves):
     interrupted(monkeypatch, *COMMAND, saves=saves)

@@ -1,4 +1,4 @@
-"""Followed sources: any object with read(position, limit) gives the same rows, from every position it has been at."""
+"""Followed sources: a new kind, with read(position, limit) alone, gives the same rows from all its positions."""
 
 import contextlib
 import json
@@ -8,6 +8,7 @@ import pytest
 
 from driftmap import sources
 from driftmap.sources import Source
+from driftmap.sources.row_source import RowSource
 from driftmap.tables.csv import CSV
 from driftmap.tables.jsonl import JSONLines
 from driftmap.tables.table import Position, RejectedLines, Wanted
@@ -22,12 +23,11 @@ LINES = {
 BAD = {"jsonl": b'{"a": 1}\n', "csv": b"1,2\n"}
 
 
-class Broker:
+class Broker(RowSource):
     """Records with positions that are no numbers; at most a few come at a time."""
 
-    name = "broker"
-
     def __init__(self, records, at_once):
+        super().__init__("broker")
         self.records, self.at_once = records, at_once
 
     def read(self, position, limit):

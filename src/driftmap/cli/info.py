@@ -51,7 +51,9 @@ def run(options: InfoOptions, argv: Sequence[str]) -> int:
     if options.json:
         print(json.dumps(found.header, indent=2))
     else:
-        for name, value in _lines(options.file, found):
+        with checkpoint.reading(options.file):
+            lines = _lines(options.file, found)
+        for name, value in lines:
             print(f"{name}{escaped(value)}")
     return 0
 
@@ -61,6 +63,8 @@ def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
     header = found.header
     state = run_state.read(path).state if run_state.KEY in header else None
     learnt = header["kind"] != OWN
+    if learnt and "params" not in header:
+        raise CheckpointError(f"{path} holds a {header['kind']}, which this version does not read")
     lines = [
         ("file", f"{path}, {path.stat().st_size:,} bytes, whole"),
         ("written by", f"driftmap {header['library']}, version {header['version']} of the format"),

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
-from driftmap.storage import atomic
+from driftmap.storage import atomic, checkpoint
 from driftmap.storage.serialization import Arrays
 from driftmap.tables.table import Position, RejectedLines, Table
 
@@ -79,7 +79,8 @@ class Saver:
         """Take an operator to where its pass was interrupted; returns the place in the table, None: its beginning."""
         if self._resumed is not None and self._resumed.state.stage == operator.stage:
             within = self._resumed.state.position is not None
-            operator.unpack(self._resumed.header, self._resumed.arrays, within=within)
+            with checkpoint.reading(self.path):
+                operator.unpack(self._resumed.header, self._resumed.arrays, within=within)
             self._resumed = None
             return self.state.position
         self.state = replace(self.state, stage=cast(Any, operator.stage), position=None)
