@@ -83,7 +83,7 @@ def run(options: EmbedOptions, argv: Sequence[str]) -> int:
         wanted = reading.wanted(rejected, options.mapping.metric)
         # A run that may be interrupted has to find its place in the file itself.
         cache = folder if current.saver is None else None
-        return open_table(options.file, wanted, once=options.online, spool=cache, waiting=current.idle)
+        return open_table(options.file, wanted, once=options.online, cache=cache, waiting=current.idle)
 
     source = Input(options.file, opened, reading.steps, {}, skip_bad=reading.skip_bad)
     return map_whole(options, source, argv)

@@ -15,7 +15,7 @@ from driftmap.sources.brokers import open_broker
 from driftmap.sources.follow import FollowedFile, FollowedStream
 from driftmap.sources.generated import GENERATED, GeneratedRows
 from driftmap.storage.atomic import scratch_folder
-from driftmap.tables.table import Table, Wanted, chunk_rows
+from driftmap.tables.table import Table, Wanted
 from driftmap.tables.text import Parser, TextTable
 from driftmap.utils.errors import InputError
 
@@ -81,12 +81,12 @@ def open_table(
     *,
     once: bool,
     following: bool = False,
-    spool: Path | None = None,
+    cache: Path | None = None,
     waiting: Callable[[], Any] = lambda: None,
 ) -> Iterator[Table]:
     """The table in a file or, for ``-``, on standard input; ``once``: it will be read only once.
 
-    ``following``: it is still growing; a pass never ends, unless standard input does. ``spool``: a folder where the
+    ``following``: it is still growing; a pass never ends, unless standard input does. ``cache``: a folder where the
     numbers of a large file may be stored, so that it is parsed only once, from now on. ``waiting`` is called again and
     again while a followed source has no row.
     """
@@ -95,12 +95,11 @@ def open_table(
             source.rows.waiting = waiting
             source.rows.report = wanted.rejected.report
         table = _table(source, wanted, once=once)
-        if spool is not None and not once and source.suffix != ".npy" and (source.size or 0) >= LARGE:
-            from driftmap.tables.read_ahead import ReadAhead
+        if cache is not None and not once and source.suffix != ".npy" and (source.size or 0) >= LARGE:
+            from driftmap.tables.cache import CachedTable
 
             # To read binary columns again takes less time than to write down what was read.
-            table = reader = ReadAhead(table, None if source.suffix in BINARY else spool)
-            reader.begin(chunk_rows(len(table.columns)))
+            table = CachedTable(table, None if source.suffix in BINARY else cache)
         with contextlib.closing(table):
             yield table
 
