@@ -171,7 +171,8 @@ class CachedTable(Table):
         """All rows from the first, at most ``rows`` at a time; from a position of an earlier pass without the cache."""
         self._stop()
         self._reading = self._from(rows, start) if start is not None else self._all(rows)
-        for chunk, self._place in self._reading:
+        for chunk, position in self._reading:
+            self._place = position
             yield chunk
 
     def _all(self, rows: int) -> Generator[tuple[Chunk, Position]]:
