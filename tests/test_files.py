@@ -578,10 +578,14 @@ def test_memory_does_not_grow_with_a_parquet_file(folder):
 
 
 def test_options_name_what_the_library_has():
-    from driftmap.cli.writing import NOVELTY
+    from driftmap import DriftMap
+    from driftmap.cli import groups, writing
     from driftmap.pipeline.observer import Update
+    from driftmap.utils.validation import EMBEDDINGS
 
-    assert set(NOVELTY) <= set(Update._fields)
+    assert EMBEDDINGS[0] == DriftMap().embedding
+    assert groups.NOVELTY == writing.NOVELTY
+    assert set(writing.NOVELTY) <= set(Update._fields)
 
 
 def test_threads_of_arrow_hold_nothing_of_python():

@@ -54,8 +54,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses; an
         object with the members of :class:`~driftmap.embedding.Embedding` is copied and used.
     n_anchors : int or None
-        With "stress": fit the map to up to so many weighted stored points, whose distances follow from those to the
-        landmarks; None: to the landmarks only.
+        With "stress": fit the map to at most this number of weighted stored points, whose distances follow from those
+        to the landmarks; None: to the landmarks only.
     align : bool
         Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
     metric, metric_params
@@ -143,51 +143,51 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             raise TypeError("update takes rows that are in memory: give it the partitions of a dask collection in turn")
         X = materialized(X)
         self._check_features(X)
-        with self._learning_engine(X) as engine:
-            arrivals: Arrivals = engine.update(X, times, detector, self.n_jobs)
+        with self._learning_engine(X) as mapper:
+            arrivals: Arrivals = mapper.update(X, times, detector, self.n_jobs)
         return arrivals
 
-    def _choose(self, engine: StreamMap, X: Any) -> None:
+    def _choose(self, mapper: StreamMap, X: Any) -> None:
         if isinstance(self.n_landmarks, str) and self.n_landmarks == "auto":
-            engine.landmark_count = count_landmarks(largest_map(engine).partial_fit(X))
-            engine.n_landmarks = engine.landmark_count.n_landmarks
+            mapper.landmark_count = count_landmarks(largest_map(mapper).partial_fit(X))
+            mapper.n_landmarks = mapper.landmark_count.n_landmarks
 
-    def _prepare(self, engine: StreamMap, X: Any) -> None:
-        if isinstance(engine.n_landmarks, str) and engine.n_landmarks == "auto":
+    def _prepare(self, mapper: StreamMap, X: Any) -> None:
+        if isinstance(mapper.n_landmarks, str) and mapper.n_landmarks == "auto":
             problem = '="auto" is decided by all points at once: call fit first, or give a number'
             raise InputError(problem, parameter="n_landmarks")
-        engine.feature_names, engine.dict_names = validation.column_names(X), ()
+        mapper.feature_names, mapper.dict_names = validation.column_names(X), ()
 
     def transform(self, X: Any) -> Any:
         """Place points in the frame of the present landmarks; a dask collection is placed lazily."""
-        engine = self._fitted_engine()
+        mapper = self._fitted_engine()
         if is_lazy(X):
             from driftmap import dask
 
             return dask.transform(self, X)
         X = materialized(X)
         self._check_features(X)
-        return engine.transform(X, self.n_jobs)
+        return mapper.transform(X, self.n_jobs)
 
     def novelty(self, X: Any) -> Novelty:
         """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
-        engine, X = self._fitted_engine(), materialized(X)
+        mapper, X = self._fitted_engine(), materialized(X)
         self._check_features(X)
-        return engine.novelty(X)
+        return mapper.novelty(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the normalised stress of X on the map, for model selection: greater is better.
 
-        Of more than 2,000 rows, at most so many are compared, evenly spread.
+        At most 2,000 rows are compared, evenly spread.
 
         >>> from sklearn.model_selection import GridSearchCV
         >>> search = GridSearchCV(DriftMap(), {"n_landmarks": [5, 30]})
         >>> search.fit(np.random.default_rng(0).random((300, 3))).best_params_
         {'n_landmarks': 30}
         """
-        engine, X = self._fitted_engine(), materialized(X)
+        mapper, X = self._fitted_engine(), materialized(X)
         self._check_features(X)
-        return -engine.stress_of(X)
+        return -mapper.stress_of(X)
 
     @property
     def landmark_count_(self) -> LandmarkCount:
@@ -257,21 +257,21 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """
         from driftmap.plot import map_figure
 
-        engine = self._fitted_engine()
+        mapper = self._fitted_engine()
         if X is None:
-            ids, coordinates = engine.stored_positions()
+            ids, coordinates = mapper.stored_positions()
             if color is not None:
-                if len(color) != engine.n_samples_seen_:
+                if len(color) != mapper.n_samples_seen_:
                     problem = (
-                        f"must have a value for each of the {engine.n_samples_seen_} points seen, got {len(color)}"
+                        f"must have a value for each of the {mapper.n_samples_seen_} points seen, got {len(color)}"
                     )
                     raise InputError(problem, parameter="color")
                 color = np.asarray(color)[ids]
-            arrivals = {"times": ids, "time_label": "arrival", "landmark_times": engine.landmark_indices_}
+            arrivals = {"times": ids, "time_label": "arrival", "landmark_times": mapper.landmark_indices_}
             options = arrivals | options
         else:
             coordinates = self.transform(X)
-        return map_figure(coordinates, engine.landmark_embedding_, color=color, **options)
+        return map_figure(coordinates, mapper.landmark_embedding_, color=color, **options)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
@@ -304,8 +304,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """See :meth:`~driftmap.landmarks.OnlineLandmarks.coreset`."""
         return self._fitted_engine().coreset()
 
-    def _merged(self, engine: StreamMap, later: list[CoreSet]) -> StreamMap:
-        return engine.merge(later)
+    def _merged(self, mapper: StreamMap, later: list[CoreSet]) -> StreamMap:
+        return mapper.merge(later)
 
     def freeze(self) -> FrozenMap:
         """The present frame as an immutable map that only places and scores, to be used anywhere."""
@@ -315,9 +315,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """Learn from one point given as a dict of features, as river's users write it."""
         names = self._names_of(x)
         row = as_row(x, names)
-        with self._learning_engine(row) as engine:
-            engine.partial_fit(row)
-            engine.dict_names = names
+        with self._learning_engine(row) as mapper:
+            mapper.partial_fit(row)
+            mapper.dict_names = names
         return self
 
     def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
@@ -327,10 +327,10 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """
         if not self.__sklearn_is_fitted__():
             return dict.fromkeys(map(str, self.get_feature_names_out()), 0.0)
-        engine = self._fitted_engine()
+        mapper = self._fitted_engine()
         names = self._names_of(x)
-        place = engine.transform(as_row(x, names))[0]
-        engine.dict_names = names
+        place = mapper.transform(as_row(x, names))[0]
+        mapper.dict_names = names
         return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
 
     _supervised = False
@@ -376,12 +376,12 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
 
     def _check_features(self, X: Any) -> None:
         """Feature names and their number are those of the first points; objects and distances have none."""
-        engine = self.__dict__.get("_engine")
-        if engine is None or engine.landmarks is None:
+        mapper = self.__dict__.get("_engine")
+        if mapper is None or mapper.landmarks is None:
             return
-        if validation.is_plain(X) and not engine.feature_names and X.shape[1] == engine.landmarks.store.n_features:
+        if validation.is_plain(X) and not mapper.feature_names and X.shape[1] == mapper.landmarks.store.n_features:
             return  # as nearly always; the way through scikit-learn takes longer than to learn a point
-        if engine.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
+        if mapper.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
 
     def _names_of(self, x: Mapping[str, float]) -> tuple[str, ...]:
@@ -405,5 +405,5 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return self._fitted_engine()._landmark_engine()
 
     def _fitted_engine(self) -> StreamMap:
-        engine: StreamMap = super()._fitted_engine()
-        return engine
+        mapper: StreamMap = super()._fitted_engine()
+        return mapper

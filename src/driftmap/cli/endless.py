@@ -134,6 +134,7 @@ class _Stream:
             current.passes(table, self.operator, 1 if self.writes else chunk_rows(len(columns)))
             current.end_growing(self.operator)
         note(self.report())
+        reports.report_missing_dimensions(self.operator.mapper)
         if options.coordinates.json:
             how = {"normalize": options.normalizing.normalize, "online": True}
             left_out = self.operator.steps.left_out(table.columns)

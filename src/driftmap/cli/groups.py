@@ -177,7 +177,8 @@ class Normalizing:
         "--normalize",
         default="none",
         choices=("none", *NORMALIZATIONS),
-        help="by a first pass over all rows; where rows are mapped as they arrive, by the rows so far (default: none)",
+        help="to [0, 1], to mean 0 and deviation 1, or to median 0 and interquartile range 1 (robust); by a first pass "
+        "over all rows or, where rows are mapped as they arrive, by the rows so far (default: none)",
     )
     warm_up: int | None = option(
         "--warm-up",

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -110,6 +111,8 @@ def begin(
     endless: bool,
 ) -> Iterator[Session]:
     """Begin a run, or go on with one; a :class:`FinishedError` says that there is nothing left to do."""
+    # The first rows of any stream span too few dimensions; a command warns only if all rows do.
+    warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
     with threadpool_limits(1, user_api="blas"), contextlib.ExitStack() as stack:
         if checkpoint is None:

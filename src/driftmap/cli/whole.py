@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.cli import outputs, reports, run_files, session
-from driftmap.cli.errors import UserError, note, warn
+from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.mapping import new_map, two_passes
@@ -241,11 +241,7 @@ class _Mapped:
             from driftmap.cli.axes import explained_axes  # which takes long to import
 
             axes["axes"] = explained_axes(mapper, operator.columns)
-        if mapper.n_dimensions_ < mapper.n_components:
-            warn(
-                f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
-                "the missing coordinates are 0"
-            )
+        reports.report_missing_dimensions(mapper)
         if options.coordinates.json:  # last, so that its reader can rely on the files
             how = {"normalize": options.normalizing.normalize, "online": options.online}
             files = {name: str(path) for name, path in options.paths.items() if path}

@@ -65,7 +65,7 @@ def radius_for_budget(
     """The corollary: a radius at which Algorithm 1 is guaranteed to need at most ``n_landmarks`` points.
 
     It is the smallest distance such that ceil(((n - m + 1)^2 - 1) / 2) pairs are within it (all pairs, if there are
-    fewer: then any single point dominates). Works on all n (n - 1) / 2 distances at once.
+    fewer: then any single point dominates). Works on all n (n - 1) / 2 distances together.
 
     >>> radius_for_budget([[0.0], [1.0], [3.0], [7.0]], n_landmarks=3)
     2.0

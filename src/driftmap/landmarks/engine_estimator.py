@@ -16,7 +16,7 @@ from driftmap.utils.data_frames import materialized
 T = TypeVar("T")
 
 SHOWN_ATTRIBUTES = ("landmark_indices_", "landmark_mass_", "n_replacements_", "n_samples_seen_", "radius_")
-"""Those that notebooks show: they take little time, and nothing is given out by them."""
+"""Attributes that notebooks show: they are cheap and make no new frame."""
 
 
 def is_lazy(X: Any) -> bool:
@@ -161,13 +161,13 @@ class EngineEstimator(HasLandmarks):
         check_settings(self)
 
     def _check_features(self, X: Any) -> None:
-        """Before an engine learns further points: the features are those of the first ones."""
+        """Raise an error unless further points have the features of the first ones."""
 
     def _choose(self, engine: Any, X: Any) -> None:
-        """Before an engine learns all points at once: set parameters that these decide."""
+        """Set parameters that all points together decide, before `fit` learns them."""
 
     def _prepare(self, engine: Any, X: Any) -> None:
-        """Before an engine learns its first points."""
+        """Prepare an engine for its first points."""
 
     def _engine_params(self) -> dict[str, Any]:
         return self._engine_type.params_of(self)

@@ -52,10 +52,11 @@ class OnlineLandmarks(EngineEstimator, LandmarkSelector):
         ``resolution_`` says how far from it they can be. "auto": 10,000 (more for more than 625 landmarks), or all
         where the rule is the paper's or the metric is not known to obey the triangle inequality. None: all.
     window : number or timedelta, optional
-        Remember points for so many arrivals only, or so long if ``partial_fit`` is given times: older ones need not be
-        covered and have no mass, and the radius shrinks when the stream does.
+        Remember points for this number of arrivals, or for this time if ``partial_fit`` is given times. Older ones need
+        not be covered and have no mass, and the radius shrinks when the stream does.
     half_life : number or timedelta, optional
-        Let masses decay to one half in so many arrivals or so much time; what has become too light is forgotten.
+        Let masses decay to one half in this number of arrivals or this time; points that become too light are
+        forgotten.
     replace_on : "uncovered" or Detector
         Whether every uncovered point brings a replacement, or only a change that the detector signals: an object with
         ``update(x)`` and ``drift_detected``, such as :class:`~driftmap.landmarks.RatioShift` or one of river's.

@@ -10,7 +10,7 @@ import numpy as np
 from driftmap.utils import Array, Ids
 
 MOST_EVENTS = 10_000
-"""Events that the core remembers; so many arrivals never have more."""
+"""Events that the core remembers; this number of arrivals never has more."""
 
 
 class NearestBefore(NamedTuple):

@@ -61,7 +61,7 @@ class LandmarkEngine(Saved):
         self._now = -np.inf  # time of the last arrival, where points expire
         self._is_learning = False
         self.fewest_landmarks = 1, ""
-        """The least ``n_landmarks``, and what needs so many."""
+        """The least ``n_landmarks``, and what needs it."""
 
     def validate(self) -> None:
         """Raise an error that names the first parameter that cannot be used; of an engine that has seen nothing."""
@@ -242,7 +242,7 @@ class LandmarkEngine(Saved):
 
     @property
     def resolution_(self) -> float:
-        """Every point seen lies within this distance of a stored one; 0 as long as all are stored."""
+        """Every point seen lies within this distance of a stored one; 0 while all are stored."""
         return self.fitted_stream().resolution
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 from driftmap.landmarks.drift import Detector
 from driftmap.metrics import MetricLike
@@ -31,8 +31,3 @@ class LandmarkParams:
     def params_of(cls, owner: Any) -> dict[str, Any]:
         """Return the values that an object, such as an estimator, has for these parameters."""
         return {field.name: getattr(owner, field.name) for field in fields(cls)}
-
-    @classmethod
-    def like(cls, owner: Any, **others: Any) -> Self:
-        """Return an instance with the parameters of another object, but for ``others``."""
-        return cls(**cls.params_of(owner) | others)

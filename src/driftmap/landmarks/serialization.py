@@ -23,7 +23,7 @@ KNOWN = (RatioShift,)
 COMPARED = 32
 """Stored points whose distances tell whether a function that is given again is the same one."""
 MANY = 1_000_000
-"""A checkpoint of so many landmarks has as many points, or it is damaged: they would need memory first."""
+"""A checkpoint with more landmarks than this has as many points, or is refused before memory is allocated for them."""
 
 
 class Saved(LandmarkParams):

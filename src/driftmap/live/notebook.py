@@ -59,15 +59,15 @@ class NotebookView:
         if labels is not None and len(labels) != len(rows):
             raise InputError(f"must have one entry for each of the {len(rows)} rows", parameter="labels")
         arrivals = self._mapper.update(X, times, detector=detector)
-        engine = self._mapper._engine
+        mapper = self._mapper._engine
         watcher = self._screen.watcher
         if watcher is None:
-            names = engine.feature_names or [f"x{i}" for i in range(rows.shape[1])]
+            names = mapper.feature_names or [f"x{i}" for i in range(rows.shape[1])]
             watcher = Watcher("", names, None if labels is None else self._label, self._points)
-        chunk, first = Chunk(rows.astype(np.float64), labels), engine.n_samples_seen_ - len(rows)
+        chunk, first = Chunk(rows.astype(np.float64), labels), mapper.n_samples_seen_ - len(rows)
         update = Update("mapping", first, chunk, is_learnt=True, coordinates=arrivals.coordinates, reach=arrivals.reach)
         update = update._replace(nearest=arrivals.nearest, alerts=arrivals.alerts)
-        watcher.observe(update, engine)
+        watcher.observe(update, mapper)
         self._screen.watcher = watcher
         return arrivals
 

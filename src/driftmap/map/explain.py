@@ -78,7 +78,7 @@ class Explanation:
 
 
 def explain(
-    engine: StreamMap,
+    mapper: StreamMap,
     *,
     axis: int | None = None,
     near: ArrayLike | None = None,
@@ -92,10 +92,10 @@ def explain(
     if len(given) != 1:
         problem = f"got {' and '.join(given) or 'none'}"
         raise InputError(f"explain takes one of axis, region and landmark; {problem}")
-    with engine.lock:
-        points = stored_points(engine, engine.frames.present(engine._landmark_engine()))
+    with mapper.lock:
+        points = stored_points(mapper, mapper.frames.present(mapper._landmark_engine()))
         if landmark is not None:
-            return _of_landmark(engine, points, landmark)
+            return _of_landmark(mapper, points, landmark)
     if axis is not None:
         return of_axis(points, axis, near)
     return _of_region(points, _inside(points.coordinates, region), "the region")
@@ -112,15 +112,15 @@ class Points(NamedTuple):
     coordinates: Array
 
 
-def stored_points(engine: StreamMap, frame: Frame) -> Points:
+def stored_points(mapper: StreamMap, frame: Frame) -> Points:
     """All stored points on this frame."""
-    landmarks = engine._landmark_engine()
+    landmarks = mapper._landmark_engine()
     if landmarks.store.metric.form not in ("rows", "sparse"):
         raise InputError(
             "the points are objects or distances, not rows of features: there is nothing to explain the map by"
         )
     ids, masses = landmarks.stored_indices_, landmarks.stored_masses()
-    rows, names = landmarks.stored_points(ids), engine.feature_names or engine.dict_names
+    rows, names = landmarks.stored_points(ids), mapper.feature_names or mapper.dict_names
     coordinates = frame.place_stored(landmarks, ids)
     columns = np.arange(rows.shape[1])
     if hasattr(rows, "tocsc"):
@@ -166,8 +166,8 @@ def of_axis(points: Points, axis: int, near: ArrayLike | None = None) -> Explana
     return Explanation(f"axis {axis}{where}{linear}", share, features)
 
 
-def _of_landmark(engine: StreamMap, points: Points, landmark: int) -> Explanation:
-    landmarks = engine._landmark_engine()
+def _of_landmark(mapper: StreamMap, points: Points, landmark: int) -> Explanation:
+    landmarks = mapper._landmark_engine()
     place = np.flatnonzero(landmarks.landmark_indices_ == landmark)
     if not len(place):
         problem = f"={landmark!r} is no arrival number of a landmark: landmark_indices_ lists them"
@@ -247,11 +247,11 @@ def linear_effects(X: Array, y: Array, weights: Array, deviations: Array) -> tup
     return Z.T @ target, slope * deviation * deviations / scale, share
 
 
-def landmark_table(engine: StreamMap, names: Any = None) -> dict[str, Any]:
+def landmark_table(mapper: StreamMap, names: Any = None) -> dict[str, Any]:
     """The landmarks as columns; see :meth:`driftmap.DriftMap.landmark_table`."""
-    with engine.lock:
-        landmarks = engine._landmark_engine()
-        frame = engine.frames.present(landmarks)
+    with mapper.lock:
+        landmarks = mapper._landmark_engine()
+        frame = mapper.frames.present(landmarks)
         arrivals = landmarks.landmark_indices_
         table: dict[str, Any] = {"arrival": arrivals}
         if names is not None:
@@ -268,6 +268,6 @@ def landmark_table(engine: StreamMap, names: Any = None) -> dict[str, Any]:
         if landmarks.n_features is None:
             return table | {"landmark": points}
         if not hasattr(points, "tocsr"):
-            columns = engine.feature_names or engine.dict_names or [f"x{j}" for j in range(points.shape[1])]
+            columns = mapper.feature_names or mapper.dict_names or [f"x{j}" for j in range(points.shape[1])]
             table |= {f"feature {name}" if name in table else name: points[:, j] for j, name in enumerate(columns)}
         return table

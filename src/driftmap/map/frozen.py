@@ -163,21 +163,21 @@ class FrozenMap:
         )  # fmt: skip
 
 
-def freeze(engine: StreamMap) -> FrozenMap:
+def freeze(mapper: StreamMap) -> FrozenMap:
     """The present frame of a map."""
-    with engine.lock:
-        landmarks = engine._landmark_engine()
+    with mapper.lock:
+        landmarks = mapper._landmark_engine()
         return FrozenMap(
-            {name: getattr(engine, name) for name in PARAMS},
-            engine.frames.present(landmarks),
+            {name: getattr(mapper, name) for name in PARAMS},
+            mapper.frames.present(landmarks),
             landmarks.store.emptied(landmarks.n_samples_seen_),
-            engine.frames.count,
+            mapper.frames.count,
             landmarks.landmark_mass_,
             landmarks.radius_,
             landmarks.covering_radius_,
             landmarks.coverage_bound_ if landmarks.obeys_triangle else None,
             landmarks.n_samples_seen_,
-            engine.feature_names,
+            mapper.feature_names,
         )
 
 

@@ -1,8 +1,8 @@
 """How many landmarks are enough: the fewest whose stress is within 2 % of that of four times as many.
 
 One pass learns the largest number. Its stored points, with the weights of all that they represent, then arrive at maps
-with fewer landmarks, and all of these place the same sample. While all points are stored, such a map is that of a pass
-of its own, to the bit.
+with fewer landmarks, and all of these place the same sample. While all points are stored, such a map is that of a
+separate pass, to the bit.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def count_landmarks(largest: StreamMap) -> LandmarkCount:
 
 
 def _with_landmarks(mapper: StreamMap, m: int) -> StreamMap:
-    memory = None if mapper.memory is None else "auto"  # that of the map itself may be too small for so many
+    memory = None if mapper.memory is None else "auto"  # that of the map itself may be too small
     return StreamMap(**mapper.params() | {"n_landmarks": m, "memory": memory})
 
 

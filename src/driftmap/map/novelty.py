@@ -140,7 +140,7 @@ class NoveltyDetector:
         on, a reach: 3 calls arrivals novel that are three times as far out as everything seen, if fewer than 1 in 100
         of the recent arrivals were as far out.
     quiet : int
-        After a novel arrival there is no alert until so many arrivals in succession were not novel; 0: every novel
+        Successive arrivals that must not be novel after a novel one before the next alert; 0: every novel
         arrival is an alert.
     callback : callable or None
         Is given each :class:`Alert`, after the arrivals of the call have been learnt.

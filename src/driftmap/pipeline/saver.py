@@ -101,7 +101,7 @@ class Saver:
         start = time.monotonic()
         for name, file in self.files.items():
             if not file.closed and (self.continues(name) or self.state.stage == "finished"):
-                atomic.sync(file)
+                _sync(file)
                 self.state.lengths[name] = file.seek(0, os.SEEK_END)
         for observer in self.observers:
             observer.flush()
@@ -133,3 +133,10 @@ class Saver:
     def _write(self, header: dict[str, Any], arrays: Arrays) -> None:
         write(self.path, self.state, header, arrays)
         self.saved = True
+
+
+def _sync(file: BinaryIO) -> None:
+    try:
+        atomic.sync(file)
+    except OSError as error:  # the system's message alone would not say what failed
+        raise OSError(error.errno, f"the output cannot be written: {error.strerror}") from error

@@ -22,40 +22,40 @@ NAMED = 3
 LONGEST_NAME = 24
 
 
-def html_map(engine: StreamMap) -> str:
+def html_map(mapper: StreamMap) -> str:
     """The map and what is known of it, in about ten kilobytes; nothing is given out or changed by it.
 
-    >>> engine = StreamMap(n_landmarks=5).partial_fit(np.random.default_rng(0).random((50, 3)))
-    >>> "50 points seen, 5 landmarks" in html_map(engine)
+    >>> mapper = StreamMap(n_landmarks=5).partial_fit(np.random.default_rng(0).random((50, 3)))
+    >>> "50 points seen, 5 landmarks" in html_map(mapper)
     True
     """
     try:
-        with engine.lock:
-            frame = engine.unobserved_frame()
-            lines = [_facts(engine), *_axes(engine, frame)]
-            picture = _svg(engine, frame)
+        with mapper.lock:
+            frame = mapper.unobserved_frame()
+            lines = [_facts(mapper), *_axes(mapper, frame)]
+            picture = _svg(mapper, frame)
     except InputError:  # an embedding may need more points than there are, and nothing is wrong with that yet
         return ""
     text = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
     return f'<div style="font: 12px sans-serif; max-width: {WIDTH}px">{picture}{text}</div>'
 
 
-def _facts(engine: StreamMap) -> str:
-    landmarks = engine._landmark_engine()
+def _facts(mapper: StreamMap) -> str:
+    landmarks = mapper._landmark_engine()
     return (
         f"{landmarks.n_samples_seen_:,} points seen, {len(landmarks.landmark_indices_):,} landmarks, "
         f"radius {landmarks.radius_:.3g}"
     )
 
 
-def _axes(engine: StreamMap, frame: Frame) -> list[str]:
+def _axes(mapper: StreamMap, frame: Frame) -> list[str]:
     """The features that correlate most with the axes of the picture."""
     try:
-        points = stored_points(engine, frame)
+        points = stored_points(mapper, frame)
     except InputError:  # they are no rows of features
         return []
     lines = []
-    for axis in range(min(2, engine.n_components)):
+    for axis in range(min(2, mapper.n_components)):
         features = of_axis(points, axis).features[:NAMED]
         named = (f"{_short(str(found.feature))} {found[1]:+.2f}" for found in features)
         lines.append(f"driftmap{axis}: {', '.join(named)}")
@@ -66,14 +66,14 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
 
 
-def _svg(engine: StreamMap, frame: Frame) -> str:
-    landmarks = engine._landmark_engine()
+def _svg(mapper: StreamMap, frame: Frame) -> str:
+    landmarks = mapper._landmark_engine()
     ids = landmarks.stored_indices_
     ids = ids[np.unique(np.linspace(0, len(ids) - 1, SKETCHED_POINTS).astype(np.int64))]
     points, marks = frame.place_stored(landmarks, ids), frame.landmark_positions()
-    if engine.n_components == 1:  # against arrival, as in figures
+    if mapper.n_components == 1:  # against arrival, as in figures
         points, marks = np.column_stack([ids, points]), np.column_stack([frame.landmarks, marks])
-    points, marks = _fit(points[:, :2], marks[:, :2], keep_shape=engine.n_components > 1)
+    points, marks = _fit(points[:, :2], marks[:, :2], keep_shape=mapper.n_components > 1)
     parts = np.array_split(points, len(COLORS))
     dots = "".join(
         f'<path d="{_dots(part)}" stroke="{color}" stroke-width="3" stroke-linecap="round" stroke-opacity=".6"/>'

@@ -72,7 +72,10 @@ class CachedRows:
 
     def append(self, rows: Array) -> None:
         """Write further rows."""
-        self._file.append(np.ascontiguousarray(rows, dtype="<f8").data)
+        try:
+            self._file.append(np.ascontiguousarray(rows, dtype="<f8").data)
+        except OSError as error:  # the system's message alone would not say what failed
+            raise OSError(error.errno, f"the scores of rows cannot be written: {error.strerror}") from error
 
     def read(self, first: int, n: int) -> Array:
         """Return ``n`` rows from the row ``first`` on. Several threads may call this."""
