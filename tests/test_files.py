@@ -22,11 +22,14 @@ from hypothesis import strategies as st
 from driftmap.cli import main
 from driftmap.cli.errors import one_line
 from driftmap.map import frames
-from driftmap.tables import cache, readers, text, writers
+from driftmap.sources import files as source_files
+from driftmap.tables import cache, readers, writers
 from driftmap.tables import table as tables
+from driftmap.tables.columns import Wanted
 from driftmap.tables.csv import arrow_memory
 from driftmap.tables.readers import open_table
-from driftmap.tables.table import Position, RejectedLines, Table, Wanted
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Position, Table
 from driftmap.utils.errors import InputError
 
 X = np.cumsum(np.random.default_rng(7).standard_normal((90, 3)), axis=0)
@@ -43,7 +46,7 @@ def read(name, monkeypatch, *, rows=10, size=150, start=None, **wanted):
     said = []
     rejected = RejectedLines(skip=wanted.pop("skip", False), report=said.append)
     with monkeypatch.context() as patch:
-        patch.setattr(text, "READ_BYTES", size)
+        patch.setattr(source_files, "READ_BYTES", size)
         chunks, places, error = [], [], None
         try:
             with open_table(name, Wanted(rejected=rejected, **wanted), once=False) as table:
@@ -299,7 +302,7 @@ def test_rows_of_several_lines_keep_their_numbers_and_a_lost_quote_takes_no_more
 
 
 def test_a_line_without_end_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("driftmap.tables.text.LONGEST_ROW", 1000)
+    monkeypatch.setattr("driftmap.tables.blocks.LONGEST_ROW", 1000)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS[:5]]) + b"r" * 5000)
     assert read("t.csv", monkeypatch, label="name")[4] == "t.csv, line 7 is longer than 1,000 bytes"
 
