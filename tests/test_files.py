@@ -584,9 +584,9 @@ def test_options_name_what_the_library_has():
     from driftmap import DriftMap
     from driftmap.cli import groups, writing
     from driftmap.pipeline.observer import Update
-    from driftmap.utils.validation import EMBEDDINGS
 
-    assert EMBEDDINGS[0] == DriftMap().embedding
+    estimator, options = DriftMap(), groups.MapShape()
+    assert (options.embedding, options.metric, options.slack) == (estimator.embedding, "euclidean", estimator.slack)
     assert groups.NOVELTY == writing.NOVELTY
     assert set(writing.NOVELTY) <= set(Update._fields)
 

@@ -189,6 +189,7 @@ def test_what_is_no_file_is_neither_replaced_nor_written_to(folder, capfd, monke
 def test_the_library_refuses_it_too(folder, kind):
     files = pytest.importorskip("driftmap.dask.files")
     from driftmap.dask import PartitionError
+    from driftmap.dask.blocks import Partition
 
     make("special.svg", kind)
     before = contents(folder)
@@ -199,7 +200,7 @@ def test_the_library_refuses_it_too(folder, kind):
     with pytest.raises(OutputError, match=REFUSED[kind]):
         save_figure(map_figure(X[:, :2]), "special.svg")
     with pytest.raises(PartitionError, match=REFUSED[kind]):
-        files.write(mapper.freeze(), None, "t", "special.svg", ["x1", "x2"], certify=False)
+        files.write(mapper.freeze(), Partition(None, None, "t"), "special.svg", ["x1", "x2"], certify=False)
     assert contents(folder) == before
 
 

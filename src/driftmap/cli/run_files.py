@@ -17,7 +17,7 @@ from driftmap.cli.files import new_file, writing
 from driftmap.cli.typed import flag_of
 from driftmap.pipeline.saver import Saver
 from driftmap.storage import atomic
-from driftmap.storage.paths import OutputPath, identity, open_regular, open_stream, output_path
+from driftmap.storage.paths import OutputError, OutputPath, identity, open_regular, open_stream, output_path
 from driftmap.tables.cache import CachedRows
 
 SCORES = "scores"
@@ -156,6 +156,8 @@ def reopened(file: Path, shown: Any, length: int) -> Iterator[BinaryIO]:
     try:
         # Neither mode of open() does: one that creates the file truncates it, or writes only at its end.
         opened = open_regular(file, atomic.REOPENING_FLAGS)
+    except OutputError:  # which names the file itself
+        raise
     except OSError as error:
         raise UserError(f"{shown} cannot be written: {error.strerror}") from error
     with contextlib.ExitStack() as stack:
@@ -187,8 +189,7 @@ def complete(paths: Mapping[str, OutputPath], lengths: Mapping[str, int], checkp
         found = unfinished if unfinished.exists() else path.true
         if not (found.exists() and found.stat().st_size == lengths.get(name)):
             raise UserError(f"{path} was deleted or changed; delete {checkpoint} to start again")
-        if found is unfinished:
-            atomic.publish(unfinished, path.true)
+        atomic.publish(found, path.true)  # a file that has its name may not be on the disk under it yet
     scores_path(checkpoint).unlink(missing_ok=True)
 
 

@@ -20,6 +20,8 @@ from typing import Any, BinaryIO
 
 MOST_LINKS = 40
 """Links that lead from a name to the next, at most; Linux follows as many."""
+ATTEMPTS = 10
+"""Attempts to resolve a path whose file is replaced again and again."""
 STANDARD_OUTPUT = 1
 KINDS = {
     stat.S_IFDIR: "a folder",
@@ -62,12 +64,19 @@ def output_path(path: str | os.PathLike[str]) -> OutputPath:
     """
     if isinstance(path, OutputPath):
         return path
-    given = Path(path)
+    for _ in range(ATTEMPTS):  # another process may replace the file in between
+        if (found := _resolved(Path(path), str(path))) is not None:
+            return found
+    raise OutputError(errno.ENOENT, "it leads to a file that has no name", str(path))
+
+
+def _resolved(given: Path, shown: str) -> OutputPath | None:
+    """The output at a path, or None if the path leads to one file and the name found for it to another."""
     found = _status(given)
     if found is not None and not stat.S_ISREG(found.st_mode):
         if not _takes_a_stream(found):
-            raise OutputError(errno.EINVAL, f"it is {_kind(found)}, not a file", str(path))
-        return OutputPath(str(path), Path.cwd() / given, is_stream=True)
+            raise OutputError(errno.EINVAL, f"it is {_kind(found)}, not a file", shown)
+        return OutputPath(shown, Path.cwd() / given, is_stream=True)
     true = given
     for _ in range(MOST_LINKS):
         true = _in_true_folder(true, given)
@@ -76,8 +85,8 @@ def output_path(path: str | os.PathLike[str]) -> OutputPath:
         true = true.parent / os.readlink(true)
     now = _status(true)
     if true.is_symlink() or (now is None) != (found is None) or (now and found and not os.path.samestat(now, found)):
-        raise OutputError(errno.ENOENT, "it leads to a file that has no name", str(path))
-    return OutputPath(str(path), true, is_stream=False)
+        return None
+    return OutputPath(shown, true, is_stream=False)
 
 
 def _in_true_folder(path: Path, given: Path) -> Path:
