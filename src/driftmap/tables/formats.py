@@ -45,8 +45,6 @@ class Format:
     reader: Reader | None = None
     begins: tuple[bytes, ...] = ()
     """How text without a name begins, after white space; text that begins otherwise is CSV."""
-    quote: str = ""
-    """Encloses cells in which other marks have no meaning."""
     cached: Literal["disk", "memory", "never"] = "disk"
     """Where the numbers of a file are kept for later passes. Text takes longer to parse than numbers to write down."""
     written: tuple[str, ...] = ()
@@ -94,14 +92,13 @@ def _numpy(source: Source, wanted: Wanted, *, once: bool) -> Table:
     return open_numpy(source, wanted, once=once)
 
 
-CSV = Format("CSV", (".csv", ".txt"), parser=_csv, quote='"', written=(".csv",), writer=CSVWriter)
-TSV = Format("TSV", (".tsv", ".tab"), parser=partial(_csv, tabs=True), quote='"')
+CSV = Format("CSV", (".csv", ".txt"), parser=_csv, written=(".csv",), writer=CSVWriter)
+TSV = Format("TSV", (".tsv", ".tab"), parser=partial(_csv, tabs=True))
 JSON_LINES = Format(
     "JSON lines",
     (".jsonl", ".ndjson"),
     parser=_json_lines,
     begins=(b"{", b"["),
-    quote='"',
     written=(".jsonl", ".ndjson"),
     writer=JSONWriter,
 )
