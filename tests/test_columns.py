@@ -15,10 +15,10 @@ import pytest
 
 from driftmap.cli import main, outputs
 from driftmap.live.watching import Watcher
-from driftmap.tables import text
+from driftmap.sources import files as source_files
+from driftmap.tables.columns import Wanted
+from driftmap.tables.formats import OUTPUTS
 from driftmap.tables.readers import open_table
-from driftmap.tables.table import Wanted
-from driftmap.tables.writers import WRITERS
 from driftmap.utils.errors import InputError
 
 DAYS = 700
@@ -108,7 +108,7 @@ def test_columns_of_a_wide_table_are_decided_by_all_rows(folder):
 @pytest.mark.parametrize("size", [50, 2**22])
 def test_late_columns_hold_what_their_first_cells_hold_whatever_the_blocks(folder, monkeypatch, size):
     """The first cells decide, as the first rows do; lines that are no rows decide nothing."""
-    monkeypatch.setattr(text, "READ_BYTES", size)
+    monkeypatch.setattr(source_files, "READ_BYTES", size)
     late = ["x,rem,2020-01-01,"] + ["7,rem,2020-01-02,"] * 150
     lines = ["a,mixed,text,dates,none"] + ["1,,NA, ,null"] * 120 + ["too,short"] + [f"1,{cells}" for cells in late]
     folder.joinpath("t.csv").write_text("\n".join(lines) + "\n")
@@ -304,7 +304,7 @@ def test_records_of_a_sink_keep_the_label(folder, monkeypatch, label):
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_no_writer_takes_two_columns_of_one_name(suffix):
     with pytest.raises(InputError, match="two columns of the output are named 'a'"):
-        WRITERS[suffix](io.BytesIO(), ["a", "b", "a"])
+        OUTPUTS[suffix].writer(io.BytesIO(), ["a", "b", "a"])
 
 
 def test_a_live_view_has_columns_of_different_names():

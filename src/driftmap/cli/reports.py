@@ -10,8 +10,9 @@ from driftmap.map import StreamMap
 from driftmap.map.frames import LEAST_SIZE
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.pipeline.operator import Operator
+from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.steps import RowsLeftOut, described
-from driftmap.tables.table import RejectedLines, Table
+from driftmap.tables.table import Table
 
 
 def report_left_out(

@@ -18,7 +18,7 @@ from driftmap.cli.typed import flag_of
 from driftmap.pipeline.saver import Saver
 from driftmap.storage import atomic
 from driftmap.storage.paths import OutputError, OutputPath, identity, open_regular, open_stream, output_path
-from driftmap.tables.spool import Spool
+from driftmap.tables.cache import CachedRows
 
 SCORES = "scores"
 """What the file is called that keeps the scores of rows from one pass to the next."""
@@ -130,19 +130,19 @@ class RunFiles:
 
 
 @contextlib.contextmanager
-def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None) -> Iterator[Spool]:
+def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None) -> Iterator[CachedRows]:
     """Open the file that keeps scores: without a name, or beside the checkpoint until the run is finished."""
     if saver is None or checkpoint is None:
         with writing():  # without a name, so that nothing is left behind however the run ends
             file: Any = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115
         with file:
-            yield Spool(file, 2)
+            yield CachedRows(file, 2)
         return
     place = scores_path(checkpoint)
     with reopened(place, place, saver.state.lengths.get(SCORES, 0)) as opened:
         saver.files[SCORES] = opened
         try:
-            yield Spool(opened, 2)
+            yield CachedRows(opened, 2)
         except BaseException:
             if not saver.saved:
                 place.unlink(missing_ok=True)

@@ -28,7 +28,8 @@ from driftmap.sources.addresses import address_in
 from driftmap.sources.follow import digest
 from driftmap.storage import atomic
 from driftmap.storage.paths import OutputPath
-from driftmap.tables.table import RejectedLines, Table
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Table
 
 
 class FinishedError(Exception):
@@ -58,6 +59,11 @@ class Session:
             self.stop.check()
         if self.run is not None:
             self.run.idle()
+
+    def stop_midway(self) -> None:
+        """Answer a request to stop while rows are learnt but not yet sent, a state that is not saved."""
+        with self.waiting(clean=False):
+            pass
 
     def check_columns(self, table: Table) -> None:
         """Raise an error if the input has other columns than when the run was started."""

@@ -12,8 +12,10 @@ from dask.base import compute, is_dask_collection
 from dask.delayed import Delayed, delayed
 from dask.local import get_sync
 
-from driftmap.tables.readers import PARQUET, open_table
-from driftmap.tables.table import Labels, Wanted, chunk_rows
+from driftmap.tables.columns import Wanted
+from driftmap.tables.formats import PARQUET
+from driftmap.tables.readers import open_table
+from driftmap.tables.table import Labels, chunk_rows
 from driftmap.utils.errors import InputError
 
 LEAF_ROWS = 10**6
@@ -155,7 +157,7 @@ def parquet_files(files: Sequence[str | Path], wanted: Wanted | None = None) -> 
     wanted = wanted or Wanted()
     found = []
     for file in map(str, files):
-        if Path(file).suffix.lower() not in PARQUET:
+        if Path(file).suffix.lower() not in PARQUET.suffixes:
             raise InputError("is not a Parquet file", source=file)
         with open_table(file, wanted, once=True) as table:
             wanted = wanted._replace(columns=list(table.columns), exclude=())

@@ -12,8 +12,8 @@ from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
 from driftmap.pipeline.operator import OWN, Operator, part_of
 from driftmap.storage.serialization import Arrays
+from driftmap.tables.cache import CachedRows
 from driftmap.tables.scaling import statistics_for
-from driftmap.tables.spool import Spool
 from driftmap.tables.steps import Step
 from driftmap.tables.table import Chunk
 
@@ -50,7 +50,7 @@ class Learning(Operator):
     """Learns all rows. ``scores`` keeps reach and quantile of each, for the pass that places it."""
 
     stage = "learning"
-    scores: Spool | None = None
+    scores: CachedRows | None = None
 
     def apply(self, first: int, rows: Chunk) -> Update:
         """Learn further rows."""
@@ -70,7 +70,7 @@ class Placing(Operator):
     """Places all rows on the finished map. It changes nothing, so threads may share the work."""
 
     stage = "mapping"
-    scores: Spool | None = None
+    scores: CachedRows | None = None
     _packed: tuple[dict[str, Any], Arrays] | None = None
 
     def apply(self, first: int, rows: Chunk) -> Update:

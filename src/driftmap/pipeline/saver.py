@@ -14,7 +14,8 @@ from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
 from driftmap.storage import atomic, checkpoint
 from driftmap.storage.serialization import Arrays
-from driftmap.tables.table import Position, RejectedLines, Table
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Position, Table
 
 BEFORE_MAPPING = ("alerts", "scores")
 """Outputs that are complete before mapping starts, so that it can start again without them."""

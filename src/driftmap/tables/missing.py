@@ -23,8 +23,8 @@ class FillMissing:
     >>> rows, kept = fill(np.array([[1.0, np.nan], [1.0, 4.0], [np.nan, 6.0], [5.0, np.nan]]))
     >>> rows, kept
     (array([[1., 4.], [1., 6.], [5., 5.]]), array([1, 2, 3]))
-    >>> fill.n_filled, fill.n_dropped
-    (2, 1)
+    >>> fill.n_dropped
+    1
     """
 
     warm_up = 1
@@ -38,7 +38,7 @@ class FillMissing:
 
     def reset(self) -> None:
         """Forget all rows."""
-        self.n_filled = self.n_dropped = 0
+        self.n_dropped = 0
         self._count: Array = np.empty(0)
         """Values seen so far in each column: their number, their sum, and the last one."""
         self._total: Array = np.empty(0)
@@ -59,7 +59,6 @@ class FillMissing:
         kept = np.flatnonzero(~lacking.any(axis=1))
         self._lacking = self._lacking + lacking.sum(axis=0)
         self.n_dropped += len(rows) - len(kept)
-        self.n_filled += int(missing[kept].sum())
         return np.ascontiguousarray(filled[kept]), kept
 
     def _values(self, rows: Array, missing: NDArray[np.bool_]) -> Array | None:
@@ -93,10 +92,9 @@ class FillMissing:
         return [RowsLeftOut("missing", self.n_dropped, lacking)]
 
     def state(self) -> State:
-        """Values so far, how many were filled and dropped, and what was missing in the dropped rows."""
-        counts = np.array([self.n_filled, self.n_dropped])
+        """Values so far, how many rows were dropped, and what was missing in these."""
         return {
-            "counts": counts,
+            "dropped": np.array(self.n_dropped),
             "count": self._count,
             "total": self._total,
             "last": self._last,
@@ -105,6 +103,6 @@ class FillMissing:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
-        self.n_filled, self.n_dropped = (int(n) for n in state["counts"])
+        self.n_dropped = int(state["dropped"])
         self._count, self._total, self._last = state["count"], state["total"], state["last"]
         self._lacking = state["lacking"]

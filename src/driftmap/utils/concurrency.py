@@ -66,6 +66,23 @@ def in_parallel(work: Callable[[Item], Result], items: Iterable[Item], threads: 
             pool.shutdown(cancel_futures=True)
 
 
+def read_ahead(items: Generator[Item], most: int) -> Generator[Item]:
+    """The same items, which a thread takes, at most ``most`` of them before they are used.
+
+    >>> list(read_ahead((letter for letter in "abc"), 2))
+    ['a', 'b', 'c']
+    """
+    with ThreadPoolExecutor(1, "read-ahead") as pool:
+        pending: deque[Future[Item | None]] = deque(pool.submit(next, items, None) for _ in range(most))
+        try:
+            while (item := pending.popleft().result()) is not None:
+                pending.append(pool.submit(next, items, None))
+                yield item
+        finally:
+            pool.shutdown(cancel_futures=True)
+            items.close()
+
+
 def new_lock() -> Lock:
     """A reentrant lock, so that a metric may call the estimator that called it.
 
