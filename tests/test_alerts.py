@@ -84,7 +84,7 @@ def test_a_run_that_fails_leaves_no_alerts(folder, capfd):
     ("options", "message"),
     [
         (["--alert", "0"], "--alert must be positive"),
-        (["--alert", "0.99999"], "--alert=1 is more|--alert=0.99999 is more than 2,000 recent arrivals resolve"),
+        (["--alert", "0.99999"], "--alert=1 cannot be|--alert=0.99999 cannot be resolved with 2,000 recent arrivals"),
         (["--alert", "many"], "'many' is not a number"),
         (["--alerts", "a.jsonl"], "--alerts needs to know which rows are worth an alert: add --alert"),
         (["--alert", "3", "--alerts", "a.csv"], "must end in .jsonl or .ndjson"),

@@ -1,4 +1,4 @@
-"""The parameters of landmarks, stated once: engines have them, estimators copy them, checkpoints store them."""
+"""The parameters of landmarks, shared by engines, estimators and checkpoints."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class LandmarkParams:
 
     @classmethod
     def params_of(cls, owner: Any) -> dict[str, Any]:
-        """Return the values that an object, such as an estimator, has for these parameters."""
+        """Return the values of these parameters in an object such as an estimator."""
         return {field.name: getattr(owner, field.name) for field in fields(cls)}

@@ -1,4 +1,4 @@
-"""Recordings: the messages to a browser with their times, written as they come, and played again."""
+"""Records the messages to a browser with their times, and replays them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from driftmap.web.protocol import decode
 
 FILE_MAGIC = b"driftmap recording 1\n"
 RECORD_HEADER = struct.Struct("<dI")
-"""Seconds since the start, and bytes of the message that follows."""
+"""Seconds since the start, and length of the following message in bytes."""
 
 
 class Recorder:
-    """Writes to a file what a browser would be sent; what is written is seen by others at once."""
+    """Writes the messages that a browser would receive to a file, flushed after each message."""
 
     def __init__(self, scene: Scene, file: BinaryIO, report: Callable[[str], object] = lambda message: None) -> None:
         self._scene, self._file, self._report = scene, file, report
@@ -31,7 +31,7 @@ class Recorder:
         self.write()
 
     def write(self) -> None:
-        """Append what has changed since the last time. A full disk is reported, and ends only the recording."""
+        """Append the changes since the last call. A write error is reported and ends the recording, but not the run."""
         changed = None if self._failed else self._scene.message(self._seen)
         if changed is None:
             return
@@ -45,7 +45,7 @@ class Recorder:
 
 
 def records(file: BinaryIO, name: str) -> Iterator[tuple[float, bytes]]:
-    """Times and messages. A last record that was cut off, as by a crash, is left out."""
+    """Yield times and messages. An incomplete last record, such as after a crash, is skipped."""
     if file.read(len(FILE_MAGIC)) != FILE_MAGIC:
         raise InputError("is not a recording of driftmap watch", source=name)
     while len(head := file.read(RECORD_HEADER.size)) == RECORD_HEADER.size:
@@ -57,7 +57,7 @@ def records(file: BinaryIO, name: str) -> Iterator[tuple[float, bytes]]:
 
 
 class Replay:
-    """A recording whose scene changes as it did when it was made."""
+    """Replays a recording: its scene changes as it did during the recording."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -73,7 +73,7 @@ class Replay:
         self.scene.apply(header, arrays)
 
     def play(self, speed: float, sleep: Callable[[float], object] = time.sleep) -> None:
-        """Play it to its end, this many times as fast as it was recorded."""
+        """Play the recording to its end, ``speed`` times as fast as it was recorded."""
         start = time.monotonic()
         with self._path.open("rb") as file:
             for seconds, message in itertools.islice(records(file, str(self._path)), 1, None):
