@@ -72,12 +72,12 @@ class Replay:
         self.scene = Scene(header["title"], columns, header["capacity"], header["color"])
         self.scene.apply(header, arrays)
 
-    def play(self, speed: float, sleep: Callable[[float], object] = time.sleep) -> None:
+    def play(self, speed: float) -> None:
         """Play the recording to its end, ``speed`` times as fast as it was recorded."""
         start = time.monotonic()
         with self._path.open("rb") as file:
             for seconds, message in itertools.islice(records(file, str(self._path)), 1, None):
                 wait = seconds / speed - (time.monotonic() - start)
                 if wait > 0:
-                    sleep(wait)
+                    time.sleep(wait)
                 self.scene.apply(*decode(message))
