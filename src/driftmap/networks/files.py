@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,8 @@ NODES = ("id", "ids", "node", "nodeid", "i", "name", "person", "user", "label", 
 """Names of the nodes' column in a file that describes them."""
 EXAMPLE_HEADER = "time, source, target"
 COMMENTS = ("#", "%")
+Contact: TypeAlias = tuple[str, str, float, float]
+"""Node, node, time and weight."""
 
 
 class Fields(NamedTuple):
@@ -124,7 +126,7 @@ class ContactLines:
         names = first if self.has_header else []
         self.left_out = tuple(name for k, name in enumerate(names) if k not in self.layout.places())
 
-    def contact(self, fields: list[str]) -> tuple[str, str, float, float] | None:
+    def contact(self, fields: list[str]) -> Contact | None:
         """Return node, node, time and weight, None for a node with itself, or raise an error that changes nothing."""
         if len(fields) != self._n_fields:
             raise InputError(f"has {len(fields)} fields, where the first line has {self._n_fields}")
@@ -135,13 +137,41 @@ class ContactLines:
             self.n_self += 1
             return None
         weight = () if self.layout.weight is None else (fields[self.layout.weight],)
-        contact: tuple[str, str, float, float] = check_contact((i, j, _time(fields[self.layout.time]), *weight))
+        contact: Contact = check_contact((i, j, _time(fields[self.layout.time]), *weight))
         for name, *places in self.layout.attributes:
             for node, place in zip((i, j), places, strict=True):
                 if (before := self.attributes[name].get(node, fields[place])) != fields[place]:
                     raise InputError(f": {node!r} is {fields[place]!r}, but was {before!r} before")
         for name, *places in self.layout.attributes:
             self.attributes[name].update((node, fields[place]) for node, place in zip((i, j), places, strict=True))
+        return contact
+
+
+class ContactText:
+    """Contacts from lines of text as they come, in the formats of :func:`read_contacts`."""
+
+    def __init__(self, source: str, columns: Sequence[str] | None = None) -> None:
+        self.source, self.columns = source, columns
+        self.lines: ContactLines | None = None
+        """What the first line says about the others."""
+        self._separator: str | None = None
+
+    def contact(self, text: str, number: int) -> Contact | None:
+        """Return the contact in a line, None if it holds none, or raise an error that changes nothing."""
+        lines = self.lines
+        if not (begins(text) if lines is None else text.strip()):
+            return None
+        text = uncommented(text) if lines is None else text
+        mark = separator(text) if lines is None else self._separator
+        try:
+            fields = next(iter(split(mark, [text])), [])
+        except csv.Error as error:
+            raise InputError(f"cannot be split into fields ({error})") from None
+        if not any(fields):
+            return None
+        lines = lines or ContactLines(fields, self.columns, self.source, number)
+        contact = None if self.lines is None and lines.has_header else lines.contact(fields)
+        self.lines, self._separator = lines, mark
         return contact
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from driftmap.networks.contacts import EARLIEST, LATEST, dates_of
-from driftmap.networks.files import ContactLines, begins, separator, split, uncommented
+from driftmap.networks.files import Contact, ContactText
 from driftmap.networks.spectra import NetworkSpectra
 from driftmap.networks.tie_decay import TieDecayNetwork
 from driftmap.sources.follow import RestartedError
@@ -20,9 +19,7 @@ from driftmap.tables.cells import not_utf8
 from driftmap.tables.columns import numbered
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.table import Chunk, Labels, Position, Table
-from driftmap.utils.errors import Advice, InputError
-
-Contact = tuple[str, str, float, float]
+from driftmap.utils.errors import InputError
 
 
 class ContactStream(Table):
@@ -72,27 +69,19 @@ class ContactStream(Table):
         self._spectrum = NetworkSpectra(n_nodes, n_eigenvalues)
         self.name, self.label, self.left_out = rows.name, "t", ()
         self.columns = tuple(spectrum_columns(self._spectrum.n_eigenvalues))
-        self._rows, self._decay, self._n_nodes, self._nodes = rows, decay, n_nodes, nodes
-        self._given_columns, self._start = columns, start
+        self._rows, self._start = rows, start
         self._rejected = RejectedLines() if rejected is None else rejected
-        self._place = Position(0)
-        self._reset()
-
-    def _reset(self) -> None:
-        self._network = TieDecayNetwork(self._decay)
+        self._begin: Callable[[], _Arriving] = lambda: _Arriving(
+            ContactText(self.name, columns), TieDecayNetwork(decay), n_nodes, nodes
+        )
+        self._arriving, self._place = self._begin(), Position(0)
         self._at: tuple[Any, int] = (0, 0)
         """Where the present line is: a position of the source, and a number of lines after it."""
-        self._tail: tuple[Any, int] = (0, 0)
-        self._lines: ContactLines | None = None
-        self._separator: str | None = None
-        self._is_dated: bool | None = None
-        self._finished: float | None = None
-        """The last time that was given out."""
-        self._n_contacts = 0
+        self._tail = self._at
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """Yield the spectrum of each time, one at a time; from a position on, after reading the lines before it."""
-        self._reset()
+        arriving = self._arriving = self._begin()
         self._place, read, n_lines = start or Position(0), hashlib.sha256(), 0
         replayed = self._place.lines
         for line in self._read():
@@ -101,13 +90,13 @@ class ContactStream(Table):
             n_lines += 1
             contact = self._contact(line, n_lines)
             if contact is not None:
-                if n_lines > replayed and self._completes(contact[2]):
+                if n_lines > replayed and arriving.completes(contact[2]):
                     yield self._row(n_lines - 1, read.hexdigest())
-                self._add(contact)
+                arriving.add(contact)
             read.update(line)
         if start is not None and n_lines <= replayed:
             self._check_replayed(start, n_lines, read.hexdigest())
-        if self._completes(np.inf):
+        if arriving.completes(np.inf):
             yield self._row(n_lines, read.hexdigest())
 
     def position(self) -> Position:
@@ -120,8 +109,9 @@ class ContactStream(Table):
 
     def close(self) -> None:
         """Report contacts of nodes with themselves. The source belongs to the caller."""
-        if self._lines is not None and self._lines.n_self:
-            self._rejected.report(f"{self.name}: {self._lines.n_self:,} contacts of a node with itself skipped")
+        lines = self._arriving.text.lines
+        if lines is not None and lines.n_self:
+            self._rejected.report(f"{self.name}: {lines.n_self:,} contacts of a node with itself skipped")
 
     def _read(self) -> Iterator[bytes]:
         """Yield all lines from the first. The network is only in memory, so the source is done with what was read."""
@@ -147,94 +137,104 @@ class ContactStream(Table):
         if (lines, digest) != (start.lines, start.offset):
             problem = f": its first {start.lines:,} lines are not those that were read before"
             raise InputError(f"{problem}; give the same contacts again from their start", source=self.name)
-        self._finished = self._network.time
+        self._arriving.finished = self._arriving.network.time
 
     def _contact(self, line: bytes, number: int) -> Contact | None:
         """Return the contact in a line; None if it holds none, or is rejected."""
+        is_final = False
         try:
-            contact = self._parsed(line, number)
+            contact = self._arriving.contact(line.removeprefix(BOM if number == 1 else b""), number)
+            if contact is not None:
+                is_final = True
+                self._arriving.check(contact)
         except InputError as error:
+            if error.parameter is not None:
+                raise
             error.source, error.line = self._rows.where(*self._at), number
-            if error.parameter is None:
-                self._rejected.reject(error)
-                return None
-            raise
-        if contact is not None:
-            self._check_final(contact, number)
+            if is_final:
+                raise
+            self._rejected.reject(error)
+            return None
         return contact
 
-    def _parsed(self, line: bytes, number: int) -> Contact | None:
+    def _row(self, lines: int, digest: str) -> Chunk:
+        """The spectrum of the latest time, whose contacts are all before the place after these lines."""
+        arriving = self._arriving
+        arriving.finished, self._tail = arriving.network.time, self._at
+        self._place = Position(self._place.rows + 1, lines, digest)
+        self._rejected.settle(lines)
+        self.about = arriving.about()
+        return Chunk(self._spectrum(arriving.network)[np.newaxis], self._labels())
+
+    def _labels(self) -> Labels:
+        first, t = self._arriving.first, self._arriving.finished
+        assert first is not None
+        assert t is not None
+        times = np.array([t])
+        if self._start is None and not EARLIEST <= first <= LATEST:
+            return times
+        unit = "s" if t == np.floor(t) else "us"
+        labels: list[str] = dates_of(times, self._start).astype(f"datetime64[{unit}]").astype(str).tolist()
+        return labels
+
+
+class _Arriving:
+    """A network whose contacts arrive in lines of text.
+
+    ``finished`` is the latest time that has been given out, and ``first`` the time of the first contact.
+    """
+
+    def __init__(
+        self, text: ContactText, network: TieDecayNetwork, n_nodes: int, nodes: Collection[str] | None
+    ) -> None:
+        self.text, self.network, self.n_nodes, self.nodes = text, network, n_nodes, nodes
+        self.first: float | None = None
+        self.finished: float | None = None
+        self.n_contacts = 0
+
+    def contact(self, line: bytes, number: int) -> Contact | None:
+        """Return the contact in a line, None if it holds none, or raise an error about the line."""
         try:
-            text = line.removeprefix(BOM if number == 1 else b"").decode()
+            contact = self.text.contact(line.decode(), number)
         except UnicodeDecodeError as error:
             raise not_utf8(line[error.start]) from None
-        if not (text.strip() if self._lines is not None else begins(text)):
-            return None
-        if self._lines is None:
-            text = uncommented(text)
-            self._separator = separator(text)
-        try:
-            fields = next(iter(split(self._separator, [text])), [])
-        except csv.Error as error:
-            raise InputError(f"cannot be split into fields ({error})") from None
-        if not any(fields):
-            return None
-        if self._lines is None:
-            self._lines = ContactLines(fields, self._given_columns, self.name, number)
-            if self._lines.has_header:
-                return None
-        contact, latest = self._lines.contact(fields), self._network.time
+        latest = self.network.time
         if contact is not None and latest is not None and contact[2] < latest:
             raise InputError(f"has the time {contact[2]:.10g}, which is before that of an earlier line, {latest:.10g}")
         return contact
 
-    def _check_final(self, contact: Contact, number: int) -> None:
+    def check(self, contact: Contact) -> None:
         """Raise an error for a contact that shows rows that are written, or the number of nodes, to be wrong."""
         i, j, t, _ = contact
-        if t == self._finished:
-            raise self._error(f"has the time {t:.10g}, whose row was written before: it cannot change any more", number)
-        new = [node for node in (i, j) if node not in self._network]
-        if self._nodes is not None and (unknown := [node for node in new if node not in self._nodes]):
-            raise self._error(f": {unknown[0]!r} is not one of the {len(self._nodes):,} nodes given", number)
-        if self._network.n_nodes + len(new) > self._n_nodes:
-            raise self._error(f": {new[-1]!r} is one node more than {self._n_nodes:,}", number, "nodes")
+        if t == self.finished:
+            raise InputError(f"has the time {t:.10g}, whose row was written before: it cannot change any more")
+        new = [node for node in (i, j) if node not in self.network]
+        if self.nodes is not None and (unknown := [node for node in new if node not in self.nodes]):
+            raise InputError(f": {unknown[0]!r} is not one of the {len(self.nodes):,} nodes given")
+        if self.network.n_nodes + len(new) > self.n_nodes:
+            raise InputError(f": {new[-1]!r} is one node more than {self.n_nodes:,}", advice="nodes")
 
-    def _error(self, problem: str, number: int, advice: Advice | None = None) -> InputError:
-        return InputError(problem, source=self._rows.where(*self._at), line=number, advice=advice)
-
-    def _completes(self, t: float) -> bool:
+    def completes(self, t: float) -> bool:
         """Whether a contact at this time completes one that was not given out yet."""
-        latest = self._network.time
-        return latest is not None and latest < t and latest != self._finished
+        latest = self.network.time
+        return latest is not None and latest < t and latest != self.finished
 
-    def _add(self, contact: Contact) -> None:
-        self._network.add(*contact)
-        self._n_contacts += 1
-        if self._is_dated is None:
-            self._is_dated = self._start is not None or EARLIEST <= contact[2] <= LATEST
+    def add(self, contact: Contact) -> None:
+        """Add a contact to the network."""
+        self.network.add(*contact)
+        self.n_contacts += 1
+        self.first = contact[2] if self.first is None else self.first
 
-    def _row(self, lines: int, digest: str) -> Chunk:
-        """The spectrum of the latest time, whose contacts are all before the place after these lines."""
-        assert self._lines is not None
-        assert self._network.time is not None
-        self._place = Position(self._place.rows + 1, lines, digest)
-        self._finished, self._tail = self._network.time, self._at
-        self._rejected.settle(lines)
-        self.about = {
-            "contacts": self._n_contacts,
-            "nodes": self._network.n_nodes,
-            "self_contacts": self._lines.n_self,
-            "weighted": self._lines.layout.weight is not None,
-            "decay": self._decay,
+    def about(self) -> dict[str, Any]:
+        """Return facts about the contacts, for a summary."""
+        lines = self.text.lines
+        return {
+            "contacts": self.n_contacts,
+            "nodes": self.network.n_nodes,
+            "self_contacts": 0 if lines is None else lines.n_self,
+            "weighted": lines is not None and lines.layout.weight is not None,
+            "decay": self.network.decay,
         }
-        return Chunk(self._spectrum(self._network)[np.newaxis], self._labels(self._finished))
-
-    def _labels(self, t: float) -> Labels:
-        times = np.array([t])
-        if not self._is_dated:
-            return times
-        unit = "s" if t == np.floor(t) else "us"
-        return dates_of(times, self._start).astype(f"datetime64[{unit}]").astype(str).tolist()
 
 
 def spectrum_columns(n: int) -> list[str]:
