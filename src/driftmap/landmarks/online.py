@@ -262,7 +262,7 @@ class LandmarkEngine(Saved):
         """
         rows = np.flatnonzero(self.fitted_stream().masses() > 0)
         self._check_triangle("radius_lower_bound_")
-        return farthest_first(self.store.pairs, rows, self.n_landmarks)[1] / 2
+        return farthest_first(self.store.pairs, rows, self.n_landmarks, self.store.n_features)[1] / 2
 
     @property
     def n_samples_seen_(self) -> int:
