@@ -4,38 +4,15 @@ A :class:`~driftmap.sources.files.Source` is a file or a stream of bytes; a :cla
 arrive.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from pathlib import Path
+from driftmap._lazy import lazily
 
-from driftmap.sources.addresses import address_in
-from driftmap.sources.brokers import open_broker
-from driftmap.sources.files import STANDARD_INPUT, standard_input
-from driftmap.sources.follow import FollowedFile, FollowedStream
-from driftmap.sources.generated import GENERATED, GeneratedRows
-from driftmap.sources.row_source import RowSource
-from driftmap.utils.errors import InputError
+if TYPE_CHECKING:
+    from driftmap.sources.opening import open
+    from driftmap.sources.row_source import RowSource
 
 __all__ = ["RowSource", "open"]
 
-
-def open(name: str) -> RowSource:
-    """Return the rows of a growing file, a named pipe or standard input (``-``), or the messages of a broker.
-
-    A broker is connected to when rows are read: ``rows, position = source.read(0, 100)``. ``demo:`` is generated data.
-
-    >>> open("redis://me:secret@localhost/prices").name
-    'redis://localhost/prices'
-    """
-    if name == GENERATED:
-        return GeneratedRows()
-    if (address := address_in(name)) is not None:
-        return open_broker(address)
-    if name == "-":
-        return FollowedStream(STANDARD_INPUT, standard_input(), ends=True)
-    path = Path(name)
-    if path.is_dir():
-        raise InputError("is a folder, not a file", source=name)
-    if path.is_fifo():
-        return FollowedStream(name, path.open("rb"), ends=False)
-    return FollowedFile(name, path)
+# Lazy, so that the command line, which looks for addresses first, starts without all sources.
+__getattr__ = lazily(__name__, {"RowSource": "driftmap.sources.row_source", "open": "driftmap.sources.opening"})

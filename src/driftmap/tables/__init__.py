@@ -1,7 +1,22 @@
 """Tables: readers of every format in chunks of numbers, steps that rows go through, writers."""
 
-from driftmap.tables.delay import DelayEmbedding, delay_embedding
-from driftmap.tables.missing import FillMissing
-from driftmap.tables.scaling import RunningScale
+from typing import TYPE_CHECKING
+
+from driftmap._lazy import lazily
+
+if TYPE_CHECKING:
+    from driftmap.tables.delay import DelayEmbedding, delay_embedding
+    from driftmap.tables.missing import FillMissing
+    from driftmap.tables.scaling import RunningScale
 
 __all__ = ["DelayEmbedding", "FillMissing", "RunningScale", "delay_embedding"]
+
+# Lazy, so that the command line starts without the steps.
+__getattr__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(("DelayEmbedding", "delay_embedding"), "driftmap.tables.delay"),
+        "FillMissing": "driftmap.tables.missing",
+        "RunningScale": "driftmap.tables.scaling",
+    },
+)
