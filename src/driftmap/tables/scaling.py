@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.storage.schema import ArrayOf, check_arrays
 from driftmap.tables.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.validation import LARGEST_NUMBER
 
 NORMALIZATIONS = ("minmax", "zscore")
 
@@ -19,6 +21,17 @@ class Scaling(NamedTuple):
 
     shift: Array
     scale: Array
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> Scaling:
+        """Return the scaling of stored arrays, or raise a ValueError if they are none, or of other columns."""
+        number = {"least": -LARGEST_NUMBER, "most": LARGEST_NUMBER}
+        shape = ("d",) if any(np.ndim(array) for array in arrays.values()) else ()
+        kinds = {"shift": ArrayOf(np.float64, shape, **number), "scale": ArrayOf(np.float64, shape, finite=True)}
+        check_arrays(arrays, kinds, "scaling", **({} if n_columns is None else {"d": n_columns}))
+        if not (arrays["scale"] > 0).all():
+            raise ValueError("its scaling.scale is not positive")
+        return cls(arrays["shift"], arrays["scale"])
 
     def __call__(self, rows: Array) -> Array:
         """The rows as the map sees them."""
@@ -36,10 +49,19 @@ class Moments:
     Scaling(shift=array([2.]), scale=array([1.]))
     """
 
-    NAMES = ("base", "count", "low", "high", "total", "squares")
+    _KINDS: ClassVar[Mapping[str, ArrayOf]] = {
+        "base": ArrayOf(np.float64, ("d",), least=-LARGEST_NUMBER, most=LARGEST_NUMBER),
+        "count": ArrayOf(np.float64, ("d",), least=0, finite=True),
+        **dict.fromkeys(("low", "high"), ArrayOf(np.float64, ("d",))),
+        "total": ArrayOf(np.float64, ("d",), finite=True),
+        "squares": ArrayOf(np.float64, ("d",), least=0, finite=True),
+    }
+    """The arrays of a state. A column without a number has NaN and infinities."""
 
-    def __init__(self, state: Mapping[str, NDArray[Any]] | None = None) -> None:
-        self._state: State = {name: state[name] for name in self.NAMES} if state else {}
+    def __init__(self, state: Mapping[str, NDArray[Any]] | None = None, n_columns: int | None = None) -> None:
+        if state:
+            check_arrays(state, self._KINDS, "moments", **({} if n_columns is None else {"d": n_columns}))
+        self._state: State = dict(state) if state else {}
 
     def state(self) -> State:
         """All sums, one row each."""
@@ -152,6 +174,11 @@ class RunningScale:
         """The sums, and the number of rows."""
         return {**self._moments.state(), "seen": np.array(self._seen)}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
-        self._seen, self._moments = int(state["seen"]), Moments(state if "base" in state else None)
+    def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
+        """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
+        seen = {name: array for name, array in state.items() if name == "seen"}
+        check_arrays(seen, {"seen": ArrayOf(np.int64, (), least=0)}, "scale")
+        sums = {name: array for name, array in state.items() if name != "seen"}
+        if bool(sums) != bool(seen["seen"]):
+            raise ValueError(f"its scale has seen {seen['seen']} rows, which its sums contradict")
+        self._seen, self._moments = int(seen["seen"]), Moments(sums, n_columns)

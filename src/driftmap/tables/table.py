@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.storage.schema import Count
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut, describe, some, suggestion
 from driftmap.utils.errors import InputError
@@ -42,15 +43,15 @@ class Chunk(NamedTuple):
 class Position(NamedTuple):
     """A place in a table between two rows, from which reading can go on."""
 
-    rows: int
+    rows: Count
     """Rows before it."""
-    lines: int = 0
+    lines: Count = 0
     """Lines of text before it."""
-    offset: Any = 0
+    offset: Count | dict[str, Any] = 0
     """Bytes of (decompressed) text before it; if the table is followed, a position of its source at or before it."""
-    dropped: int = 0
+    dropped: Count = 0
     """Rows before it that were not given out."""
-    ahead: int = 0
+    ahead: Count = 0
     """Lines between the position of the source and this place."""
 
 
