@@ -8,8 +8,6 @@ import contextlib
 import copy
 import functools
 import io
-import shutil
-import sys
 import tempfile
 from pathlib import Path
 from unittest import mock
@@ -44,9 +42,8 @@ class KilledError(BaseException):
 def call(folder, *argv):
     """The exit status of a command, and what it printed to standard output and error."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(folder), mock.patch.object(sys, "argv", ["driftmap"]), small_steps():
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main([*argv])
+    with contextlib.chdir(folder), small_steps(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([*argv])
     return code, out.getvalue(), err.getvalue()
 
 

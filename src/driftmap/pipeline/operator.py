@@ -299,7 +299,7 @@ class MapOperator(Operator):
         params = own.params
         if steps is None:
             steps = [rebuild(step, {}, STEP_TYPES) for step in params.steps]
-        mapper = StreamMap() if own.mapper is None else StreamMap(**(own.mapper | given))
+        mapper = StreamMap() if own.mapper is None else StreamMap(**(own.mapper | dict(given)))
         operator = cls(mapper, steps, label=params.label, each_row=params.each_row, residuals=params.residuals)
         operator._names, operator._width = own.names, own.width
         if own.width is not None:

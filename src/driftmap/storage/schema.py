@@ -65,7 +65,8 @@ class ArrayOf(NamedTuple):
 def check_arrays(arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, ArrayOf], name: str, **sizes: int) -> None:
     """Raise a ValueError unless a record has these arrays, all of them, of these types and shapes.
 
-    >>> check_arrays({"low": np.zeros(3), "high": np.zeros(2)}, dict.fromkeys(["low", "high"], ArrayOf(float, ("d",))), "scale")
+    >>> kinds = dict.fromkeys(["low", "high"], ArrayOf(float, ("d",)))
+    >>> check_arrays({"low": np.zeros(3), "high": np.zeros(2)}, kinds, "scale")
     Traceback (most recent call last):
     ValueError: its scale.high is of shape (2,), not (3,)
     """

@@ -86,12 +86,9 @@ class DelayEmbedding:
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
         """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
-        width = 0 if len(state.get("before", ())) == 0 else "d"
-        sizes = {} if n_columns is None or width == 0 else {"d": n_columns}
-        limits = {"least": -LARGEST_NUMBER, "most": LARGEST_NUMBER}
-        check_arrays(
-            state, {"before": ArrayOf(np.float64, (-1, -1 if width == 0 else "d"), **limits)}, "delay", **sizes
-        )
+        wide = len(state.get("before", ())) > 0
+        kind = ArrayOf(np.float64, (-1, "d" if wide else -1), least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
+        check_arrays(state, {"before": kind}, "delay", **({"d": n_columns} if wide and n_columns is not None else {}))
         if len(state["before"]) > self.span:
             raise ValueError(f"its delay.before has {len(state['before'])} rows, more than {self.span}")
         self._before = state["before"]

@@ -115,11 +115,9 @@ class FillMissing:
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
         """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
-        filled = {"counts"}
-        if len(state.get("lacking", ())):  # rows were seen
-            filled |= {"drop": {"lacking"}, "mean": {"lacking", "count", "total"}, "last": {"lacking", "last"}}[
-                self.method
-            ]
+        filled = {"counts", "lacking"} if self.method == "drop" else {*self._KINDS}
+        if not len(state.get("lacking", ())):  # no row has come
+            filled = {"counts"}
         kinds = {name: kind if name in filled else kind._replace(shape=(0,)) for name, kind in self._KINDS.items()}
         check_arrays(state, kinds, "fill", **({} if n_columns is None else {"d": n_columns}))
         self.n_filled, self.n_dropped = (int(n) for n in state["counts"])

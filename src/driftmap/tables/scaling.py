@@ -25,9 +25,9 @@ class Scaling(NamedTuple):
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> Scaling:
         """Return the scaling of stored arrays, or raise a ValueError if they are none, or of other columns."""
-        number = {"least": -LARGEST_NUMBER, "most": LARGEST_NUMBER}
-        shape = ("d",) if any(np.ndim(array) for array in arrays.values()) else ()
-        kinds = {"shift": ArrayOf(np.float64, shape, **number), "scale": ArrayOf(np.float64, shape, finite=True)}
+        shape: tuple[str, ...] = ("d",) if any(np.ndim(array) for array in arrays.values()) else ()
+        shift = ArrayOf(np.float64, shape, least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
+        kinds = {"shift": shift, "scale": ArrayOf(np.float64, shape, finite=True)}
         check_arrays(arrays, kinds, "scaling", **({} if n_columns is None else {"d": n_columns}))
         if not (arrays["scale"] > 0).all():
             raise ValueError("its scaling.scale is not positive")

@@ -295,6 +295,7 @@ class TextTable(Table):
         if self._rows is not None:
             yield from self._followed(self._rows, start)
             return
+        assert isinstance(start.offset, int)  # a record is the position in a stream
         lines, offset, rest = start.lines, start.offset, b""
         for piece in read_pieces(self._source, offset):
             data = rest + piece
