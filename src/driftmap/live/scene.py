@@ -16,6 +16,9 @@ from driftmap.web.protocol import Quantized, encode
 
 CAPACITY = 10_000
 """Rows that are shown by default."""
+MOST_CAPACITY = 1_000_000
+MOST_CELLS = 2**28
+"""Rows that can be shown, and their numbers in all columns, at most."""
 CURVES = ("time", "rows", "radius", "stress", "novelty", "rate")
 MOST_SAMPLES = 600
 """Points of a curve, at most: then every second one is dropped, and new ones come half as often."""

@@ -296,7 +296,8 @@ class TextTable(Table):
             yield from self._followed(self._rows, start)
             return
         assert isinstance(start.offset, int)  # a record is the position in a stream
-        lines, offset, rest = start.lines, start.offset, b""
+        lines, rest = start.lines, b""
+        offset: int = start.offset
         for piece in read_pieces(self._source, offset):
             data = rest + piece
             if offset == 0 and data.startswith(BOM):
