@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.tables.table import Wanted, kind_of, numbered, unusable
+from driftmap.tables.table import Wanted, check_columns, kind_of, numbered, unusable
 from driftmap.tables.text import BOM, MISSING, Block, not_a_number, not_utf8
 from driftmap.utils import Array
 from driftmap.utils.errors import Advice, InputError
@@ -21,6 +21,8 @@ NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.t
 """What Arrow takes for a missing number; with blanks around it, it is found later."""
 LONGEST_QUOTED = 2**17
 """Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
+MOST_CELLS_OF_ROW = 100_000
+"""Cells of a row of text, at most: Arrow takes some 20 kB for each."""
 FEWEST_COUNTED = 5
 """Columns that a first line of integers counts, at least, if the next line may hold integers, too."""
 
@@ -223,8 +225,13 @@ class CSV:
         )
         return self._arrow.read_csv(arrow_memory(data), options, self._parse, convert)
 
+    def _check_width(self, row: bytes) -> None:
+        """Raise an error, before memory is asked for, if a row has too many cells."""
+        check_columns(row.count(self._delimiter.encode()) + 1, self._source, MOST_CELLS_OF_ROW)
+
     def _cells(self, row: bytes) -> list[str]:
         """The cells of one row, however many there are."""
+        self._check_width(row)
         if self._open.fullmatch(row):
             raise ValueError
         row.decode()
@@ -247,6 +254,8 @@ class CSV:
             return InputError(": a quote is opened and not closed")
         try:
             cells = self._cells(row)
+        except InputError as error:  # too many cells; the caller names the file
+            return InputError(error.problem)
         except ValueError:
             return InputError("holds a carriage return within a row")
         if len(cells) != len(self.names):

@@ -305,15 +305,13 @@ class TextTable(Table):
             if self._parser is None:
                 if not data.strip():
                     rest = data
+                    self._check_length(rest, lines)
                     continue
                 self._parser = self._choose_parser(data)
             ends = self._parser.ends(data, final=False)
             stop = int(ends[-1]) if len(ends) else 0
             rest = data[stop:]
-            if len(rest) > LONGEST_ROW:
-                raise InputError(
-                    f"is longer than {LONGEST_ROW:,} bytes", source=self.name, line=lines + data.count(b"\n") + 1
-                )
+            self._check_length(rest, lines + data.count(b"\n", 0, stop))
             if stop:
                 block = Block(data[:stop], np.append(0, ends), lines, offset)
                 _, lines, offset, *_ = block.after(len(ends))
@@ -322,6 +320,15 @@ class TextTable(Table):
             assert self._parser is not None
             data = rest if rest.endswith(b"\n") else rest + b"\n"
             yield Block(data, np.append(0, self._parser.ends(data, final=True)), lines, offset)
+
+    def _check_length(self, rest: bytes, lines: int) -> None:
+        """Raise an error if what is no row yet is longer than a row may be; this many lines come before it."""
+        if len(rest) <= LONGEST_ROW:
+            return
+        if rest.strip():
+            raise InputError(f"is longer than {LONGEST_ROW:,} bytes", source=self.name, line=lines + 1)
+        problem = f"begins more than {LONGEST_ROW:,} bytes of blank lines: remove them"
+        raise InputError(problem, source=self.name, line=lines + 1)
 
     def _followed(self, source: RowSource, start: Position) -> Generator[Block]:
         """The rows of a followed source from a place on, in blocks."""
