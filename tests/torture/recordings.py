@@ -82,16 +82,16 @@ def run(case):
     data = damage(data, case.rng) if case.chance(0.4) else edit(data, case.rng)
     path = case.folder / "r.dmr"
     path.write_bytes(data)
-    refused = False
+    refused = ""
     try:
         replay = Replay(path)
     except InputError as error:
-        assert "\n" not in str(error)
-        refused = True
+        refused = str(error)
     else:
         replay.play(1.0, sleep=lambda seconds: None)
         assert replay.scene.message(None) is not None
-    case.count(edits=1, refused=refused, played=not refused)
+    assert "\n" not in refused
+    case.count(edits=1, refused=bool(refused), played=not refused)
 
 
 def bomb(capacity):
