@@ -314,7 +314,7 @@ class TextTable(Table):
             self._check_length(rest, lines + data.count(b"\n", 0, stop))
             if stop:
                 block = Block(data[:stop], np.append(0, ends), lines, offset)
-                _, lines, offset, *_ = block.after(len(ends))
+                lines, offset = block.after(len(ends)).lines, offset + stop
                 yield block
         if rest.strip():
             assert self._parser is not None
