@@ -17,12 +17,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from driftmap.map.watching import Watcher
 from tests import browser as real
 from websockets.sync.client import connect
 
 from driftmap.live.scene import Scene
 from driftmap.live.server import serving
+from driftmap.live.watching import Watcher
 from driftmap.map import StreamMap
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.pipeline.observer import Update

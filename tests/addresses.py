@@ -15,9 +15,9 @@ MARK = "Zq7marK"
 STRAY = [*"/?#@:[]%&=+;,. \t\n\\'\"-~u9", "://", "%40", "%2", "%ff", "%00", "℀", "é", "\udcff", "\x1b", "\u200b", "//"]
 POSITIONS = (
     ["embed", "{}"],
-    ["embed", "--follow", "{}", "--sink", "redis://"],
-    ["embed", "none.csv", "--follow", "--sink", "{}"],
-    ["embed", "none.csv", "--follow", "--sink={}"],
+    ["follow", "{}", "--sink", "redis://"],
+    ["follow", "none.csv", "--sink", "{}"],
+    ["follow", "none.csv", "--sink={}"],
     ["embed", "none.csv", "-o", "{}"],
     ["embed", "none.csv", "-o{}"],
     ["embed", "t.csv", "-o", "o.csv", "--checkpoint", "{}"],

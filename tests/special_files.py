@@ -27,7 +27,7 @@ def make(path, kind):
 
 
 REFUSED = {
-    "FIFO": "it is a FIFO that nothing reads: start its reader first",
+    "FIFO": "it is a FIFO without a reader: start the reader first",
     "socket": "it is a socket, not a file",
     "folder": "it is a folder, not a file",
     "block device": "it is a block device, not a file",

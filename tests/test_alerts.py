@@ -84,7 +84,7 @@ def test_a_run_that_fails_leaves_no_alerts(folder, capfd):
     ("options", "message"),
     [
         (["--alert", "0"], "--alert must be positive"),
-        (["--alert", "0.99999"], "--alert=1 is more|--alert=0.99999 is more than 2,000 recent arrivals resolve"),
+        (["--alert", "0.99999"], "--alert=1 cannot be|--alert=0.99999 cannot be resolved with 2,000 recent arrivals"),
         (["--alert", "many"], "'many' is not a number"),
         (["--alerts", "a.jsonl"], "--alerts needs to know which rows are worth an alert: add --alert"),
         (["--alert", "3", "--alerts", "a.csv"], "must end in .jsonl or .ndjson"),
@@ -98,8 +98,8 @@ def test_options_that_mean_nothing(folder, capfd, options, message):
 
 
 def test_a_followed_file_and_a_run_that_goes_on(folder):
-    """Alerts are seen at once, and a run that is killed and resumed ends with the same lines."""
-    command = [sys.executable, "-m", "driftmap", "embed", "--follow", "f.csv", "--label", "day", "--alert", "3"]
+    """Alerts are seen immediately, and a run that is killed and resumed ends with the same lines."""
+    command = [sys.executable, "-m", "driftmap", "follow", "f.csv", "--label", "day", "--alert", "3"]
     command += ["--landmarks", "20", "-o", "o.csv", "--alerts", "a.jsonl", "--checkpoint", "c.ckpt", "--resume"]
     command += ["--checkpoint-every", "0s"]
     growing, alerts = folder / "f.csv", folder / "a.jsonl"

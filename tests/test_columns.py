@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from driftmap.map.watching import Watcher
 
-from driftmap.cli import embed, main
-from driftmap.tables import text
+from driftmap.cli import main, outputs
+from driftmap.live.watching import Watcher
+from driftmap.sources import files as source_files
+from driftmap.tables.columns import Wanted
+from driftmap.tables.formats import OUTPUTS
 from driftmap.tables.readers import open_table
-from driftmap.tables.table import Wanted
-from driftmap.tables.writers import WRITERS
 from driftmap.utils.errors import InputError
 
 DAYS = 700
@@ -108,7 +108,7 @@ def test_columns_of_a_wide_table_are_decided_by_all_rows(folder):
 @pytest.mark.parametrize("size", [50, 2**22])
 def test_late_columns_hold_what_their_first_cells_hold_whatever_the_blocks(folder, monkeypatch, size):
     """The first cells decide, as the first rows do; lines that are no rows decide nothing."""
-    monkeypatch.setattr(text, "READ_BYTES", size)
+    monkeypatch.setattr(source_files, "READ_BYTES", size)
     late = ["x,rem,2020-01-01,"] + ["7,rem,2020-01-02,"] * 150
     lines = ["a,mixed,text,dates,none"] + ["1,,NA, ,null"] * 120 + ["too,short"] + [f"1,{cells}" for cells in late]
     folder.joinpath("t.csv").write_text("\n".join(lines) + "\n")
@@ -149,9 +149,13 @@ def without_the_latest(rates):
     return rates.drop(columns=["ISK", "HRK", "XXX"])
 
 
-def embedded(capfd, *argv, code=0):
-    assert main(["embed", *argv]) == code
+def mapped(capfd, *argv, code=0):
+    assert main([*argv]) == code
     return capfd.readouterr()
+
+
+def embedded(capfd, *argv, code=0):
+    return mapped(capfd, "embed", *argv, code=code)
 
 
 @pytest.mark.parametrize("options", [[], ["--online"], ["--normalize", "zscore"]])
@@ -208,7 +212,7 @@ def test_a_delay_longer_than_the_table_is_named_as_the_reason(folder, capfd):
 def test_following_counts_in_its_final_line(folder, capfd, monkeypatch):
     lines = ["a,b,c", *[f"{i},{i if i % 3 == 0 else ''},{i * i}" for i in range(30)]]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join([*lines, ""]).encode())))
-    _, err = embedded(capfd, "-", "--follow", "--missing", "drop")
+    _, err = mapped(capfd, "follow", "-", "--missing", "drop")
     warning, final = err.splitlines()
     assert warning.startswith(
         "driftmap: warning: standard input: 20 of 30 rows left out: 20 for missing numbers (20 in"
@@ -287,7 +291,7 @@ def test_a_page_keeps_labels_and_features_named_like_novelty(folder, monkeypatch
 def test_records_of_a_sink_keep_the_label(folder, monkeypatch, label):
     records = []
     sink = types.SimpleNamespace(send=lambda some: records.extend(some), close=lambda: None)
-    monkeypatch.setattr(embed, "open_sink", lambda url: sink)
+    monkeypatch.setattr(outputs, "open_sink", lambda url: sink)
     lines = [f"{label},a,b", *[f"row {i},{i % 7},{i * i}" for i in range(30)]]
     folder.joinpath("t.csv").write_text("\n".join(lines) + "\n")
     assert main(["embed", "t.csv", "--label", label, "--online", "--sink", "redis://h/s", "-o", "o.csv"]) == 0
@@ -300,7 +304,7 @@ def test_records_of_a_sink_keep_the_label(folder, monkeypatch, label):
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_no_writer_takes_two_columns_of_one_name(suffix):
     with pytest.raises(InputError, match="two columns of the output are named 'a'"):
-        WRITERS[suffix](io.BytesIO(), ["a", "b", "a"])
+        OUTPUTS[suffix].writer(io.BytesIO(), ["a", "b", "a"])
 
 
 def test_a_live_view_has_columns_of_different_names():

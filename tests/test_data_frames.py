@@ -58,7 +58,7 @@ MIXED = {
 
 @pytest.mark.parametrize("name", MIXED)
 def test_all_columns_that_are_no_numbers_are_named(name):
-    with pytest.raises(ValueError, match=r"columns that are no numbers: 'day' \(dates\), 'name', 'city' \(text\)"):
+    with pytest.raises(ValueError, match=r"columns that are not numeric: 'day' \(dates\), 'name', 'city' \(text\)"):
         DriftMap().fit(MIXED[name])
 
 

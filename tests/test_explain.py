@@ -99,13 +99,13 @@ def test_a_region_and_a_landmark_are_explained_by_standardised_differences():
         ({"axis": 0, "landmark": 3}, "got axis and landmark"),
         ({"axis": 2}, "axis must be below the number of dimensions, 2, got 2"),
         ({"axis": "x"}, "axis must be an integer"),
-        ({"near": [0, 0]}, "near is a place at which an axis is explained"),
-        ({"axis": 0, "near": [0, np.nan]}, "near must be a place on the map, 2 numbers"),
-        ({"landmark": -1}, "landmark=-1 is no arrival number of a landmark"),
+        ({"near": [0, 0]}, "near is a position at which to explain an axis"),
+        ({"axis": 0, "near": [0, np.nan]}, "near must be a position on the map, 2 numbers"),
+        ({"landmark": -1}, "landmark=-1 is not the arrival number of a landmark"),
         ({"region": [(0, 1)]}, "region must be a pair .* for each of 2 axes"),
         ({"region": [(1, 0), (0, 1)]}, "region must be a pair"),
         ({"region": "all"}, "region must be a pair"),
-        ({"region": lambda places: places}, "region must give a truth value for each of"),
+        ({"region": lambda places: places}, "region must return a boolean for each of"),
         ({"region": [(1e9, 2e9), (0, 1)]}, "the region holds none of the"),
         ({"region": [(-1e9, 1e9)] * 2}, "the region holds all of the"),
     ],
@@ -121,7 +121,7 @@ def test_points_without_features_are_not_explained():
         np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
     )
     for mapper in (words, distances):
-        with pytest.raises(InputError, match="not rows of features"):
+        with pytest.raises(InputError, match="only a map of rows of features"):
             mapper.explain(axis=0)
         assert "points seen" in mapper._repr_mimebundle_()["text/html"]
     assert words.landmark_table()["landmark"] == words.landmarks_
@@ -238,7 +238,7 @@ def test_the_score_is_minus_the_stress():
     assert mapper.score(X) == pytest.approx(-quality.stress(X, mapper.transform(X)), abs=1e-12)
     many = table(5000)
     assert mapper.score(many) == pytest.approx(-quality.stress(many[::3], mapper.transform(many[::3])), abs=1e-12)
-    with pytest.raises(InputError, match="metric='precomputed' knows no distances between the rows of X"):
+    with pytest.raises(InputError, match="metric='precomputed' does not know the distances between the rows of X"):
         DriftMap(1, n_landmarks=3, metric="precomputed").fit(np.ones((4, 4)) - np.eye(4)).score(np.ones((2, 4)))
 
 

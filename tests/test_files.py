@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +22,14 @@ from hypothesis import strategies as st
 from driftmap.cli import main
 from driftmap.cli.errors import one_line
 from driftmap.map import frames
-from driftmap.tables import read_ahead, readers, text, writers
+from driftmap.sources import files as source_files
+from driftmap.tables import cache, readers, writers
 from driftmap.tables import table as tables
+from driftmap.tables.columns import Wanted
 from driftmap.tables.csv import arrow_memory
 from driftmap.tables.readers import open_table
-from driftmap.tables.table import Position, RejectedLines, Wanted
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Position, Table
 from driftmap.utils.errors import InputError
 
 X = np.cumsum(np.random.default_rng(7).standard_normal((90, 3)), axis=0)
@@ -42,7 +46,7 @@ def read(name, monkeypatch, *, rows=10, size=150, start=None, **wanted):
     said = []
     rejected = RejectedLines(skip=wanted.pop("skip", False), report=said.append)
     with monkeypatch.context() as patch:
-        patch.setattr(text, "READ_BYTES", size)
+        patch.setattr(source_files, "READ_BYTES", size)
         chunks, places, error = [], [], None
         try:
             with open_table(name, Wanted(rejected=rejected, **wanted), once=False) as table:
@@ -298,7 +302,7 @@ def test_rows_of_several_lines_keep_their_numbers_and_a_lost_quote_takes_no_more
 
 
 def test_a_line_without_end_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("driftmap.tables.text.LONGEST_ROW", 1000)
+    monkeypatch.setattr("driftmap.tables.blocks.LONGEST_ROW", 1000)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS[:5]]) + b"r" * 5000)
     assert read("t.csv", monkeypatch, label="name")[4] == "t.csv, line 7 is longer than 1,000 bytes"
 
@@ -391,48 +395,91 @@ def parsed(text, suffix, **wanted):
 # --- the temporary file ---
 
 
-@pytest.mark.parametrize("held", [0, 1000, read_ahead.IN_MEMORY])
-def test_a_large_text_is_parsed_once(folder, monkeypatch, held):
-    monkeypatch.setattr(read_ahead, "IN_MEMORY", held)
+class Counted(Table):
+    """Another table, and from which row on each pass has read it."""
+
+    def __init__(self, table):
+        self.table, self.passes = table, []
+        self.name, self.columns, self.label, self.left_out = table.name, table.columns, table.label, table.left_out
+
+    def chunks(self, rows, start=None):
+        self.passes.append(0 if start is None else start.rows)
+        yield from self.table.chunks(rows, start)
+
+    def position(self):
+        return self.table.position()
+
+    def close(self):
+        self.table.close()
+
+
+def passed(table, rows=10):
+    """What one pass over a table gives: numbers, labels, and the rows before its end."""
+    features, labels, end = [], [], 0
+    for chunk in table.chunks(rows):
+        features.append(chunk.features)
+        labels += [] if chunk.labels is None else list(chunk.labels)
+        end += len(chunk.features)
+        assert table.position().rows == end
+    return np.concatenate(features).tobytes(), labels, end
+
+
+@pytest.mark.parametrize(("name", "label"), [("t.csv", "name"), ("t.csv", None), ("t.parquet", "n")])
+@pytest.mark.parametrize("in_memory", [0, 1000, cache.IN_MEMORY])
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_table_is_parsed_once_if_there_is_room(folder, in_memory, on_disk, name, label):
+    folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
+    pq.write_table(pa.table({"n": np.arange(90), **dict(zip("abc", X.T, strict=True))}), "t.parquet", row_group_size=25)
+    with open_table(name, Wanted(columns=list("abc"), label=label), once=False) as table:
+        plain, counted = passed(table), Counted(table)
+        cached = cache.CachedTable(counted, folder if on_disk else None, in_memory)
+        assert [passed(cached) for _ in range(3)] == [plain] * 3
+        if on_disk or in_memory > 1000:
+            assert counted.passes == [0]
+        else:  # only what is held in memory is not read again
+            kept = 0 if in_memory == 0 else {"t.csv": 40 if label is None else 10, "t.parquet": 30}[name]
+            assert counted.passes == [0, kept, kept]
+        cached.close()
+    assert sorted(os.listdir()) == ["t.csv", "t.parquet"]
+
+
+def test_a_cached_table_goes_on_from_a_position(folder):
+    folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
+    with open_table("t.csv", Wanted(), once=False) as table:
+        cached = cache.CachedTable(table, folder)
+        chunks = cached.chunks(10)
+        first = [next(chunks) for _ in range(3)]
+        place = cached.position()
+        assert (place.rows, sum(len(chunk.features) for chunk in first)) == (30, 30)
+        rest = np.concatenate([chunk.features for chunk in cached.chunks(10, place)])
+        np.testing.assert_array_equal(rest, X[30:])
+        assert passed(cached) == passed(table)
+        cached.close()
+
+
+def test_the_commands_give_the_same_with_and_without_a_cache(folder, monkeypatch):
     monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
-    table = pa.table({"n": np.arange(90), **dict(zip("abc", X.T, strict=True))})
-    pq.write_table(table, "t.parquet", row_group_size=25)
-    for command in (["t.csv", "--label", "name"], ["t.csv", "--columns", "a,b,c"], ["t.parquet", "--label", "n"]):
-        command = ["embed", *command, "--landmarks", "9", "--normalize", "zscore", "-o"]
-        assert main([*command, "plain.csv"]) == 0
-        with monkeypatch.context() as patch:
-            patch.setattr(readers, "LARGE", 0)
-            readings = []
-            original = read_ahead.ReadAhead._read
-
-            def read(table, rows, start, original=original, readings=readings):
-                readings.append(0 if start is None else start.rows)
-                return original(table, rows, start)
-
-            patch.setattr(read_ahead.ReadAhead, "_read", read)
-            assert main([*command, "o.csv"]) == 0
-        # Parquet is read again in each of three passes, but for the rows that are held in memory.
-        again = {0: [0, 0, 0], 1000: [0, 30, 30]}.get(held, [0])
-        assert readings == (again if "t.parquet" in command else [0])
-        assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("plain.csv").read_bytes()
-    assert sorted(os.listdir()) == ["o.csv", "plain.csv", "t.csv", "t.parquet"]
-
-
-@pytest.mark.parametrize("held", [0, 3000])
-@pytest.mark.parametrize("fails", ["open", "write", "flush"])
-def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(folder, monkeypatch, fails, held):
-    folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
-    command = ["embed", "t.csv", "--label", "name", "--landmarks", "9", "-o"]
+    command = ["embed", "t.csv", "--label", "name", "--landmarks", "9", "--normalize", "zscore", "--novelty", "-o"]
     assert main([*command, "plain.csv"]) == 0
+    monkeypatch.setattr(readers, "LARGE", 0)
+    assert main([*command, "o.csv"]) == 0
+    assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("plain.csv").read_bytes()
+    assert sorted(os.listdir()) == ["o.csv", "plain.csv", "t.csv"]
+
+
+@pytest.mark.parametrize("in_memory", [0, 1000])
+@pytest.mark.parametrize("fails", ["open", "write", "flush"])
+def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(folder, monkeypatch, fails, in_memory):
+    folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS]))
 
     class Full:
         def __init__(self, **options):
             if fails == "open":
                 self.write()
 
-        def seek(self, place):
-            pass
+        def seek(self, place, whence=0):
+            return 0
 
         def write(self, *args):
             if fails != "flush":
@@ -444,37 +491,51 @@ def test_where_the_temporary_file_cannot_be_written_the_input_is_read_again(fold
         def close(self):
             raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(readers, "LARGE", 0)
-    monkeypatch.setattr(read_ahead, "IN_MEMORY", held)
-    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
-    monkeypatch.setattr(read_ahead.tempfile, "TemporaryFile", Full)
-    assert main([*command, "o.csv"]) == 0
-    assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("plain.csv").read_bytes()
+    monkeypatch.setattr(cache.tempfile, "TemporaryFile", Full)
+    with open_table("t.csv", Wanted(label="name"), once=False) as table:
+        plain, counted = passed(table), Counted(table)
+        cached = cache.CachedTable(counted, folder, in_memory)
+        assert [passed(cached), passed(cached)] == [plain, plain]
+        assert counted.passes == [0, 10 if in_memory else 0]
+        cached.close()
 
 
-def test_a_reading_that_is_broken_off_ends_its_thread_and_leaves_nothing(folder, monkeypatch):
+@pytest.mark.parametrize("place", ["folder", None])
+def test_a_reading_that_is_broken_off_ends_its_thread_and_leaves_nothing(folder, place):
     folder.joinpath("t.csv").write_bytes(encoded(lines(np.tile(X, (50, 1)))))
-    monkeypatch.setattr(readers, "LARGE", 0)
-    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
-    monkeypatch.setattr(read_ahead, "IN_MEMORY", 0)
-    for full in (False, True):
-        if full:
-            monkeypatch.setattr(read_ahead.ChunkCache, "add", lambda *args: False)
-        with open_table("t.csv", Wanted(), once=False, spool=folder) as table:
-            assert len(next(table.chunks(10)).features) == 10
-        assert not any(thread.name == "read-ahead" for thread in threading.enumerate())
-        assert os.listdir() == ["t.csv"]
+    with open_table("t.csv", Wanted(), once=False) as table:
+        cached = cache.CachedTable(table, place and folder, 0)
+        chunks = cached.chunks(10)
+        assert len(next(chunks).features) == 10
+        assert any(thread.name.startswith("read-ahead") for thread in threading.enumerate())
+        cached.close()
+        assert not any(thread.name.startswith("read-ahead") for thread in threading.enumerate())
+    assert os.listdir() == ["t.csv"]
 
 
 def test_rows_that_are_read_ahead_come_before_the_mistake_behind_them(folder, monkeypatch):
     folder.joinpath("t.csv").write_bytes(encoded([*lines(X), "1,2,x"]))
     monkeypatch.setattr(readers, "LARGE", 0)
-    monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
-    with open_table("t.csv", Wanted(), once=False, spool=folder) as table:
-        rows = []
-        with pytest.raises(InputError, match="'x', not a number"):
-            rows.extend(chunk.features for chunk in table.chunks(10))
-        np.testing.assert_array_equal(np.concatenate(rows), X)
+    with open_table("t.csv", Wanted(), once=False, cache=folder) as table:
+        for _ in range(2):
+            rows = []
+            with pytest.raises(InputError, match="'x', not a number"):
+                rows.extend(chunk.features for chunk in table.chunks(10))
+            np.testing.assert_array_equal(np.concatenate(rows), X)
+
+
+def test_threads_that_read_cached_rows_get_their_own(folder):
+    values = np.arange(200_000.0).reshape(-1, 2)
+    with tempfile.TemporaryFile() as file:
+        rows = cache.CachedRows(file, 2)
+        for first in range(0, len(values), 1000):
+            rows.append(values[first : first + 1000])
+        with ThreadPoolExecutor(4) as pool:
+            places = list(range(0, len(values), 50)) * 2
+            for first, found in zip(places, pool.map(lambda i: rows.read(i, 50), places), strict=True):
+                np.testing.assert_array_equal(found, values[first : first + 50])
+        with pytest.raises(OSError, match="was cut"):
+            rows.read(len(values) - 1, 2)
 
 
 # --- threads, row groups, start-up ---
@@ -520,10 +581,14 @@ def test_memory_does_not_grow_with_a_parquet_file(folder):
 
 
 def test_options_name_what_the_library_has():
-    from driftmap.cli.writing import NOVELTY
+    from driftmap import DriftMap
+    from driftmap.cli import groups, writing
     from driftmap.pipeline.observer import Update
 
-    assert set(NOVELTY) <= set(Update._fields)
+    estimator, options = DriftMap(), groups.MapShape()
+    assert (options.embedding, options.metric, options.slack) == (estimator.embedding, "euclidean", estimator.slack)
+    assert groups.NOVELTY == writing.NOVELTY
+    assert set(writing.NOVELTY) <= set(Update._fields)
 
 
 def test_threads_of_arrow_hold_nothing_of_python():

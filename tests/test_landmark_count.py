@@ -103,5 +103,5 @@ def test_what_does_not_go_with_auto(options, problem):
 
 def test_a_stream_cannot_choose():
     for learn in ("partial_fit", "update"):
-        with pytest.raises(InputError, match='n_landmarks="auto" is decided by all points at once: call fit first'):
+        with pytest.raises(InputError, match='n_landmarks="auto" is decided by all points together: call fit first'):
             getattr(DriftMap(n_landmarks="auto"), learn)(rows())

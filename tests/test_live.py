@@ -20,8 +20,9 @@ from driftmap.live.scene import CURVES, Landmarks, Scene
 from driftmap.live.ticker import Ticker
 from driftmap.live.watching import Watcher
 from driftmap.map import StreamMap
-from driftmap.pipeline.observer import Chunk, Update
+from driftmap.pipeline.observer import Update
 from driftmap.sources.generated import NEW, OUTLIER, GeneratedRows, generated_row
+from driftmap.tables.table import Chunk
 from driftmap.utils.errors import InputError
 from driftmap.web.columns import GrowingColumn
 from driftmap.web.protocol import decode

@@ -289,7 +289,7 @@ def test_a_detector_goes_on_from_its_state():
     [
         ({"threshold": 0.0}, "threshold must be positive"),
         ({"threshold": "high"}, "threshold must be a number"),
-        ({"threshold": 0.99999}, "threshold=0.99999 is more than 2,000 recent arrivals resolve: give at most 0.9995"),
+        ({"threshold": 0.99999}, "threshold=0.99999 cannot be resolved with 2,000 recent arrivals: give"),
         ({"quiet": -1}, "quiet must be at least 0"),
     ],
 )

@@ -19,8 +19,9 @@ from driftmap import DriftMap
 from driftmap.cli import main
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.live.recording import Replay
+from driftmap.sources import files
 from driftmap.storage import checkpoint
-from driftmap.tables import csv, text
+from driftmap.tables import blocks, csv
 from driftmap.tables.delay import DelayEmbedding
 from driftmap.tables.missing import FillMissing
 from driftmap.tables.scaling import RunningScale, Scaling
@@ -66,8 +67,8 @@ def test_the_shape_of_an_npy_file_is_checked_before_memory_is_asked_for(folder, 
 
 
 def test_blank_lines_are_limited(folder, monkeypatch):
-    monkeypatch.setattr(text, "LONGEST_ROW", 1000)
-    monkeypatch.setattr(text, "READ_BYTES", 100)
+    monkeypatch.setattr(blocks, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(files, "READ_BYTES", 100)
     for name, head in (("a.csv.gz", b""), ("b.csv.gz", b"a,b\n1,2\n"), ("c.jsonl.gz", b"")):
         folder.joinpath(name).write_bytes(gzip.compress(head + b"\n" * 5000))
         assert "begins more than 1,000 bytes of blank lines" in refused("embed", name)

@@ -86,7 +86,7 @@ def test_what_a_file_cannot_hold_must_be_given_again(tmp_path):
     loaded = DriftMap.load(path, embedding=Mine(2), replace_on=Every())
     np.testing.assert_array_equal(loaded.fit(X).landmark_indices_, own.fit(X).landmark_indices_)
     DriftMap(n_landmarks=5).fit(X[:20]).save(path)
-    with pytest.raises(CheckpointError, match="it holds its metric already"):
+    with pytest.raises(CheckpointError, match="it stores its metric"):
         DriftMap.load(path, metric=taxi)
     with pytest.raises(CheckpointError, match="holds a DriftMap, not a OnlineLandmarks"):
         OnlineLandmarks.load(path)

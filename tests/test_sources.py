@@ -1,4 +1,4 @@
-"""Followed sources: any object with read(position, limit) gives the same rows, from every position it has been at."""
+"""Followed sources: a new kind, with read(position, limit) alone, gives the same rows from all its positions."""
 
 import contextlib
 import json
@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from driftmap import sources
-from driftmap.sources import Source
+from driftmap.sources import RowSource
+from driftmap.tables.blocks import FollowedText
+from driftmap.tables.columns import Wanted
 from driftmap.tables.csv import CSV
 from driftmap.tables.jsonl import JSONLines
-from driftmap.tables.table import Position, RejectedLines, Wanted
-from driftmap.tables.text import TextTable
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Position
+from driftmap.tables.text import open_text
 from driftmap.utils.errors import InputError
 
 X = np.random.default_rng(0).standard_normal((40, 3))
@@ -22,12 +25,11 @@ LINES = {
 BAD = {"jsonl": b'{"a": 1}\n', "csv": b"1,2\n"}
 
 
-class Broker:
+class Broker(RowSource):
     """Records with positions that are no numbers; at most a few come at a time."""
 
-    name = "broker"
-
     def __init__(self, records, at_once):
+        super().__init__("broker")
         self.records, self.at_once = records, at_once
 
     def read(self, position, limit):
@@ -41,7 +43,7 @@ def open_broker(records, at_once, kind, *, skip=False, report=lambda message: No
         return JSONLines() if kind == "jsonl" else CSV("broker", head, Wanted(), tabs=False, single=True)
 
     wanted = Wanted(label="id", rejected=RejectedLines(skip=skip, report=report))
-    return TextTable(Source("broker", rows=Broker(records, at_once)), wanted, parser)
+    return open_text(FollowedText(Broker(records, at_once), wanted.rejected, parser), wanted)
 
 
 def read(table, rows, start=None):

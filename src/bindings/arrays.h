@@ -1,4 +1,4 @@
-// Arrays that are shared with numpy.
+// Arrays shared with NumPy.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,7 +19,7 @@ inline void require(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
 
-// An array of these numbers, of one axis if no shape is given.
+// Return an array that owns these numbers; one-dimensional by default.
 template <class T>
 nb::object to_numpy(std::vector<T> numbers, std::vector<std::size_t> shape = {}) {
     auto* owned = new std::vector<T>(std::move(numbers));

@@ -1,6 +1,5 @@
-// The module driftmap._core._level: which levels of the core are built, and the level of this processor: 2, 3 or 4 for
-// x86-64-v2 to v4 of the psABI, less for others. It is compiled for every processor, because the loader imports it
-// first.
+// The module driftmap._core._level: the built levels of the core, and the level of this processor, which is 2, 3 or 4
+// for x86-64-v2 to v4 of the psABI, and less for others. The loader imports it first, so it runs on every processor.
 #include <Python.h>
 
 #if defined(__x86_64__)
@@ -8,7 +7,7 @@
 
 static bool has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 
-// Asks the processor itself: __builtin_cpu_supports needs a runtime library that zig does not link.
+// Uses CPUID because __builtin_cpu_supports needs a runtime library that zig does not link.
 static int processor_level() {
     unsigned a, b, d, basic = 0, more = 0, extended = 0, saved, high;
     __get_cpuid(1, &a, &b, &basic, &d);
@@ -19,7 +18,7 @@ static int processor_level() {
     // FMA, MOVBE, OSXSAVE, AVX, F16C; BMI1, AVX2, BMI2; LZCNT
     if (!has(basic, 1u << 12 | 1u << 22 | 1u << 27 | 1u << 28 | 1u << 29)) return 2;
     if (!has(more, 1u << 3 | 1u << 5 | 1u << 8) || !has(extended, 1u << 5)) return 2;
-    // The operating system has to save the registers, too: of SSE and AVX, and all of AVX-512.
+    // The operating system must save the registers of SSE and AVX (0x06) and of AVX-512 (0xe6).
     __asm__ volatile("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
     if (!has(saved, 0x06)) return 2;
     // AVX512F, DQ, CD, BW, VL

@@ -1,4 +1,4 @@
-// Points that Python stores and measures: a DistanceSource of driftmap/_core/__init__.pyi.
+// Points stored and measured by Python, as a DistanceSource of driftmap/_core/__init__.pyi.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class PythonSpace : public Space {
 
  private:
     nb::object source_;
-    std::int64_t first_ = 0;  // row of the batch that the block begins with
+    std::int64_t first_ = 0;  // first row of the block in the batch
 };
 
 }  // namespace driftmap

@@ -1,8 +1,8 @@
-// The state of a stream as numbers and columns, which a checkpoint can hold, and back.
+// Converts the state of a stream to numbers and columns for a checkpoint, and back.
 //
-// A checkpoint may be made up, so `restore` refuses a state with an index, an order or a number that could make the
-// core read beyond its memory or run for ever. It does not measure distances again: wrong ones make a wrong map, as
-// another checkpoint would.
+// A checkpoint may be forged, so `restore` rejects a state with an index, an order or a number that could make the core
+// read out of bounds or loop forever. It does not measure distances again: wrong distances give a wrong map, as a
+// different checkpoint would.
 #pragma once
 
 #include "arrays.h"
@@ -11,7 +11,7 @@
 
 namespace driftmap {
 
-// A record with the places of its landmarks in the order of arrival; -1: unknown.
+// A record that identifies landmarks by their position in order of arrival; -1: unknown.
 struct PlacedRecord {
     std::int64_t row, cell, second;
     double distance, second_distance;
@@ -31,7 +31,7 @@ void each_column(std::vector<Representative>& stored, std::vector<PlacedRecord>&
     visit("second_distances", records, &PlacedRecord::second_distance);
 }
 
-// Forgotten points are dropped.
+// Return the state as a dict; drops forgotten points first.
 inline nb::dict dump(Stream& stream) {
     State& state = stream.state;
     drop_forgotten(state, *stream.space);
@@ -84,7 +84,7 @@ std::vector<T> column(const nb::dict& from, const char* name) {
     return {array.data(), array.data() + array.size()};
 }
 
-// Whether these are ascending numbers, from 0 on.
+// Return true if the values are strictly ascending, from 0 to below `below`.
 inline bool ascend(const std::vector<std::int64_t>& values, std::int64_t below) {
     std::int64_t least = 0;
     for (const std::int64_t value : values) {
@@ -126,7 +126,7 @@ inline void check_representatives(const State& s) {
     require(total < 0x1p62, "its weights are too large");
 }
 
-// Every point that is not forgotten is in one cell; every landmark is in its own one.
+// Check that every live point is in exactly one cell, and every landmark in its own cell.
 inline void check_cells(const State& s, const std::vector<std::int64_t>& landmarks,
                         const std::vector<PlacedRecord>& records) {
     const auto m = std::int64_t(landmarks.size());
@@ -161,8 +161,7 @@ inline void check_points(const Ndarray<const double, 2>& points, const State& s,
         require(std::abs(points.data()[i]) <= 1e140, "its points are not finite, or their squares overflow");
 }
 
-// Bring a stream that has seen nothing to a state, or raise and change nothing. With a native metric it holds the
-// points.
+// Restore an empty stream from a state, which includes the points if the metric is native. An error changes nothing.
 inline void restore(Stream& stream, const nb::dict& from) {
     require(stream.state.seen == 0, "the stream has seen points already");
     State state(stream.state.parameters);

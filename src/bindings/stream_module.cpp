@@ -37,7 +37,7 @@ std::unique_ptr<RowSpace> native_space(const std::string& wanted, double p, int 
     return space;
 }
 
-// Distances between the rows of two matrices.
+// Return the distances between the rows of two matrices.
 nb::object distances(const Matrix& X, const Matrix& Y, const std::string& metric, double p) {
     const std::unique_ptr<RowSpace> space = native_space(metric, p, int(Y.shape(1)));
     const std::size_t n = X.shape(0), m = Y.shape(0);
@@ -108,7 +108,7 @@ nb::object learn(Stream& stream, const std::variant<Matrix, std::int64_t>& batch
                           nearest_before ? landmarks.data() : nullptr,
                           nearest.data()};
     {
-        std::optional<nb::gil_scoped_release> released;  // unless Python is called
+        std::optional<nb::gil_scoped_release> released;  // unless learning calls Python
         if (rows && !ask) released.emplace();
         stream.learn(n, columns, ask, interrupt);
     }
@@ -128,7 +128,7 @@ nb::object points(Stream& stream, const Rows& which) {
     return to_numpy(std::move(out), {which.size(), std::size_t(rows->width)});
 }
 
-// By row: the place of its landmark; -1: it is forgotten.
+// Return, for each row, the position of its landmark in order of arrival; -1: forgotten.
 std::vector<std::int64_t> cells(const State& state) {
     std::vector<std::int64_t> out(state.n, -1);
     for (std::int32_t j = 0; j < state.n_landmarks(); ++j)
@@ -163,7 +163,7 @@ nb::list events(const Stream& stream) {
     return out;
 }
 
-// A stream and what measures for it may refer to each other: the garbage collector finds such cycles.
+// A stream and its Python source may refer to each other; these functions let the garbage collector find such cycles.
 PythonSpace* measured_by_python(PyObject* stream) {
     return nb::inst_ready(stream) ? dynamic_cast<PythonSpace*>(nb::inst_ptr<Stream>(stream)->space.get()) : nullptr;
 }
@@ -187,7 +187,7 @@ PyType_Slot kSlots[] = {
 void bind_placement(nb::module_& module);
 
 NB_MODULE(DRIFTMAP_MODULE, module) {
-    nb::set_leak_warnings(false);  // objects alive at exit are ordinary in Python
+    nb::set_leak_warnings(false);  // in Python, objects alive at exit are normal
     bind_placement(module);
     nb::class_<Stream>(module, "Stream", nb::type_slots(kSlots))
         .def("__init__", &make_stream, "metric"_a, "n_features"_a = 0, nb::kw_only(), "n_landmarks"_a,

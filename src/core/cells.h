@@ -1,16 +1,16 @@
-// Voronoi cells: which stored points are nearest to which landmark, while landmarks come and go.
+// Voronoi cells of the landmarks, updated as landmarks are added and removed.
 //
-// Two numbers per stored point, its distances to the nearest and second-nearest landmark, take the place of the edges
-// of the paper's graph (as in FastPAM for k-medoids): a landmark z is redundant from the radius rho*(z) on, the largest
-// second distance in its cell.
+// Two numbers per stored point, its distances to the nearest and second-nearest landmark, replace the edges of the
+// paper's graph (as in FastPAM for k-medoids): a landmark z is redundant from the radius rho*(z) on, the largest second
+// distance in its cell.
 #pragma once
 
 #include "state.h"
 
 namespace driftmap {
 
-// Let a new landmark take the points of a cell that it is nearest to. It is measured to the contested ones, which are
-// given in the order of their records.
+// Move the points of a cell that are nearer to a new landmark into its cell. `distances` are those of the new landmark
+// to the contested points, which are in the order of their records.
 inline void compete(State& state, std::int32_t slot, std::int32_t newcomer, const std::int32_t* contested,
                     const double* distances, std::size_t n) {
     Cell& cell = state.cells[slot];
@@ -23,7 +23,7 @@ inline void compete(State& state, std::int32_t slot, std::int32_t newcomer, cons
                 state.add(newcomer, {t, record.distance, landmarks.id[slot], record.row});
                 continue;
             }
-            // also where the second is unknown: it is no nearer than its lower bound
+            // valid even if the second is unknown: it is at least as far as its lower bound
             if (state.is_nearer(t, landmarks.row[newcomer], record.second_distance, record.second))
                 record.second_distance = t, record.second = landmarks.id[newcomer];
         }
@@ -73,11 +73,11 @@ inline void enter(State& state, Space& space, std::int32_t row) {
     for (std::size_t j = 0, first = 0; j < others.size(); first = ends[j++])
         if (ends[j] > first)
             compete(state, others[j], newcomer, rows.data() + first, distances.data() + first, ends[j] - first);
-    // Its points know their second-nearest landmark if it is the one they came from.
+    // The second-nearest landmark of its points is exact: the one of the cell they left.
     state.cells[newcomer].exact_at = state.departures;
 }
 
-// Take out a landmark whose cost is exact (or whose cell is empty); its points go to their second-nearest landmarks.
+// Remove a landmark whose cost is exact (or whose cell is empty); its points move to their second-nearest landmarks.
 // Returns the row of the landmark.
 inline std::int32_t leave(State& state, std::int32_t slot) {
     Landmarks& landmarks = state.landmarks;
@@ -92,7 +92,7 @@ inline std::int32_t leave(State& state, std::int32_t slot) {
     return row;
 }
 
-// Make the cost of a cell exact, or stop as soon as it is known to exceed `enough`.
+// Compute the exact cost of a cell, or stop when it is known to exceed `enough`.
 inline void refine_cost(State& state, Space& space, std::int32_t slot, double enough) {
     constexpr int kAtOnce = 32;
     Cell& cell = state.cells[slot];
@@ -106,7 +106,8 @@ inline void refine_cost(State& state, Space& space, std::int32_t slot, double en
         space.nearest(rows, waiting, state.landmarks, found);
         for (int k = 0; k < waiting; ++k) {
             Record& record = cell.records[places[k]];
-            // with a metric that is none, another landmark may be the nearest by now; a second one is never the first
+            // If the dissimilarity violates the triangle inequality, another landmark may be the nearest by now; the
+            // second must differ from the cell's landmark.
             const bool is_own = found[k].second == state.landmarks.id[slot];
             record.second_distance = is_own ? found[k].distance : found[k].second_distance;
             record.second = is_own ? found[k].landmark : found[k].second;
@@ -117,7 +118,7 @@ inline void refine_cost(State& state, Space& space, std::int32_t slot, double en
     cell.exact_at = state.departures;
 }
 
-// The stored point farthest from its landmark, the earliest of equals, if it is beyond the limit; else -1.
+// Return the stored point farthest from its landmark (ties: the earliest) if it is beyond the limit, otherwise -1.
 inline std::int32_t farthest(const State& state, double limit) {
     std::int32_t best = -1;
     for (const Cell& cell : state.cells) {
@@ -129,7 +130,7 @@ inline std::int32_t farthest(const State& state, double limit) {
     return best;
 }
 
-// Drop all forgotten points but the landmarks, and renumber the others.
+// Drop all forgotten points that are not landmarks, and renumber the rest.
 inline void drop_forgotten(State& state, Space& space) {
     std::vector<std::int32_t> rows, renumbered(state.n, -1);
     for (const std::int32_t slot : state.landmarks.order) renumbered[state.landmarks.row[slot]] = 0;

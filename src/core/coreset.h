@@ -1,14 +1,13 @@
-// Bounded memory: the stored points are a core-set, in which each represents the points that joined it or merged into
-// it.
+// Bounded memory: the stored points are a core-set, in which each represents the points that joined or merged into it.
 //
-// Nothing merges before the memory is full. Then the resolution is raised until an eighth of the memory is free, and
-// stored points within the resolution of each other merge inside their Voronoi cells. Where cells are still crowded,
-// and slow to search, it is raised further, up to a share of the radius; where they are not, to a share at once, so
-// that stored points lie evenly. From then on a covered arrival joins the nearest representative of its cell within the
-// resolution. Where the resolution is not small against the radius (many dimensions), it joins its landmark instead,
-// without a search, unless it would have widened the cell. A representative knows its weight and its spread: by the
-// triangle inequality all it represents lies within it, however often it merged. A landmark never merges into another
-// point, so merging changes neither landmarks nor radius.
+// Merging starts when the memory is full. The resolution is then raised until an eighth of the memory is free: stored
+// points within the resolution of each other merge inside their Voronoi cells. If cells are still crowded, and so slow
+// to search, it is raised further, up to a share of the radius; otherwise it is raised to at least another share, so
+// that stored points are evenly spaced. From then on, a covered arrival joins a representative of its cell within the
+// resolution. If the resolution is not small relative to the radius (many dimensions), it joins its landmark instead,
+// without a search, unless it would widen the cell. A representative has a weight and a spread: by the triangle
+// inequality, all points it represents lie within the spread, after any number of merges. Landmarks never merge into
+// other points, so merging changes neither landmarks nor radius.
 #pragma once
 
 #include <tuple>
@@ -17,24 +16,24 @@
 
 namespace driftmap {
 
-constexpr int kCrowded = 48;            // more stored points than this per landmark are slow to search
-constexpr double kFine = 0.25;          // the least resolution, relative to the radius, of cells that are not crowded
-constexpr double kCoarse = 0.3;         // the resolution, relative to the radius, that crowded cells are thinned to
-constexpr double kStale = 0.9;          // they are thinned when it has fallen below this share of kCoarse
+constexpr int kCrowded = 48;            // with more stored points per landmark than this, cells are slow to search
+constexpr double kFine = 0.25;          // least resolution, relative to the radius, when merging cells not crowded
+constexpr double kCoarse = 0.3;         // resolution, relative to the radius, to which crowded cells are thinned
+constexpr double kStale = 0.9;          // crowded cells are thinned if the resolution is below this share of kCoarse
 constexpr double kSearch = 1.0 / 3.0;   // up to this resolution, relative to the radius, arrivals search their cell
-constexpr int kSample = 256;            // stored points by which a resolution is chosen
-constexpr int kCandidates = 8;          // distances measured at a time while points merge
-constexpr int kSearched = 8;            // records looked through at a time
-constexpr int kMostCandidates = 256;    // distances measured before an arrival joins its landmark instead
-constexpr int kMostMeasured = 32;       // distances measured before a stored point is given up for this merge
-constexpr double kRounding = 1 + 1e-9;  // of tests by the triangle inequality
+constexpr int kSample = 256;            // number of stored points from which a resolution is estimated
+constexpr int kCandidates = 8;          // distances measured per call while merging
+constexpr int kSearched = 8;            // records searched per step
+constexpr int kMostCandidates = 256;    // most distances measured before an arrival joins its landmark instead
+constexpr int kMostMeasured = 32;       // most distances measured before a merge skips a stored point
+constexpr double kRounding = 1 + 1e-9;  // tolerance of tests by the triangle inequality
 
 struct Arrival {
-    std::int32_t row;  // of the block
+    std::int32_t row;  // in the block
     double time, weight, spread;
 };
 
-// The eighth of the window that a time belongs to: only points of the same one merge.
+// The eighth of the window that a time belongs to; points merge only within an eighth.
 inline double eighth(const State& state, double time) {
     return state.parameters.window < kInfinity ? std::floor(time / (state.parameters.window / 8)) : 0.0;
 }
@@ -45,13 +44,13 @@ inline void gain(const State& state, Representative& one, const Arrival& arrival
     one.spread = std::max(one.spread, sum_above(distance, arrival.spread));
 }
 
-// Let an arrival join a representative of its cell within a distance, of the same eighth. Returns -1 if it did, else
-// how many were measured.
+// Let an arrival join a representative of its cell and eighth of the window within a distance. Returns -1 on success,
+// otherwise the number of distances measured.
 inline int join_nearby(State& state, Space& space, const Arrival& arrival, const Nearest& near, double within) {
     within -= arrival.spread;
     if (within < 0) return 0;
-    // By the triangle inequality, the distance of such a representative to the landmark differs from that of the
-    // arrival by no more than that.
+    // By the triangle inequality, the distances of arrival and representative to the landmark differ by at most
+    // `within`.
     const double apart = within * kRounding, distance = space.expanded(near.distance);
     const double least = space.about(std::max(distance - apart, 0.0)), group = eighth(state, arrival.time);
     const double low = least > 1e-270 ? least * (1 - 1e-9) : 0.0,
@@ -66,7 +65,7 @@ inline int join_nearby(State& state, Space& space, const Arrival& arrival, const
     for (std::size_t first = 0, last = 2; first < records.size() && measured < kMostCandidates;
          first = last, last += kSearched) {
         int count = 0;
-        for (std::size_t i = first; i < std::min(last, records.size()); ++i) {  // branches would be guesses
+        for (std::size_t i = first; i < std::min(last, records.size()); ++i) {  // branch-free
             const Record& record = records[i];
             places[count] = i, rows[count] = record.row;
             count += (record.distance >= low) & (record.distance <= high) &
@@ -77,7 +76,7 @@ inline int join_nearby(State& state, Space& space, const Arrival& arrival, const
             const double t = distances[k] <= about ? space.expanded(distances[k]) : kInfinity;
             if (t > within) continue;
             gain(state, state.representatives[rows[k]], arrival, t);
-            std::swap(records[places[k]], records[places[k] / 2]);  // those that arrivals join often move ahead
+            std::swap(records[places[k]], records[places[k] / 2]);  // move frequently joined records towards the front
             return -1;
         }
         measured += count;
@@ -85,7 +84,7 @@ inline int join_nearby(State& state, Space& space, const Arrival& arrival, const
     return measured;
 }
 
-// Let an arrival join a stored point, if one represents it; `near` are its nearest landmarks.
+// Let an arrival join a stored point that can represent it; `near` are its nearest landmarks. Returns true on success.
 inline bool join(State& state, Space& space, const Arrival& arrival, const Nearest& near) {
     if (state.resolution < 0) return false;
     const double radius = space.expanded(state.radius);
@@ -103,10 +102,10 @@ inline bool join(State& state, Space& space, const Arrival& arrival, const Neare
     return true;
 }
 
-// The stored points of a cell in order of their distances to the landmark, which is the first; each may merge into one
-// before it.
+// A stored point of a cell. Entries are sorted by distance to the landmark, which comes first; each may merge into an
+// earlier one.
 struct Entry {
-    bool other;  // than the landmark
+    bool other;  // false for the landmark
     double to_landmark;
     std::int32_t row;
 };
@@ -124,8 +123,8 @@ inline std::vector<std::vector<Entry>> sorted_cells(const State& state, const Sp
     return cells;
 }
 
-// Measures an entry to those before it, the last first, as long as the triangle inequality with the landmark leaves
-// them within `reach`; `visit` gets their rows and distances, and says how far to go on.
+// Measure an entry to those before it, the last first, while the triangle inequality with the landmark allows a
+// distance within `reach`. `visit` receives their rows and distances, and returns the new `reach`.
 inline void walk_back(const State& state, Space& space, const std::vector<Entry>& earlier, const Entry& entry,
                       double reach, auto visit) {
     std::int32_t rows[kCandidates];
@@ -143,7 +142,7 @@ inline void walk_back(const State& state, Space& space, const std::vector<Entry>
     }
 }
 
-// The resolution at which this share of a sample of points could merge into an earlier one of their cells.
+// Return the resolution at which this share of a sample of points could merge into earlier points of their cells.
 inline double merge_cost(const State& state, Space& space, double share) {
     std::vector<double> costs;
     const int step = std::max(1, state.live / kSample);
@@ -165,7 +164,7 @@ inline double merge_cost(const State& state, Space& space, double share) {
     return *last;
 }
 
-// Merge each point of a cell into the last one before it that is within the resolution; the landmark stays.
+// Merge each point of a cell, except the landmark, into the last point before it within the resolution.
 inline void merge(State& state, Space& space, const std::vector<Entry>& entries) {
     std::vector<Entry> kept;
     for (const Entry& entry : entries) {
@@ -185,9 +184,9 @@ inline void merge(State& state, Space& space, const std::vector<Entry>& entries)
     }
 }
 
-// Raise the resolution to at least this and merge the stored points within it.
+// Raise the resolution to at least `resolution`, and merge the stored points within it.
 inline void coarsen(State& state, Space& space, double resolution) {
-    if (state.parameters.half_life < kInfinity)  // weights are added as of the same time
+    if (state.parameters.half_life < kInfinity)  // decay all weights to the same time before adding
         for (Representative& one : state.representatives)
             one.weight = state.weight_at(state.now, one), one.time = state.now;
     state.resolution = std::max(resolution, state.resolution);
@@ -199,13 +198,13 @@ inline bool is_crowded(const State& state, int further = 0) {
     return state.live + further > kCrowded * state.n_landmarks();
 }
 
-// Whether cells are crowded, with so many further points, and a coarser resolution is worth its price.
+// Return true if cells would be crowded after `further` points, and the resolution is too fine for the radius.
 inline bool is_too_fine(const State& state, const Space& space, int further = 0) {
     return state.resolution >= 0 && is_crowded(state, further) &&
            state.resolution < kStale * kCoarse * space.expanded(state.radius);
 }
 
-// Merge so many points, those that raise the resolution least, into their landmarks.
+// Merge the n points that raise the resolution least into their landmarks.
 inline void merge_into_landmarks(State& state, Space& space, std::int32_t n) {
     struct Cost {
         double resolution;
@@ -231,10 +230,10 @@ inline void merge_into_landmarks(State& state, Space& space, std::int32_t n) {
     drop_forgotten(state, space);
 }
 
-// Raise the resolution and merge stored points until an eighth of the memory is free and no cells are crowded.
-// `merged`: streams were merged. On every level of a tree of merges the spread of a point is added to that of the next
-// merge, so few points should have one: where the resolution is not small against the radius, they merge into landmarks
-// only.
+// Raise the resolution and merge stored points until an eighth of the memory is free and cells are not crowded.
+//
+// `merged` is true after streams were merged. Each level of a tree of merges adds to the spreads of points, so few
+// points should have one: if the resolution is not small relative to the radius, points merge only into landmarks.
 inline void thin(State& state, Space& space, bool merged = false) {
     const std::int64_t most = state.parameters.memory - state.parameters.memory / 8;
     while (state.live > most || is_too_fine(state, space)) {
@@ -246,9 +245,9 @@ inline void thin(State& state, Space& space, bool merged = false) {
         }
         const double least = is_crowded(state) ? 0.0 : kFine * radius;
         coarsen(state, space, std::clamp(merge_cost(state, space, 0.5), least, std::max(enough, state.resolution)));
-        // Where almost all stored points represent cells of their own, none may be within the radius of another.
+        // If nearly every stored point is a landmark, no two points may be within the radius.
         if (state.live == before && before > most) coarsen(state, space, merge_cost(state, space, 0.125));
-        if (state.live == before)  // no merge was cheap enough
+        if (state.live == before)  // no two points could merge
             state.resolution = before > most ? std::max(2 * state.resolution, 1e-300) : enough;
     }
 }

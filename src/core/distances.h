@@ -1,8 +1,8 @@
-// Distances between two rows of numbers, one value per pair to the bit, on every processor level.
+// Distances between two rows of numbers, identical to the bit on every processor level.
 //
-// A sum over coordinates is taken in their order below 16 coordinates. From 16 on there are sixteen partial sums:
-// coordinate k goes to sum k mod 16, and the sums are folded by 8, 4, 2 and 1. Rows are then padded with zeros to a
-// multiple of sixteen, which changes no sum. tests/naive.py states the same order.
+// Below 16 coordinates, a sum runs over the coordinates in order. From 16 on, coordinate k is added to partial sum
+// k mod 16, and the sixteen partial sums are folded by 8, 4, 2 and 1. Rows are then padded with zeros, which do not
+// change the sums, to a multiple of sixteen. tests/naive.py states the same order.
 #pragma once
 
 #include "simd.h"
@@ -13,14 +13,14 @@ constexpr int kLanes = 16;  // partial sums
 
 inline int padded(int width) { return width < kLanes ? width : (width + kLanes - 1) / kLanes * kLanes; }
 
-// A metric adds the terms of coordinates to kSums partial sums and turns the sums into a distance. `add` takes numbers
-// and vectors alike.
+// A metric adds the terms of coordinates to kSums partial sums, and computes a distance from the sums. `add` takes
+// numbers or vectors.
 struct SquaredEuclidean {
     static constexpr int kSums = 1;
-    static constexpr int kExtra = 0;      // numbers stored behind the padded row
-    static void prepare(double*, int) {}  // sets them, given the padded row
-    bool triangle = true;                 // whether the triangle inequality holds
-    bool fallible = false;                // whether the distance of two points of usual size may be no number
+    static constexpr int kExtra = 0;      // number of values stored after the padded row
+    static void prepare(double*, int) {}  // sets these values, given the padded row
+    bool triangle = true;                 // true if the triangle inequality holds
+    bool fallible = false;                // true if the distance of two valid points may be NaN or infinite
 
     void add(auto x, auto y, auto* sums) const { sums[0] += (x - y) * (x - y); }
     static auto fold(auto x, auto y) { return x + y; }
@@ -38,7 +38,7 @@ struct Chebyshev : SquaredEuclidean {
 
 struct Minkowski : SquaredEuclidean {
     double p;
-    int factors;  // a small whole exponent, which is a product; 0: libm's power
+    int factors;  // a small integer exponent, computed as a product; 0: use libm's pow
     explicit Minkowski(double exponent) : p(exponent), factors(p == std::floor(p) && p >= 1 && p <= 32 ? int(p) : 0) {
         triangle = p >= 1, fallible = true;
     }
@@ -91,7 +91,7 @@ struct Hamming : SquaredEuclidean {
     double finish(const double* sums) const { return sums[0] / width; }
 };
 
-// The distance of two rows of a padded width.
+// Return the distance of two rows of a padded width.
 template <class Metric>
 double measure(const Metric& metric, const double* x, const double* y, int width) {
     double totals[Metric::kSums] = {};
@@ -111,8 +111,8 @@ struct Sum : SquaredEuclidean {
     void add(auto x, auto, auto* sums) const { sums[0] += x; }
 };
 
-// The cosine distance of rows minus their means. The mean is stored behind the row and stands in its padding, too,
-// where it adds nothing.
+// The cosine distance of rows minus their means. The mean is stored after the row and fills its padding, so that the
+// padding contributes zero.
 struct Correlation : Cosine {
     static constexpr int kExtra = 1;
     double mean_x = 0.0, mean_y = 0.0;
@@ -132,7 +132,7 @@ inline double measure(const Correlation&, const double* x, const double* y, int 
     return measure<Correlation>(centred, x, y, width);
 }
 
-// Shows every metric, with its name.
+// Call `visit` with the name and an instance of each metric.
 void each_metric(double p, int width, auto visit) {
     visit("euclidean", SquaredEuclidean{}), visit("cityblock", Cityblock{}), visit("chebyshev", Chebyshev{});
     visit("minkowski", Minkowski(p)), visit("canberra", Canberra{}), visit("braycurtis", BrayCurtis{});

@@ -1,18 +1,18 @@
-// Forgetting: points leave after a window, or when too little of their weight is left after some half-lives.
+// Expiry: points are forgotten after a window, or when their weight has decayed by several half-lives.
 #pragma once
 
 #include "coreset.h"
 
 namespace driftmap {
 
-constexpr double kLightest = 1.0 / 128;  // a point that nothing joined is forgotten after seven half-lives
-constexpr double kSweep = 64;            // the most arrivals between two looks for points that have become too light
+constexpr double kLightest = 1.0 / 128;  // least weight: a single point is forgotten after seven half-lives
+constexpr double kSweep = 64;            // most arrivals between two sweeps for points below the least weight
 
 inline bool is_due(const State& state, const Representative& one, double now) {
     const Parameters& parameters = state.parameters;
     if (one.weight == 0.0) return true;
     if (parameters.half_life < kInfinity) return state.weight_at(now, one) < kLightest;
-    // a representative may stand for any point of its eighth of the window
+    // a representative may represent any point of its eighth of the window
     const double until = state.resolution < 0 ? one.time : (eighth(state, one.time) + 1) * (parameters.window / 8);
     return now - until >= parameters.window;
 }
@@ -30,8 +30,8 @@ inline void forget(State& state, std::int32_t row) {
     --state.live;
 }
 
-// Forget the points whose time has come when the next point arrives at `now`. Landmarks without points leave, the
-// farthest points take the free slots, and the radius shrinks to what is remembered. Returns whether landmarks changed.
+// Forget the points that are due when the next point arrives at `now`. Landmarks without points are removed, the
+// farthest points take the free slots, and the radius shrinks to cover the rest. Returns true if landmarks changed.
 inline bool expire(State& state, Space& space, double now) {
     const Parameters& parameters = state.parameters;
     const std::int32_t before = state.live;
@@ -61,8 +61,8 @@ inline bool expire(State& state, Space& space, double now) {
     return state.version != version;
 }
 
-// After an arrival: drop forgotten rows, and refine the resolution where they have left half of the memory free, or of
-// what cells hold before they are crowded.
+// After an arrival: drop forgotten rows, and refine the resolution if half of the memory is free, or cells are at most
+// half full.
 inline void relax(State& state, Space& space) {
     const Parameters& parameters = state.parameters;
     const std::int64_t most = std::min<std::int64_t>(parameters.memory, kCrowded * state.n_landmarks());

@@ -1,4 +1,4 @@
-// What an uncovered point changes: it becomes a landmark, and where there are too many then, one leaves.
+// Replacement: an uncovered point becomes a landmark, and if there are then too many, one is removed.
 #pragma once
 
 #include "cells.h"
@@ -7,8 +7,8 @@ namespace driftmap {
 
 // --- the tight rule ---
 
-// The slot of the landmark that is cheapest to lose, the earliest of equals. Lower bounds of all costs are at hand;
-// they are made exact from the lowest on, until the lowest is exact.
+// Return the slot of the landmark with the least cost (ties: the earliest). Costs are lower bounds; the lowest is
+// refined until the lowest is exact.
 inline std::int32_t cheapest(State& state, Space& space) {
     for (;;) {
         std::int32_t best = -1;
@@ -25,8 +25,8 @@ inline std::int32_t cheapest(State& state, Space& space) {
     }
 }
 
-// The point enters, the landmark that is cheapest to lose leaves, and the radius becomes the covering radius, so it can
-// shrink as well as grow. Notes the event.
+// Add a point as a landmark and remove the landmark with the least cost. The radius becomes the covering radius, so it
+// can shrink as well as grow. Records the event.
 inline void exchange(State& state, Space& space, std::int32_t row) {
     const double before = state.radius;
     enter(state, space, row);
@@ -39,7 +39,7 @@ inline void exchange(State& state, Space& space, std::int32_t row) {
 
 // --- Algorithms 2 and 3 of the paper, without edges ---
 
-// Distances of all stored points to a point, which is stored or of the block.
+// Return the distances of all stored points to a point, which is stored or in the block.
 inline std::vector<double> distances_to(const State& state, Space& space, std::int32_t y) {
     std::vector<std::int32_t> rows(state.n);
     std::iota(rows.begin(), rows.end(), 0);
@@ -60,8 +60,8 @@ inline std::vector<std::int32_t> neighbours(const State& state, Space& space, st
     return rows;
 }
 
-// A lower bound on the number of edges among the stored points: every one that is no landmark has an edge to one, and
-// points within half the radius of one landmark are pairwise neighbours where the triangle inequality holds.
+// Return a lower bound on the number of edges among the stored points: every point that is not a landmark has an edge
+// to one, and points within half the radius of a landmark are pairwise neighbours if the triangle inequality holds.
 inline std::int64_t edges_at_least(const State& state, const Space& space) {
     std::int64_t pairs = 0;
     const double half = space.triangle ? space.reduced(space.expanded(state.radius) / 2 * (1 - 1e-9)) : -1.0;
@@ -73,8 +73,8 @@ inline std::int64_t edges_at_least(const State& state, const Space& space) {
     return std::max<std::int64_t>(state.n - state.n_landmarks(), pairs);
 }
 
-// Lines 1-6 of Algorithm 2: if the degree of the arrival, a row of the block, is too high, a neighbour of low degree;
-// else, or if there is none, -1. All edges may have to be counted, which is slow.
+// Lines 1-6 of Algorithm 2: if the degree of the arrival, a row of the block, is too high, return a neighbour of low
+// degree; otherwise, or without such a neighbour, -1. This may count all edges, which is slow.
 inline std::int32_t neighbour_instead(const State& state, Space& space, std::int32_t arrival, const auto& interrupt) {
     const std::vector<std::int32_t> near = neighbours(state, space, arrival);
     const std::int64_t degree = std::int64_t(near.size());
@@ -93,9 +93,9 @@ inline std::int32_t neighbour_instead(const State& state, Space& space, std::int
     return -1;
 }
 
-// Lines 7-18: the closest pair of a landmark and a stored point beyond the radius, lexicographically first of equals;
-// and REMOVE, which the second loop keeps asking about that one pair: an end of it that is a landmark is redundant
-// exactly from its cost on, because raising the radius can only shrink OnlyBy of it.
+// Lines 7-18: find the closest pair of a landmark and a stored point beyond the radius (ties: lexicographic); then
+// REMOVE. The second loop of the paper tests this pair at growing radii: an end that is a landmark is redundant exactly
+// from its cost on, because a larger radius can only shrink its OnlyBy.
 inline void replace_as_printed(State& state, Space& space, std::int32_t came) {
     const double before = state.radius;
     enter(state, space, came);
@@ -126,14 +126,14 @@ inline void replace_as_printed(State& state, Space& space, std::int32_t came) {
     state.note(state.seen - 1, came, left, before);
 }
 
-// --- either ---
+// --- both rules ---
 
-// Let a stored point become a landmark, since an arrival is uncovered; notes the event.
+// Make a stored point a landmark after an uncovered arrival, and record the event.
 inline void admit(State& state, Space& space, std::int32_t row) {
     if (state.n_landmarks() < state.parameters.n_landmarks) {
         const bool first = state.n_landmarks() == 0;
         enter(state, space, row);
-        if (first) state.add(state.landmarks.order[0], {0.0, kInfinity, 0, row});  // there was no cell to take it from
+        if (first) state.add(state.landmarks.order[0], {0.0, kInfinity, 0, row});  // not in any cell yet
         state.note(state.seen - 1, row, -1, state.radius);
     } else if (state.parameters.paper) {
         replace_as_printed(state, space, row);

@@ -1,4 +1,4 @@
-// Rows of numbers with a native metric.
+// Points that are rows of numbers with a native metric.
 #pragma once
 
 #if defined(__linux__)
@@ -14,8 +14,8 @@
 
 namespace driftmap {
 
-// Rows of one width, in blocks that double in size, so that no row ever moves; on large pages where Linux has them.
-// Rows of whole vectors begin where vectors are loaded fastest.
+// Rows of equal width in blocks that double in size, so that rows never move; large blocks use huge pages on Linux.
+// Blocks are aligned to cache lines.
 class Table {
  public:
     explicit Table(int stride_) : stride(stride_) {}
@@ -47,7 +47,7 @@ class Table {
     }
 
  private:
-    static constexpr std::size_t kFirst = 64;  // rows of the first block
+    static constexpr std::size_t kFirst = 64;  // number of rows in the first block
     struct alignas(64) Line {
         double numbers[8];
     };
@@ -59,22 +59,22 @@ class Table {
     std::int32_t size_ = 0;
 };
 
-// Rows of either precision, which are read as double precision.
+// Rows of single or double precision, read as double precision.
 struct Batch {
     const void* rows = nullptr;
     bool single = false;
 };
 
-// What all native metrics share. Queries are measured through it, too.
+// The base of all native spaces, also used to measure queries.
 class RowSpace : public Space {
  public:
     RowSpace(int width_, int extra) : width(width_), points(padded(width_) + extra) {}
     const int width;
     Table points;
-    Batch batch;          // what is being learnt
-    bool checked = true;  // whether distances that are not finite are errors
+    Batch batch;          // the rows being learnt
+    bool checked = true;  // true if distances that are not finite raise an error
 
-    // Store rows of a batch as the next points.
+    // Store all rows of a batch as points.
     void keep_all(const Batch& from, std::int64_t n) {
         batch = from;
         for (std::int64_t i = 0; i < n; ++i) open(i, 1), keep(~0);
@@ -131,8 +131,8 @@ class NativeSpace : public RowSpace {
  private:
     Metric metric_;
     std::vector<double> block_;
-    std::int32_t saved_size_ = -1;  // points to go back to; -1: none
-    std::unique_ptr<Table> saved_;  // these, once they have been renumbered
+    std::int32_t saved_size_ = -1;  // number of points to restore; -1: none saved
+    std::unique_ptr<Table> saved_;  // a copy of them, made before they are renumbered
 };
 
 }  // namespace driftmap

@@ -1,8 +1,8 @@
-// Euclidean points: the two nearest landmarks of many points at once, points side by side in the lanes of vectors.
+// Euclidean points: finds the two nearest landmarks of several points together, one point per lane.
 //
-// Below 16 coordinates distances are computed exactly in lanes. From 16 on, |l|^2 - 2 <x, l> in single precision, of
-// points centred at the landmarks' mean, discards the landmarks that cannot be among the two nearest; the others are
-// measured exactly. The result is the same to the bit.
+// Below 16 coordinates, distances are computed exactly in lanes. From 16 on, |l|^2 - 2 <x, l> in single precision, with
+// points centred at the landmarks' mean, discards landmarks that cannot be among the two nearest; the others are
+// measured exactly. The result is identical to the bit.
 #pragma once
 
 #include "rows.h"
@@ -30,10 +30,10 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
     }
 
  private:
-    static constexpr int kFew = 4;  // rows for which the lanes do not pay off
+    static constexpr int kFew = 4;  // with fewer rows, lanes are not faster
 
     void nearest_exactly(const std::int32_t* rows, int n, const Landmarks& landmarks, Nearest* out) const {
-        using V = Lanes<double, 2 * kDoubles>;  // two vectors, whose latencies overlap
+        using V = Lanes<double, 2 * kDoubles>;  // two vectors, so that their latencies overlap
         double columns[kLanes][2 * kDoubles];
         for (int i = 0; i < 2 * kDoubles; ++i)
             for (int k = 0; k < width; ++k) columns[k][i] = at(rows[std::min(i, n - 1)])[k];
@@ -67,7 +67,7 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
             for (int k = 0; k < width; ++k) columns_[k].set(i, float(x[k] - centre_[k]));
         }
         for (const V& x : columns_) norm += x * x;
-        for (int j = 0; j < m; j += 4) {  // four landmarks at a time: a coordinate is loaded once for them
+        for (int j = 0; j < m; j += 4) {  // four landmarks per load of a coordinate
             const float* l[4];
             for (int b = 0; b < 4; ++b) l[b] = coarse_.data() + std::size_t(std::min(j + b, m - 1)) * width;
             V products[4] = {};
@@ -87,7 +87,7 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
             first = select(nearer, t, first);
             first_at = select(nearer, V::Mask(j), first_at);
         }
-        // Twice the usual bound on the error of a sum of products, for the rounding of what goes into it.
+        // Twice the usual error bound of a dot product, to include the rounding of its operands.
         const double error = (width + 16) * 0x1p-22;
         for (int i = 0; i < n; ++i) {
             const bool usable = norm.get(i) < 1e30f;
@@ -107,7 +107,7 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
         }
     }
 
-    // Copy the landmarks in single precision, centred at their mean, if any has changed.
+    // Copy the landmarks in single precision, centred at their mean, if they have changed.
     void update_coarse(const Landmarks& landmarks) {
         std::vector<std::uint64_t> ids;
         for (const std::int32_t slot : landmarks.order) ids.push_back(landmarks.id[slot]);
@@ -126,10 +126,10 @@ class EuclideanSpace : public NativeSpace<SquaredEuclidean> {
         }
     }
 
-    std::vector<std::uint64_t> ids_;  // of the landmarks that are there in single precision
-    std::vector<float> coarse_;       // these, centred
-    std::vector<float> norms_;        // squared, of these
-    double largest_ = 0.0;            // of the norms
+    std::vector<std::uint64_t> ids_;  // ids of the landmarks in coarse_
+    std::vector<float> coarse_;       // centred landmarks in single precision
+    std::vector<float> norms_;        // their squared norms
+    double largest_ = 0.0;            // the largest of these
     std::vector<double> centre_;
     std::vector<Lanes<float, kFloats>> columns_, approximate_;
 };

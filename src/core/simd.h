@@ -1,8 +1,8 @@
-// Vectors of a fixed number of lanes, over the vector extensions of GCC and Clang.
+// Vectors of a fixed number of lanes, based on the vector extensions of GCC and Clang.
 //
-// Lanes<T, N> holds N numbers in registers that are never wider than the machine's own. Every operation is the IEEE
-// operation in each lane, so a lane has the same bits on every processor level. Comparisons give masks, by which select
-// takes one number or the other. Templates that use nothing else run with plain doubles, too.
+// Lanes<T, N> stores N numbers in registers of at most the native width. Every operation is the IEEE operation in each
+// lane, so results are identical to the bit on every processor level. Comparisons return masks for select. Templates
+// that use only these operations also work with plain doubles.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Lanes {
     Register part[kParts];
 
     Lanes() = default;
-    Lanes(T x) {  // in all lanes
+    Lanes(T x) {  // broadcast to all lanes
         for (Register& p : part) p = x - Register{};
     }
     static Lanes load(const T* from) {
@@ -59,7 +59,7 @@ struct Lanes {
         for (int p = 0; p < kParts; ++p) a.part[p] = m.part[p] ? a.part[p] : b.part[p];
         return a;
     }
-    friend Lanes sqrt(Lanes a) {  // compilers make one instruction of each register's loop
+    friend Lanes sqrt(Lanes a) {  // compilers turn the inner loop into one instruction
         for (Register& p : a.part)
             for (int i = 0; i < kWidth; ++i) p[i] = std::sqrt(p[i]);
         return a;
@@ -75,7 +75,7 @@ struct Lanes {
         std::memcpy(out.part, &to, sizeof(to));
         return out;
     }
-    // The lanes in one number: lane i with lane i + N / 2, then these by halves again.
+    // Reduce the lanes to one number: combine lane i with lane i + N / 2, then recursively.
     template <class F>
     T fold(F f) const {
         if constexpr (N == 1) {
@@ -98,9 +98,9 @@ struct Lanes {
 inline double select(bool m, double a, double b) { return m ? a : b; }
 using std::sqrt;
 
-// Inlined, since vectors that are passed on would live in memory.
+// Always inlined: otherwise vector arguments would be passed in memory.
 template <class V>
-[[gnu::always_inline]] inline V larger(V a, V b) {  // b where a is NaN
+[[gnu::always_inline]] inline V larger(V a, V b) {  // returns b if a is NaN
     return select(a > b, a, b);
 }
 

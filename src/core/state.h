@@ -1,6 +1,6 @@
-// The state of a stream: the landmarks, the Voronoi cell of each, and what the stored points represent.
+// The state of a stream: the landmarks, their Voronoi cells, and what the stored points represent.
 //
-// It is a plain value: a copy of it undoes a batch. The points themselves are in the space.
+// It is a plain value, of which a copy allows to undo a batch. The points themselves are in the space.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace driftmap {
 
-// The sum of two distances, rounded up so far that it bounds a third side of their triangle to the last bit.
+// The sum of two distances, rounded up so that it bounds the third side of the triangle despite rounding errors.
 inline double sum_above(double x, double y) { return y == 0.0 ? x : (x + y) * (1 + 1e-12); }
 
-// How a stored point lies to the landmarks. The second-nearest landmark is looked up only when it is needed: once the
-// landmark named by `second` has left, `second_distance` is a lower bound.
+// The nearest landmarks of a stored point. The second-nearest is invalidated lazily: after the landmark `second` was
+// removed, `second_distance` is a lower bound until the exact value is needed.
 struct Record {
     double distance;         // to the landmark of its cell
     double second_distance;  // to the second-nearest landmark, or a lower bound
@@ -27,9 +27,9 @@ struct Record {
 // The stored points nearest to one landmark.
 struct Cell {
     double reach = 0.0;           // the largest distance
-    double cost = 0.0;            // the largest second distance: the radius that losing the landmark would need
-    std::uint64_t exact_at = 0;   // the number of departures up to which the cost is exact, not a lower bound
-    std::vector<Record> records;  // those that arrivals join often come first
+    double cost = 0.0;            // the largest second distance: the radius needed without the landmark
+    std::uint64_t exact_at = 0;   // the cost is exact, not a lower bound, up to this number of departures
+    std::vector<Record> records;  // frequently joined points tend to come first
 
     void include(const Record& record) {
         reach = std::max(reach, record.distance);
@@ -41,13 +41,13 @@ struct Cell {
     }
 };
 
-// What a stored point stands for, where memory is bounded or points expire.
+// What a stored point represents, if memory is bounded or points expire.
 struct Representative {
     std::int64_t arrival;
     double weight;      // number of points; with a half-life, as of `time`; 0: forgotten
     double spread;      // all of them lie within this distance
-    double time;        // when it arrived; with a half-life, when its weight was last changed
-    std::int32_t slot;  // whose cell its record is in
+    double time;        // time of arrival; with a half-life, time of the last change of the weight
+    std::int32_t slot;  // slot of the cell that contains its record
 };
 
 struct Event {
@@ -60,7 +60,7 @@ struct Parameters {
     bool paper = false;         // Algorithm 2 as printed instead of the tight rule
     double least_radius = 0.0;  // the initial radius, reduced
     double slack = 0.0;
-    std::int64_t memory = -1;      // the most points stored; negative: all
+    std::int64_t memory = -1;      // maximum number of stored points; negative: unlimited
     double window = kInfinity;     // how long points are remembered
     double half_life = kInfinity;  // the time in which weights halve
 
@@ -79,25 +79,25 @@ struct State {
     }
 
     static constexpr std::size_t kMostEvents = 10000;
-    static constexpr double kLeastWeight = 0x1p-1022;  // of a point that is remembered: 0 is what is forgotten
+    static constexpr double kLeastWeight = 0x1p-1022;  // of live points: 0 means forgotten
 
     Parameters parameters;
     std::int64_t seen = 0;
     double total = 0.0;     // weight of all arrivals
-    std::int32_t n = 0;     // stored points, forgotten ones among them
-    std::int32_t live = 0;  // stored points that are not forgotten
+    std::int32_t n = 0;     // number of stored points, including forgotten ones
+    std::int32_t live = 0;  // number of stored points that are not forgotten
     double radius;          // reduced
     double base;            // the covering radius after the last replacement, reduced
     Landmarks landmarks;
     std::uint64_t id_step;                        // ids of a slot differ by multiples of this power of two
-    std::vector<Cell> cells;                      // by slot; one more than landmarks, while none has left yet
-    std::vector<Representative> representatives;  // by row; empty where every point is stored and stands for itself
-    double resolution = -1.0;                     // points within this distance may merge; negative: none has yet
+    std::vector<Cell> cells;                      // by slot; n_landmarks + 1, since one is added before one leaves
+    std::vector<Representative> representatives;  // by row; empty if every point is stored and represents itself
+    double resolution = -1.0;                     // points within this distance may merge; negative: not merged yet
     std::int32_t oldest = 0;                      // all rows before this one are forgotten
-    double now = -kInfinity;                      // when the last point arrived
+    double now = -kInfinity;                      // time of the last arrival
     int held = 0;                                 // uncovered arrivals since the last signal of the gate
-    std::uint64_t departures = 0;                 // of landmarks
-    std::uint64_t version = 0;                    // of landmarks and row numbers
+    std::uint64_t departures = 0;                 // number of removed landmarks
+    std::uint64_t version = 0;                    // changes with landmarks and row numbers
     std::int64_t n_replacements = 0;
     std::deque<Event> events;
 
@@ -105,10 +105,11 @@ struct State {
     std::int32_t slot_of(std::uint64_t id) const { return std::int32_t(id & (id_step - 1)); }
     bool is_landmark(std::uint64_t id) const {
         const std::int32_t slot = slot_of(id);
-        const bool named = landmarks.id[slot] == id, taken = landmarks.row[slot] >= 0;  // both, without a branch
+        const bool named = landmarks.id[slot] == id,
+                   taken = landmarks.row[slot] >= 0;  // both evaluated, to avoid a branch
         return named && taken;
     }
-    // Whether a landmark at distance t is nearer than another: ties go to the earlier one.
+    // Return true if a landmark at distance t is nearer than another; ties go to the earlier one.
     bool is_nearer(double t, std::int32_t row, double distance, std::uint64_t id) const {
         return t < distance || (t == distance && is_landmark(id) && row < landmarks.row[slot_of(id)]);
     }

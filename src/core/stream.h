@@ -1,4 +1,4 @@
-// The arrival loop, one for every metric, rule and memory.
+// The arrival loop, shared by all metrics, rules and memory settings.
 #pragma once
 
 #include <functional>
@@ -11,25 +11,25 @@
 
 namespace driftmap {
 
-constexpr int kBlock = 128;           // arrivals whose nearest landmarks are found at once
-constexpr int kMostHeld = 32;         // uncovered arrivals that wait for a signal of the gate
-constexpr double kLargestRatio = 10;  // shown to the gate: before the first replacement there is no radius to speak of
+constexpr int kBlock = 128;           // arrivals whose nearest landmarks are found together
+constexpr int kMostHeld = 32;         // most uncovered arrivals that wait for a signal of the gate
+constexpr double kLargestRatio = 10;  // limit on the gate's input: the radius is tiny before the first replacement
 
-// What comes with the rows of a batch. Null: every point has weight 1, no spread and no time.
+// Optional columns of a batch. Null: every point has weight 1, spread 0 and no time.
 struct Columns {
     const double *times = nullptr, *weights = nullptr, *spreads = nullptr;
-    // Numbers of the rows, which are stored points of another stream, and how many points it has seen.
+    // Arrival numbers of stored points of another stream, followed by its number of points seen.
     const std::int64_t* arrivals = nullptr;
-    // Filled, if given: the nearest landmark before a row was learnt, its arrival number (-1: none) and distance.
+    // Outputs: arrival number (-1: none) and distance of the nearest landmark before each row was learnt.
     std::int64_t* landmarks = nullptr;
     double* distances = nullptr;
 };
 
 class Stream {
  public:
-    // Returns whether replacements may happen now, given the distance of an arrival divided by the radius.
+    // Given the distance of an arrival divided by the radius, returns true if replacements may happen now.
     using Gate = std::function<bool(double)>;
-    // Called between blocks of arrivals and after replacements, which may be slow; an exception ends learning there.
+    // Called between blocks of arrivals and after replacements, which may be slow; may throw to stop learning.
     using Interrupt = std::function<void()>;
 
     Stream(std::unique_ptr<Space> space_, const Parameters& parameters)
@@ -40,11 +40,11 @@ class Stream {
     State state;
     std::unique_ptr<Space> space;
 
-    // Whether an arrival was left half learnt, by an exception where nothing can fail but for lack of memory.
+    // Set when an exception (in practice bad_alloc) interrupts an arrival; the stream is then unusable.
     bool broken = false;
 
-    // Take in the rows of the batch that the space has been given. After an exception of the space or the gate the
-    // whole batch is undone; after an interrupt the arrivals before it stay, unless the space or the gate can fail.
+    // Learn the rows of the space's batch. An exception of the space or the gate undoes the whole batch; after an
+    // interrupt, the arrivals before it stay learnt, unless the space or the gate can fail.
     void learn(std::int64_t rows, const Columns& columns, const Gate& gate, const Interrupt& interrupt) {
         const bool expires = state.parameters.expires();
         is_whole_ = true;
@@ -95,7 +95,7 @@ class Stream {
         space->release();
     }
 
-    // Every point lies within this distance of its nearest landmark.
+    // An upper bound on the distance of every point to its nearest landmark.
     double coverage_bound() const {
         double bound = 0.0;
         for (const Cell& cell : state.cells)
@@ -105,7 +105,7 @@ class Stream {
     }
 
  private:
-    // Remember the state before it changes, once per batch, if measuring can fail.
+    // Save the state before its first change in a batch, if measuring can fail.
     void save() {
         if (!fallible_ || saved_) return;
         space->save();
@@ -117,8 +117,8 @@ class Stream {
         if (state.n_landmarks() > 0) space->nearest(&block_[first], count, state.landmarks, &nearest_[first]);
     }
 
-    // Bring the nearest landmarks of the rows from `first` on up to date, after one landmark came and one may have
-    // left.
+    // Update the nearest landmarks of the rows from `first` on, after one landmark was added and one may have been
+    // removed.
     void patch(int first, std::int32_t newcomer) {
         const Landmarks& landmarks = state.landmarks;
         const auto slot = std::find_if(landmarks.order.begin(), landmarks.order.end(),
@@ -160,7 +160,7 @@ class Stream {
         return row;
     }
 
-    // Up to this distance an arrival is covered.
+    // The largest distance at which an arrival is covered.
     double limit() const {
         const Parameters& parameters = state.parameters;
         const double factor = 1.0 + parameters.slack;
@@ -168,7 +168,7 @@ class Stream {
         return state.base * (space->squared ? factor * factor : factor);
     }
 
-    // Learn an arrival; returns whether landmarks have changed.
+    // Learn an arrival; return true if landmarks have changed.
     bool arrive(const Arrival& arrival, const Nearest near, const Gate& gate, const Interrupt& interrupt) {
         const bool gated = gate && state.n_landmarks() == state.parameters.n_landmarks;
         const bool covered = near.distance <= limit();
@@ -208,13 +208,13 @@ class Stream {
         return newcomer >= 0;
     }
 
-    std::vector<std::int32_t> block_;  // names of the rows of a block
-    std::vector<Nearest> nearest_;     // landmarks of these rows
+    std::vector<std::int32_t> block_;  // numbers of the rows of a block: ~0, ~1, ...
+    std::vector<Nearest> nearest_;     // nearest landmarks of these rows
     std::optional<State> saved_;
     bool fallible_ = false;
-    bool is_whole_ = true;  // whether no arrival is half learnt, so that an exception leaves the state as it is
-    bool merging_ = false;  // whether arrivals are stored points of another stream, each of which stays one
-    int count_ = 0;         // rows of the block
+    bool is_whole_ = true;  // true while the state is consistent, so that an exception leaves it usable
+    bool merging_ = false;  // true if arrivals are stored points of another stream, which do not join others
+    int count_ = 0;         // number of rows in the block
 };
 
 }  // namespace driftmap

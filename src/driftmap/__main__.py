@@ -65,7 +65,7 @@ def run() -> NoReturn:
             signal.signal(signum, quit_at_once)
     gc.set_threshold(COLLECTION_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    if sys.argv[1:2] in (["embed"], ["watch"]):  # which uses threads of its own; those of BLAS take their time to start
+    if sys.argv[1:2] in (["embed"], ["follow"], ["watch"], ["contacts"]):  # threads of BLAS start slowly
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from driftmap.cli import main
 

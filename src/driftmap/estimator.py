@@ -35,38 +35,38 @@ if TYPE_CHECKING:
 
 
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
-    """A low-dimensional map of a stream, from a few landmarks that follow it.
+    """A low-dimensional map of a stream, based on a few landmarks that follow it.
 
-    ``partial_fit`` learns from points as they arrive; ``transform`` places any points by their distances to the present
-    landmarks and never learns. A row is placed by itself: row i of a batch goes where row i alone would.
+    ``partial_fit`` learns from points as they arrive; ``transform`` places points by their distances to the current
+    landmarks, without learning. Rows are placed independently of the other rows of a batch.
 
     Parameters
     ----------
     n_components : int
         Dimension of the map.
     n_landmarks : int or "auto"
-        The most landmarks to keep, at least ``n_components + 1``. "auto": ``fit`` learns X twice and takes the fewest
-        whose stress is within 2 % of that of four times as many; ``landmark_count_`` says why. A map that is loaded
+        Maximum number of landmarks, at least ``n_components + 1``. "auto": ``fit`` learns X twice and takes the fewest
+        whose stress is within 2 % of that of four times as many; ``landmark_count_`` states the reason. A loaded map
         has the number that was found.
     rule : {"tight", "paper"}
-        Which landmark leaves when a new one comes; see :class:`~driftmap.landmarks.OnlineLandmarks`.
+        Which landmark a new one replaces; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
-        How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses; an
-        object with the members of :class:`~driftmap.embedding.Embedding` is copied and used.
+        How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses. An
+        object with the members of :class:`~driftmap.embedding.Embedding` is copied before use.
     n_anchors : int or None
-        With "stress": fit the map to up to so many weighted stored points, whose distances follow from those to the
-        landmarks; None: to the landmarks only.
+        With "stress": fit the map to at most this number of weighted stored points, whose distances are derived from
+        those to the landmarks; None: to the landmarks only.
     align : bool
-        Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
+        Align each new frame with the previous one, so that the map does not turn or flip when landmarks change.
     metric, metric_params
         The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     slack, memory, window, half_life, replace_on
-        When landmarks are replaced, how many points are remembered, and how long; see
+        When landmarks are replaced, how many points are remembered, and for how long; see
         :class:`~driftmap.landmarks.OnlineLandmarks`.
     n_jobs : int or None
-        Threads that place the rows of large batches; None: one, -1: one per core. They change no result.
+        Threads that place the rows of large batches; None: one, -1: one per core. Results do not depend on it.
     random_state : int, RandomState or None
-        For embeddings that need random numbers; those above do not.
+        For embeddings that use random numbers; those above do not.
 
     Examples
     --------
@@ -128,10 +128,10 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     def update(self, X: Any, times: Any = None, *, detector: NoveltyDetector | None = None) -> Arrivals:
         """Score, learn and place further points, in one call.
 
-        Row i is scored after row i - 1 was learnt and before it is learnt itself, whatever the batches. All rows are
-        placed on the map after the last of them; if one cannot be placed, that is an error, and all are learnt.
-        ``detector`` is given the novelty of each row; its alerts are in the result, and its callback is called with
-        them.
+        Each row is scored just before it is learnt, after all rows before it, independent of batch sizes. All rows are
+        placed on the map after the last row; if a row cannot be placed, an error is raised after all rows are learnt.
+        ``detector`` receives the novelty of each row; its alerts are in the result, and its callback is called with
+        each of them.
 
         >>> rows = np.random.default_rng(0).standard_normal((600, 3))
         >>> rows[500] = 40.0
@@ -140,58 +140,58 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         ((600, 2), 500)
         """
         if is_lazy(X):
-            raise TypeError("update takes rows that are in memory: give it the partitions of a dask collection in turn")
+            raise TypeError("update takes rows in memory: pass the partitions of a dask collection one after the other")
         X = materialized(X)
         self._check_features(X)
-        with self._learning_engine(X) as engine:
-            arrivals: Arrivals = engine.update(X, times, detector, self.n_jobs)
+        with self._learning_engine(X) as mapper:
+            arrivals: Arrivals = mapper.update(X, times, detector, self.n_jobs)
         return arrivals
 
-    def _choose(self, engine: StreamMap, X: Any) -> None:
+    def _choose(self, mapper: StreamMap, X: Any) -> None:
         if isinstance(self.n_landmarks, str) and self.n_landmarks == "auto":
-            engine.landmark_count = count_landmarks(largest_map(engine).partial_fit(X))
-            engine.n_landmarks = engine.landmark_count.n_landmarks
+            mapper.landmark_count = count_landmarks(largest_map(mapper).partial_fit(X))
+            mapper.n_landmarks = mapper.landmark_count.n_landmarks
 
-    def _prepare(self, engine: StreamMap, X: Any) -> None:
-        if isinstance(engine.n_landmarks, str) and engine.n_landmarks == "auto":
-            problem = '="auto" is decided by all points at once: call fit first, or give a number'
+    def _prepare(self, mapper: StreamMap, X: Any) -> None:
+        if isinstance(mapper.n_landmarks, str) and mapper.n_landmarks == "auto":
+            problem = '="auto" is decided by all points together: call fit first, or give a number'
             raise InputError(problem, parameter="n_landmarks")
-        engine.feature_names, engine.dict_names = validation.column_names(X), ()
+        mapper.feature_names, mapper.dict_names = validation.column_names(X), ()
 
     def transform(self, X: Any) -> Any:
-        """Place points in the frame of the present landmarks; a dask collection is placed lazily."""
-        engine = self._fitted_engine()
+        """Place points in the current frame; a dask collection is placed lazily."""
+        mapper = self._fitted_engine()
         if is_lazy(X):
             from driftmap import dask
 
             return dask.transform(self, X)
         X = materialized(X)
         self._check_features(X)
-        return engine.transform(X, self.n_jobs)
+        return mapper.transform(X, self.n_jobs)
 
     def novelty(self, X: Any) -> Novelty:
-        """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
-        engine, X = self._fitted_engine(), materialized(X)
+        """Measure how poorly the map represents points: their distance from landmarks, and their placement error."""
+        mapper, X = self._fitted_engine(), materialized(X)
         self._check_features(X)
-        return engine.novelty(X)
+        return mapper.novelty(X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the normalised stress of X on the map, for model selection: greater is better.
+        """Return minus the normalised stress of X on the map, for model selection: greater is better.
 
-        Of more than 2,000 rows, at most so many are compared, evenly spread.
+        At most 2,000 rows, evenly spread, are compared.
 
         >>> from sklearn.model_selection import GridSearchCV
         >>> search = GridSearchCV(DriftMap(), {"n_landmarks": [5, 30]})
         >>> search.fit(np.random.default_rng(0).random((300, 3))).best_params_
         {'n_landmarks': 30}
         """
-        engine, X = self._fitted_engine(), materialized(X)
+        mapper, X = self._fitted_engine(), materialized(X)
         self._check_features(X)
-        return -engine.stress_of(X)
+        return -mapper.stress_of(X)
 
     @property
     def landmark_count_(self) -> LandmarkCount:
-        """Why ``n_landmarks="auto"`` took its number of landmarks; absent if the number was given."""
+        """The number of landmarks that ``n_landmarks="auto"`` chose, and why; absent if the number was given."""
         count: LandmarkCount | None = self._fitted_engine().landmark_count
         if count is None:
             raise AttributeError("the number of landmarks was given")
@@ -207,19 +207,20 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         region: Any = None,
         landmark: int | None = None,
     ) -> Explanation:
-        """Which features drive an axis, or set a region or a landmark apart, by the stored points.
+        """Find the features that drive an axis, or that distinguish a region or a landmark, from the stored points.
 
         Parameters
         ----------
         axis : int, optional
-            A coordinate of the map, from 0: its correlation with each feature, and the slopes of a linear regression.
-        near : place on the map, optional
-            With ``axis``: a local regression, on the 100 stored points nearest to this place.
+            A coordinate of the map, from 0: returns its correlation with each feature, and slopes of a linear
+            regression.
+        near : position on the map, optional
+            With ``axis``: use a local regression on the 100 stored points nearest to this position.
         region : pairs (low, high), one per axis; or a function, optional
-            What lies in this box, or where the function of places is true, against all else: differences of means, in
-            standard deviations.
+            Compares the points in this box, or where the function of positions is true, with all others: differences
+            of means, in standard deviations.
         landmark : int, optional
-            Arrival number of a landmark: its Voronoi cell against all else.
+            Arrival number of a landmark: compares its Voronoi cell with all other points.
 
         Examples
         --------
@@ -235,9 +236,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return explain(self._fitted_engine(), axis=axis, near=near, region=region, landmark=landmark)
 
     def landmark_table(self, names: Any = None) -> dict[str, Any]:
-        """The landmarks as a dict of columns: arrival, mass, place and features; a data frame can be made of it.
+        """Return the landmarks as a dict of columns (arrival, mass, position, features), ready for a data frame.
 
-        ``names``: of all points seen, in order of arrival, such as dates; the landmarks' own are then a column.
+        ``names`` has a name for each point seen, such as a date; the landmarks' names become a column.
 
         >>> table = DriftMap(1, n_landmarks=2).fit([[0.0], [1.0], [8.0]]).landmark_table(names=["a", "b", "c"])
         >>> {column: values.tolist() for column, values in table.items() if column != "driftmap0"}
@@ -246,9 +247,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return landmark_table(self._fitted_engine(), names)
 
     def plot(self, X: Any = None, *, color: Any = None, **options: Any) -> Figure:
-        """The map as a figure of matplotlib: the stored points or, if they are given, the rows of X; and the landmarks.
+        """Draw the landmarks and the rows of X, by default the stored points, as a matplotlib figure.
 
-        ``color`` has a value for each row of X or, without X, for each point seen. ``options`` are further ones of
+        ``color`` has a value for each row of X or, without X, for each point seen. ``options`` are further arguments of
         :func:`driftmap.plot.map_figure`, such as ``title`` and ``color_label``.
 
         >>> figure = DriftMap(n_landmarks=20).fit(np.random.default_rng(0).random((300, 3))).plot(title="A map")
@@ -257,21 +258,21 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """
         from driftmap.plot import map_figure
 
-        engine = self._fitted_engine()
+        mapper = self._fitted_engine()
         if X is None:
-            ids, coordinates = engine.stored_positions()
+            ids, coordinates = mapper.stored_positions()
             if color is not None:
-                if len(color) != engine.n_samples_seen_:
+                if len(color) != mapper.n_samples_seen_:
                     problem = (
-                        f"must have a value for each of the {engine.n_samples_seen_} points seen, got {len(color)}"
+                        f"must have a value for each of the {mapper.n_samples_seen_} points seen, got {len(color)}"
                     )
                     raise InputError(problem, parameter="color")
                 color = np.asarray(color)[ids]
-            arrivals = {"times": ids, "time_label": "arrival", "landmark_times": engine.landmark_indices_}
+            arrivals = {"times": ids, "time_label": "arrival", "landmark_times": mapper.landmark_indices_}
             options = arrivals | options
         else:
             coordinates = self.transform(X)
-        return map_figure(coordinates, engine.landmark_embedding_, color=color, **options)
+        return map_figure(coordinates, mapper.landmark_embedding_, color=color, **options)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
@@ -283,7 +284,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return str(super()._repr_html_inner()) + self._html_map()
 
     def _html_map(self) -> str:
-        """A small picture of the map, to go below scikit-learn's diagram; empty if no point has been seen."""
+        """Return a small picture of the map to show below scikit-learn's diagram; empty before the first point."""
         if not self.__sklearn_is_fitted__():
             return ""
         from driftmap.plot.notebook import html_map
@@ -291,10 +292,10 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return html_map(self._engine)
 
     def watch(self, *, label: str = "label", points: int = 5000) -> NotebookView:
-        """A live view of the map for a notebook: its ``update`` learns rows and shows them (extra ``notebook``).
+        """Return a live view for a notebook; its ``update`` learns rows and shows them (extra ``notebook``).
 
-        ``view = mapper.watch()`` as the last line of a cell shows it; then ``view.update(X, labels=...)`` is
-        :meth:`update` with a picture. ``label`` names the labels; the last ``points`` rows are shown.
+        A cell that ends with the view shows it. ``view.update(X, labels=...)`` is then :meth:`update` with a picture of
+        the last ``points`` rows. ``label`` is the name of the labels.
         """
         from driftmap.live.notebook import NotebookView
 
@@ -304,55 +305,56 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """See :meth:`~driftmap.landmarks.OnlineLandmarks.coreset`."""
         return self._fitted_engine().coreset()
 
-    def _merged(self, engine: StreamMap, later: list[CoreSet]) -> StreamMap:
-        return engine.merge(later)
+    def _merged(self, mapper: StreamMap, later: list[CoreSet]) -> StreamMap:
+        return mapper.merge(later)
 
     def freeze(self) -> FrozenMap:
-        """The present frame as an immutable map that only places and scores, to be used anywhere."""
+        """Return the current frame as an immutable map, which places and scores points but does not learn."""
         return freeze(self._fitted_engine())
 
     def learn_one(self, x: Mapping[str, float]) -> Self:
-        """Learn from one point given as a dict of features, as river's users write it."""
+        """Learn from one point given as a dict of features (river's interface)."""
         names = self._names_of(x)
         row = as_row(x, names)
-        with self._learning_engine(row) as engine:
-            engine.partial_fit(row)
-            engine.dict_names = names
+        with self._learning_engine(row) as mapper:
+            mapper.partial_fit(row)
+            mapper.dict_names = names
         return self
 
     def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
-        """Place one point given as a dict of features; before the first point is learnt, at 0, as in river.
+        """Place one point given as a dict of features (river's interface); at 0 before the first point is learnt.
 
-        If the points learnt had no names, the first dict that is placed or learnt names the features, in its order.
+        If the learnt points had no feature names, the first dict placed or learnt defines the names and their order.
         """
         if not self.__sklearn_is_fitted__():
             return dict.fromkeys(map(str, self.get_feature_names_out()), 0.0)
-        engine = self._fitted_engine()
+        mapper = self._fitted_engine()
         names = self._names_of(x)
-        place = engine.transform(as_row(x, names))[0]
-        engine.dict_names = names
+        place = mapper.transform(as_row(x, names))[0]
+        mapper.dict_names = names
         return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
 
     _supervised = False
-    """river's pipelines ask whether ``learn_one`` takes a target."""
+    """Tells river's pipelines that ``learn_one`` takes no target."""
 
     def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A copy as river makes it: with these parameters, and with what was learnt only if asked for."""
+        """Return a copy with these parameters (river's interface); ``include_attributes`` keeps the learnt state."""
         other = copy.deepcopy(self) if include_attributes else clone(self)
         return other.set_params(**(new_params or {}))
 
     @property
     def _last_step(self) -> Any:
-        """river looks here for the last step of a pipeline when it checks what an object is; by then it is imported.
+        """Register the class as one of river's transformers, and raise AttributeError.
 
-        There is none, but from now on the class is one of river's transformers.
+        river looks up the last step of a pipeline here when it checks the type of an object. At that moment river is
+        imported, so the class can be registered without importing it.
         """
         river = sys.modules.get("river.base")
         if river is not None:
             river.Transformer.register(type(self))
-        raise AttributeError("a map is no pipeline")
+        raise AttributeError("a map is not a pipeline")
 
-    # --- features, as scikit-learn has them ---
+    # --- features, as scikit-learn defines them ---
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -364,7 +366,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """Number of features of the points; absent if they are objects."""
         n_features = self._landmark_engine().n_features if self.__sklearn_is_fitted__() else None
         if n_features is None:
-            raise AttributeError("there are no features")
+            raise AttributeError("the points have no features")
         return n_features
 
     @property
@@ -375,17 +377,17 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return np.array(self._engine.feature_names, dtype=object)
 
     def _check_features(self, X: Any) -> None:
-        """Feature names and their number are those of the first points; objects and distances have none."""
-        engine = self.__dict__.get("_engine")
-        if engine is None or engine.landmarks is None:
+        """Raise unless names and number of features are those of the first points; objects have no features."""
+        mapper = self.__dict__.get("_engine")
+        if mapper is None or mapper.landmarks is None:
             return
-        if validation.is_plain(X) and not engine.feature_names and X.shape[1] == engine.landmarks.store.n_features:
-            return  # as nearly always; the way through scikit-learn takes longer than to learn a point
-        if engine.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
+        if validation.is_plain(X) and not mapper.feature_names and X.shape[1] == mapper.landmarks.store.n_features:
+            return  # the common case; scikit-learn's validation takes longer than learning a point
+        if mapper.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
 
     def _names_of(self, x: Mapping[str, float]) -> tuple[str, ...]:
-        """The features in the order in which they were learnt; the first dict names them if nothing else has."""
+        """Return the feature names in the order learnt; the first dict defines them if the points had no names."""
         if not isinstance(x, Mapping):
             raise InputError(f"must be a dict of features, got {type(x).__name__}", parameter="x")
         if not self.__sklearn_is_fitted__():
@@ -405,5 +407,5 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         return self._fitted_engine()._landmark_engine()
 
     def _fitted_engine(self) -> StreamMap:
-        engine: StreamMap = super()._fitted_engine()
-        return engine
+        mapper: StreamMap = super()._fitted_engine()
+        return mapper

@@ -1,18 +1,18 @@
-"""Measures of a map. Which of them means something depends on what the embedding is meant to keep:
+"""Measures of the quality of a map. Each one suits the embeddings that preserve what it measures:
 
 ====================================================  ================================================================
-measure                                               means something for
+measure                                               suitable for
 ====================================================  ================================================================
-``stress``, ``stress_estimate``, ``landmark_stress``  stress, lmds, weighted-lmds: distances are to be kept
-``scaled_stress``                                     these and, against geodesics, isomap: up to one factor
-``residual_variance``                                 these and, against geodesics, isomap: up to one linear function
-``procrustes_error``                                  all but the t-SNE family, where the true coordinates are known
-``trustworthiness``, ``neighborhood_preservation``    all; the t-SNE family keeps nothing but neighbours
-``displacement``                                      all: frames of one map
-``covering_radius``                                   the landmarks, whatever the embedding
+``stress``, ``stress_estimate``, ``landmark_stress``  stress, lmds, weighted-lmds, which preserve distances
+``scaled_stress``                                     these and, against geodesics, isomap: up to a factor
+``residual_variance``                                 these and, against geodesics, isomap: up to a linear function
+``procrustes_error``                                  all except the t-SNE family, if the true coordinates are known
+``trustworthiness``, ``neighborhood_preservation``    all; the t-SNE family preserves only neighbours
+``displacement``                                      all: compares two frames of a map
+``covering_radius``                                   the landmarks; independent of the embedding
 ====================================================  ================================================================
 
-Measures of all pairs work in blocks, without an n x n matrix; ``stress_estimate`` samples pairs and gives a standard
+Measures over all pairs work in blocks, without an n x n matrix; ``stress_estimate`` samples pairs and gives a standard
 error.
 """
 
@@ -62,7 +62,7 @@ class Displacement(NamedTuple):
 
 
 class FittedMap(Protocol):
-    """A map that knows the distances and positions of its landmarks, such as a fitted DriftMap."""
+    """A map with the distances and positions of its landmarks, such as a fitted DriftMap."""
 
     @property
     def landmark_embedding_(self) -> Array: ...
@@ -70,9 +70,9 @@ class FittedMap(Protocol):
 
 
 def stress(X: Any, coordinates: Any, *, metric: MetricLike = "euclidean") -> float:
-    """Normalised stress sigma of a map: root of ``sum (d - |y - y'|)^2 / sum d^2`` over all pairs.
+    """Return the normalised stress sigma of a map: root of ``sum (d - |y - y'|)^2 / sum d^2`` over all pairs.
 
-    Exact, in little memory and in time proportional to the number of pairs.
+    It is exact, takes time proportional to the number of pairs, and needs little memory.
 
     >>> stress([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]], [[0.0], [5.0], [10.0]])
     0.0
@@ -85,10 +85,10 @@ def stress(X: Any, coordinates: Any, *, metric: MetricLike = "euclidean") -> flo
 
 
 def scaled_stress(X: Any, coordinates: Any, *, metric: MetricLike = "euclidean") -> float:
-    """Normalised stress of a map that is enlarged or shrunk by the factor that makes it least.
+    """Return the normalised stress of a map after scaling it by the factor that minimises the stress.
 
-    For maps that keep distances up to one factor. Isomap is one, against distances along the sheet
-    (``metric="precomputed"``): paths in its graph are a little longer than the sheet.
+    It suits maps that preserve distances up to a factor, such as Isomap against geodesic distances
+    (``metric="precomputed"``): paths in its graph are slightly longer than geodesics.
 
     >>> scaled_stress([[0.0], [1.0], [3.0]], [[0.0], [2.0], [6.0]])
     0.0
@@ -104,9 +104,9 @@ def scaled_stress(X: Any, coordinates: Any, *, metric: MetricLike = "euclidean")
 
 
 def residual_variance(X: Any, coordinates: Any, *, metric: MetricLike = "euclidean") -> float:
-    """1 - R^2 between true distances and those on the map, over all pairs (Tenenbaum, de Silva and Langford, 2000).
+    """Return 1 - R^2 between true distances and those on the map (Tenenbaum, de Silva and Langford, 2000).
 
-    For isomap give the distances along the sheet, if they are known, with ``metric="precomputed"``.
+    For isomap, pass geodesic distances with ``metric="precomputed"`` if they are known.
 
     >>> round(residual_variance([[0.0], [1.0], [3.0]], [[0.0], [2.0], [6.0]]), 12)
     0.0
@@ -115,7 +115,7 @@ def residual_variance(X: Any, coordinates: Any, *, metric: MetricLike = "euclide
     store, Y = _points(X, coordinates, metric)
     shifts = None
     for d, on_map in _all_pairs(store, Y):
-        if shifts is None:  # near the means, so that the differences of squares below keep their digits
+        if shifts is None:  # shifting close to the means avoids cancellation below
             shifts = float(d.mean()), float(on_map.mean())
         x, y = d - shifts[0], on_map - shifts[1]
         sums += [x.sum(), y.sum(), np.sum(x * x), np.sum(y * y), np.sum(x * y)]
@@ -130,10 +130,10 @@ def residual_variance(X: Any, coordinates: Any, *, metric: MetricLike = "euclide
 def neighborhood_preservation(
     X: Any, coordinates: Any, *, n_neighbors: int = 12, metric: MetricLike = "euclidean"
 ) -> float:
-    """The mean share of a point's ``n_neighbors`` nearest others that are also its nearest on the map (recall).
+    """Return the mean share of a point's ``n_neighbors`` nearest neighbours that are also nearest on the map (recall).
 
-    For all embeddings; the t-SNE family is made for it. Unlike trustworthiness, it also sees neighbours that were lost,
-    and it does not matter how far off the others are.
+    It suits all embeddings, above all the t-SNE family. Unlike trustworthiness, it counts lost neighbours, and ignores
+    how far away false neighbours are.
 
     >>> neighborhood_preservation([[0.0], [1.0], [3.0], [7.0]], [[0.0], [1.0], [3.0], [-9.0]], n_neighbors=1)
     0.75
@@ -154,24 +154,24 @@ def neighborhood_preservation(
 
 
 def _nearest(distances: Array, rows: Ids, k: int) -> Ids:
-    """The k nearest others of each of these points; of equally near ones, those that come first."""
+    """Return the k nearest neighbours of each of these points; ties go to the first."""
     distances[np.arange(len(rows)), rows] = np.inf
     return np.argsort(distances, axis=1, kind="stable")[:, :k]
 
 
 def procrustes_error(truth: Any, coordinates: Any) -> float:
-    """How far a map is from the true coordinates, after the similarity that fits it best onto them.
+    """Return the distance of a map from the true coordinates, after the best similarity transformation.
 
-    The root mean square of what is left, divided by that of the true coordinates about their mean: from 0, the same
-    shape, to 1, nothing in common. For embeddings that keep shapes, where the truth is known: isomap on a sheet that
-    can be unrolled, stress and landmark MDS on points of a plane.
+    This is the root mean square residual, divided by that of the true coordinates about their mean: 0 for the same
+    shape, 1 for unrelated coordinates. It suits embeddings that preserve shapes if the true coordinates are known:
+    isomap on a developable sheet, stress and landmark MDS on points of a plane.
 
     >>> round(procrustes_error([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]], [[5.0, 5.0], [5.0, 9.0], [3.0, 5.0]]), 12)
     0.0
     """
     true, found = validation.points(truth), validation.places(coordinates)
     if len(true) != len(found):
-        raise ValueError(f"there must be a true place for each of {len(found)} coordinates, got {len(true)}")
+        raise ValueError(f"truth has {len(true)} rows, but coordinates has {len(found)}")
     true, found = true - true.mean(axis=0), found - found.mean(axis=0)
     spread, size = np.linalg.norm(true), np.linalg.norm(found)
     if spread == 0:
@@ -190,7 +190,7 @@ def stress_estimate(
     metric: MetricLike = "euclidean",
     random_state: Any = 0,
 ) -> Estimate:
-    """Normalised stress from a random sample of pairs, with its standard error.
+    """Estimate the normalised stress from a random sample of pairs, with its standard error.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((2000, 3))
@@ -207,7 +207,7 @@ def stress_estimate(
         return Estimate(stress(X, coordinates, metric=metric), 0.0)
     random = check_random_state(random_state)
     above, below = np.empty(n_pairs), np.empty(n_pairs)
-    # Pairs are drawn in small squares, so that the metric is evaluated on blocks instead of single pairs.
+    # Pairs are drawn in small squares, so that the metric measures blocks instead of single pairs.
     side = 8 if n > 64 else 1
     per_square = side * side
     for first in range(0, n_pairs, per_square):
@@ -222,7 +222,7 @@ def stress_estimate(
     value = _root(float(above.sum()), float(below.sum()))
     if value in (0.0, float("inf")):
         return Estimate(value, 0.0)
-    # Delta method for the root of a ratio. Squares are independent of each other; pairs within a square are not.
+    # Delta method for the root of a ratio. Squares are independent of each other, pairs within a square are not.
     residual = above - value**2 * below
     sums = np.add.reduceat(residual, np.arange(0, n_pairs, per_square))
     error = np.sqrt(np.sum(sums**2)) / below.sum() / (2 * value)
@@ -230,14 +230,14 @@ def stress_estimate(
 
 
 def landmark_stress(fitted: FittedMap) -> float:
-    """Normalised stress over the landmarks only (the paper's sigma_L) of a fitted map."""
+    """Return the normalised stress of a fitted map over the landmarks only (the paper's sigma_L)."""
     return stress(fitted.landmark_distances(), fitted.landmark_embedding_, metric="precomputed")
 
 
 def covering_radius(
     X: Any, landmarks: Any, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
 ) -> float:
-    """The largest distance of a point to its nearest landmark; landmarks are given as points.
+    """Return the largest distance of a point to its nearest landmark; landmarks are given as points.
 
     >>> covering_radius([[0.0], [2.0], [7.0]], landmarks=[[0.0], [5.0]])
     2.0
@@ -249,7 +249,7 @@ def covering_radius(
 
 
 def displacement(before: Any, after: Any) -> Displacement:
-    """How far points moved from one map to the next, relative to the first map's diameter (its largest distance).
+    """Measure how far points moved between two maps, relative to the first map's diameter (its largest distance).
 
     >>> displacement([[0.0], [10.0]], [[0.1], [10.0]])
     Displacement(median=0.005, max=0.01)
@@ -265,7 +265,7 @@ def displacement(before: Any, after: Any) -> Displacement:
 
 
 def __getattr__(name: str) -> Any:
-    """scikit-learn's ``trustworthiness``, imported on first use because scikit-learn is slow to import."""
+    """Import scikit-learn's ``trustworthiness`` on first use, because scikit-learn is slow to import."""
     if name == "trustworthiness":
         from sklearn.manifold import trustworthiness
 
@@ -274,7 +274,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _diameter(X: Array) -> float:
-    """The largest distance between two points."""
+    """Return the largest distance between two points."""
     reach = np.linalg.norm(X - X.mean(axis=0), axis=1)
     far = X[np.argmax(np.linalg.norm(X - X[np.argmax(reach)], axis=1))]
     least = np.linalg.norm(X - far, axis=1).max()  # a lower bound of the diameter
@@ -284,7 +284,7 @@ def _diameter(X: Array) -> float:
 
 
 def _all_pairs(store: Store, Y: Array) -> Iterator[tuple[Array, Array]]:
-    """True distances and those on the map, in blocks; each pair once."""
+    """Yield blocks of true distances and those on the map; each pair occurs once."""
     n = len(store)
     for first in range(0, n, BLOCK_ROWS):
         rows = np.arange(first, min(first + BLOCK_ROWS, n))
@@ -307,7 +307,7 @@ def _points(X: Any, coordinates: Any, metric: MetricLike) -> tuple[Store, Array]
 
 
 def _root(above: float, below: float) -> float:
-    """Equal points have no stress, unless the map separates them."""
+    """Return the root of a ratio; points that are all equal have stress 0, or infinity if the map separates them."""
     if below == 0:
         return 0.0 if above == 0 else float("inf")
     return float(np.sqrt(above / below))

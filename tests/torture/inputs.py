@@ -1,73 +1,50 @@
 """Inputs of all formats, cut, flipped and overwritten: all rows are mapped, or one line says what is wrong."""
 
 import contextlib
-import gzip
 import io
-import json
 import os
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.feather
-import pyarrow.parquet as pq
 
+import formats
 from driftmap.cli import main
+from driftmap.tables.formats import JSON_LINES, NPY, TABLE_SUFFIXES
 from streams import make
 from torture.edits import damage
 
-NAMES = ["a", "b", "c"]
+
+def file_of(rng, rows, labels):
+    """A file of any format: its name, its bytes, and the format."""
+    files = formats.files(rows, labels)
+    name = rng.choice(sorted(files))
+    kind, data = files[name]
+    if kind is NPY and rng.random() < 0.5:
+        return name, binary(lambda file: np.save(file, np.asfortranarray(rows))), kind
+    return name, data(), kind
 
 
-def csv(rows, labels, mark=","):
-    cells = [["name", *NAMES], *([name, *map(repr, row)] for name, row in zip(labels, rows, strict=True))]
-    return "".join(mark.join(line) + "\n" for line in cells).encode()
-
-
-def json_lines(rows, labels):
-    records = ({"name": name, **dict(zip(NAMES, row, strict=True))} for name, row in zip(labels, rows, strict=True))
-    return "".join(json.dumps(record) + "\n" for record in records).encode()
-
-
-def table(rows, labels):
-    return pa.table({"name": labels, **dict(zip(NAMES, np.array(rows).T, strict=True))})
-
-
-def binary(write, *args, **options):
+def binary(write):
     file = io.BytesIO()
-    write(*args, file, **options)
+    write(file)
     return file.getvalue()
-
-
-FORMATS = {
-    "t.csv": csv,
-    "t.tsv": lambda rows, labels: csv(rows, labels, "\t"),
-    "t.jsonl": json_lines,
-    "t.csv.gz": lambda rows, labels: gzip.compress(csv(rows, labels), mtime=0),
-    "t.csv.zst": lambda rows, labels: pa.compress(csv(rows, labels), "zstd", asbytes=True),
-    "t.parquet": lambda rows, labels: binary(pq.write_table, table(rows, labels), row_group_size=30),
-    "t.feather": lambda rows, labels: binary(pyarrow.feather.write_feather, table(rows, labels)),
-    "t.npy": lambda rows, labels: binary(lambda file: np.save(file, np.array(rows))),
-    "f.npy": lambda rows, labels: binary(lambda file: np.save(file, np.asfortranarray(rows))),
-}
-TEXT = ("t.csv", "t.tsv", "t.jsonl")
 
 
 def run(case):
     rng = case.rng
-    name, n = rng.choice(sorted(FORMATS)), rng.randint(1, 90)
+    n = rng.randint(1, 90)
     rows = make("walk", n, 3, rng.getrandbits(32)).tolist()
-    whole = FORMATS[name](rows, [f"r{i}" for i in range(n)])
+    name, whole, kind = file_of(rng, rows, [f"r{i}" for i in range(n)])
     data = whole
     for _ in range(rng.choice([1, 1, 1, 3])):
         data = damage(data, rng)
     path = case.folder / name
     path.write_bytes(data)
-    label = [] if name.endswith("npy") else ["--label", "name"]
-    is_text = not name.endswith(("npy", "parquet", "feather"))
+    label = ["--label", formats.LABEL] if kind.holds_text else []
+    is_text = kind.is_text
     more = [option for option in ("--skip-bad",) * is_text + ("--online", "--novelty") if case.chance(0.3)]
     if case.chance(0.3) and "--online" not in more:
         more += ["--normalize", rng.choice(["zscore", "minmax"])]
-    output = case.folder / f"o.{rng.choice(['csv', 'jsonl', 'npy', 'parquet'])}"
+    output = case.folder / f"o{rng.choice(TABLE_SUFFIXES)}"
     code, err = embed([path, *label, *more, "-o", output, "--landmarks", "6"])
     case.count(edits=1, arrivals=n, refused=code == 2)
     errors = [line for line in err.splitlines() if line.startswith("driftmap: error: ")]
@@ -82,8 +59,10 @@ def run(case):
         if "--novelty" in more:  # before there is a radius, any distance is infinitely far out
             mapped[np.isposinf(mapped)] = 0.0
         assert np.isfinite(mapped).all()
-        if name in TEXT and whole.startswith(data):  # a cut: every complete line is mapped, perhaps one more
-            complete = data.count(b"\n") - (name != "t.jsonl")
+        if (
+            is_text and path.suffix in kind.suffixes and whole.startswith(data)
+        ):  # a cut: every complete line is mapped, perhaps one more
+            complete = data.count(b"\n") - (kind is not JSON_LINES)
             assert len(mapped) in (complete, complete + 1)
 
 

@@ -18,8 +18,8 @@ from driftmap.cli.groups import MapShape
 from driftmap.cli.progress import Progress
 from driftmap.cli.typed import argument, group, option
 from driftmap.cli.writing import Layout
+from driftmap.tables.columns import Wanted
 from driftmap.tables.readers import open_table
-from driftmap.tables.table import Wanted
 from driftmap.utils.columns import describe
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import MissingDependencyError

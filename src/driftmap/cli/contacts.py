@@ -19,9 +19,11 @@ from driftmap.cli.progress import Progress
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group, option
 from driftmap.cli.whole import Input, WholeOptions, map_whole
+from driftmap.sources.files import open_source
+from driftmap.tables.columns import numbered
 from driftmap.tables.npy import ArrayTable
-from driftmap.tables.readers import open_source
-from driftmap.tables.table import RejectedLines, Table, numbered
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Table
 from driftmap.utils.columns import some, suggestion
 from driftmap.utils.errors import InputError
 

@@ -12,13 +12,15 @@ from driftmap.cli.groups import Reading
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input, WholeOptions, map_whole
-from driftmap.tables.readers import BINARY, open_table
-from driftmap.tables.table import RejectedLines, Table
+from driftmap.tables.formats import FORMATS, readable, text_formats
+from driftmap.tables.readers import open_table
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Table
 
-DESCRIPTION = """\
+DESCRIPTION = f"""\
 Map the rows of a table, in the order in which they stand.
 
-FILE is CSV, TSV, JSON lines (each plain, .gz or .zst), Parquet, Arrow IPC, Feather or NPY; "-" is standard input, CSV
+FILE is {readable()}; "-" is standard input, CSV
 or JSON lines. Files are read in blocks. The first line of CSV is a header if any of its cells is not a number, if an
 option names one of them, or if it counts columns (1, 2, 3 or 2020, 2021) and the next line does not; columns without
 names are called 1, 2, 3, ... All columns of numbers are features, unless --columns lists others. Columns of text or
@@ -68,8 +70,9 @@ class EmbedOptions(WholeOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reading.skip_bad and self.file != "-" and Path(self.file).suffix.lower() in BINARY:
-            raise UserError("--skip-bad is for lines of text: CSV, TSV or JSON lines")
+        binary = [suffix for kind in FORMATS if not kind.is_text for suffix in kind.suffixes]
+        if self.reading.skip_bad and self.file != "-" and Path(self.file).suffix.lower() in binary:
+            raise UserError(f"--skip-bad is for lines of text: {text_formats()}")
 
 
 Options = EmbedOptions
@@ -83,7 +86,7 @@ def run(options: EmbedOptions, argv: Sequence[str]) -> int:
         wanted = reading.wanted(rejected, options.mapping.metric)
         # A run that may be interrupted has to find its place in the file itself.
         cache = folder if current.saver is None else None
-        return open_table(options.file, wanted, once=options.online, spool=cache, waiting=current.idle)
+        return open_table(options.file, wanted, once=options.online, cache=cache)
 
     source = Input(options.file, opened, reading.steps, {}, skip_bad=reading.skip_bad)
     return map_whole(options, source, argv)

@@ -24,9 +24,10 @@ from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import MapOperator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
+from driftmap.tables.formats import TEXT_SUFFIXES, listed
+from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.steps import Steps
-from driftmap.tables.table import RejectedLines, Table, chunk_rows
-from driftmap.tables.writers import TEXT_SUFFIXES
+from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.columns import describe
 
 View = Callable[[Session, Table, Sequence[str]], AbstractContextManager[Observer]]
@@ -52,7 +53,7 @@ class EndlessOptions:
     def __post_init__(self) -> None:
         output = self.coordinates.output
         if output is not None and outputs.suffix(output) not in TEXT_SUFFIXES:
-            raise UserError(f"-o {output} cannot be written row by row: write .csv, .jsonl or .ndjson")
+            raise UserError(f"-o {output} cannot be written row by row: write {listed(TEXT_SUFFIXES)}")
         if self.coordinates.json and output is None:
             raise UserError("--json would leave no place for the coordinates: add -o")
         if sys.stdout is None and (output is None or self.coordinates.json):
@@ -134,6 +135,7 @@ class _Stream:
             current.passes(table, self.operator, 1 if self.writes else chunk_rows(len(columns)))
             current.end_growing(self.operator)
         note(self.report())
+        reports.report_missing_dimensions(self.operator.mapper)
         if options.coordinates.json:
             how = {"normalize": options.normalizing.normalize, "online": True}
             left_out = self.operator.steps.left_out(table.columns)

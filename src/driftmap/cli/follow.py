@@ -14,14 +14,17 @@ from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input
 from driftmap.sources.addresses import address_in
-from driftmap.tables.readers import BINARY, COMPRESSIONS, open_table
-from driftmap.tables.table import RejectedLines, Table
+from driftmap.sources.schemes import forms
+from driftmap.tables.formats import is_followable, listed, text_formats
+from driftmap.tables.readers import follow_table
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Table
 
-DESCRIPTION = """\
+DESCRIPTION = f"""\
 Map the rows of a growing file, a pipe or a stream of messages as they arrive, until Ctrl-C.
 
-SOURCE is a file of CSV, TSV or JSON lines that is still growing, a named pipe, "-" for standard input, or the address
-of a message broker: kafka://HOST/TOPIC, redis://HOST/STREAM, nats://HOST/STREAM or mqtt://HOST/TOPIC. Each row is
+SOURCE is a file of {text_formats()} that is still growing, a named pipe, "-" for standard input, or the address
+of a message broker: {listed(forms())}. Each row is
 written as soon as its line has its end, in the frame of that moment, with frame and novelty; see `driftmap embed` for
 these columns, and for --alert. A file that is replaced or cut is read again from its start; a named pipe waits for the
 next writer. Columns whose first rows are empty are kept, and --missing decides.
@@ -53,9 +56,8 @@ Options = FollowOptions
 
 def check_followed(file: str) -> None:
     """Raise an error if a source is no stream of lines."""
-    suffix = Path(file).suffix.lower()
-    if address_in(file) is None and file != "-" and suffix in (*BINARY, *COMPRESSIONS):
-        raise UserError(f"{file} cannot be followed: only lines of text can (CSV, TSV, JSON lines)")
+    if address_in(file) is None and file != "-" and not is_followable(file):
+        raise UserError(f"{file} cannot be followed: only lines of text can ({text_formats()})")
 
 
 def followed(file: str, reading: Reading, metric: str) -> Input:
@@ -63,7 +65,7 @@ def followed(file: str, reading: Reading, metric: str) -> Input:
 
     def opened(current: Session, folder: Path, rejected: RejectedLines) -> AbstractContextManager[Table]:
         wanted = reading.wanted(rejected, metric)
-        return open_table(file, wanted, once=True, following=True, waiting=current.idle)
+        return follow_table(file, wanted, current.idle)
 
     return Input(file, opened, reading.steps, {}, skip_bad=reading.skip_bad)
 

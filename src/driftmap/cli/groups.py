@@ -12,12 +12,13 @@ from driftmap.cli.typed import option
 from driftmap.embedding import EMBEDDINGS
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.storage.paths import OutputPath, output_path
+from driftmap.tables.columns import Wanted
 from driftmap.tables.delay import DelayEmbedding
+from driftmap.tables.formats import JSON_LINES, TABLE_SUFFIXES, listed
 from driftmap.tables.missing import METHODS, FillMissing
+from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
 from driftmap.tables.steps import Step
-from driftmap.tables.table import RejectedLines, Wanted
-from driftmap.tables.writers import TABLE_SUFFIXES
 from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, RULES
 
 NOVELTY = ("reach", "quantile", "residual")
@@ -177,7 +178,8 @@ class Normalizing:
         "--normalize",
         default="none",
         choices=("none", *NORMALIZATIONS),
-        help="by a first pass over all rows; where rows are mapped as they arrive, by the rows so far (default: none)",
+        help="to [0, 1], to mean 0 and deviation 1, or to median 0 and interquartile range 1 (robust); by a first pass "
+        "over all rows or, where rows are mapped as they arrive, by the rows so far (default: none)",
     )
     warm_up: int | None = option(
         "--warm-up",
@@ -204,7 +206,7 @@ class Coordinates:
         "--output",
         type=Path,
         metavar="OUT",
-        help=f"coordinates: {', '.join(TABLE_SUFFIXES[:-1])} or {TABLE_SUFFIXES[-1]}; default: text on standard output",
+        help=f"coordinates: {listed(TABLE_SUFFIXES)}; default: text on standard output",
     )
     format: str | None = option(
         "--format", choices=("csv", "jsonl"), help="of the coordinates on standard output (default: csv)"
@@ -229,9 +231,9 @@ class Alerting:
     )
     alerts: Path | None = option(
         "--alerts",
-        type=partial(kinds.file, suffixes=(".jsonl", ".ndjson")),
+        type=partial(kinds.file, suffixes=JSON_LINES.written),
         metavar="OUT",
-        help="alerts as JSON lines: .jsonl or .ndjson (default: on standard error)",
+        help=f"alerts as JSON lines: {listed(JSON_LINES.written)} (default: on standard error)",
     )
 
     def __post_init__(self) -> None:

@@ -67,6 +67,8 @@ def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
     if header["kind"] not in KINDS:
         raise CheckpointError(f"{path} holds a {header['kind']}, which this version does not know")
     learnt = header["kind"] != OWN
+    if learnt and "params" not in header:
+        raise CheckpointError(f"{path} holds a {header['kind']}, which this version does not read")
     lines = [
         ("file", f"{path}, {path.stat().st_size:,} bytes, whole"),
         ("written by", f"driftmap {header['library']}, version {header['version']} of the format"),

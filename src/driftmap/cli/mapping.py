@@ -13,7 +13,7 @@ from driftmap.map.landmark_count import LANDMARK_COUNTS, count_landmarks, larges
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.passes import Counting, Learning, Measuring, Placing
-from driftmap.tables.spool import Spool
+from driftmap.tables.cache import CachedRows
 from driftmap.tables.steps import Step
 from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.concurrency import n_threads
@@ -47,7 +47,7 @@ def two_passes(
     options: tuple[Mapping, Normalizing],
     steps: Callable[[], list[Step]],
     detector: NoveltyDetector | None,
-    scores: Spool | None,
+    scores: CachedRows | None,
 ) -> Operator:
     """Learn all rows, then place each on the finished map; measure them first, and count landmarks, if asked for."""
     mapping, normalizing = options

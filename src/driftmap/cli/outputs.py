@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,8 +16,8 @@ from driftmap.cli.session import Session
 from driftmap.cli.writing import Alerts, Coordinates, Landmarks, Layout, Sent, axis_names, distinct
 from driftmap.map import StreamMap
 from driftmap.sources.brokers import open_sink
+from driftmap.tables.formats import new_writer, output_format
 from driftmap.tables.table import Table
-from driftmap.tables.writers import WRITERS
 
 N_PICTURES = 100
 """About how many pictures an animation has."""
@@ -32,13 +31,13 @@ def suffix(path: Path) -> str:
 
 
 def takes_text(path: Path | None) -> bool:
-    """Whether a table can hold labels that are text. An NPY file holds numbers only."""
-    return path is None or suffix(path) != ".npy"
+    """Whether an output can hold labels that are text; None is standard output."""
+    return path is None or output_format(path).holds_text
 
 
 def write_coordinates(current: Session, file: BinaryIO, path: Path, layout: Layout, *, row_by_row: bool) -> None:
     """Write coordinates to a file."""
-    writer = WRITERS[suffix(path)](file, layout.names("the output"))
+    writer = new_writer(path, file, layout.names("the output"))
     current.observers.append(Coordinates(writer, layout, file.flush if row_by_row else None))
 
 
@@ -64,7 +63,7 @@ def send(current: Session, stack: contextlib.ExitStack, address: str, layout: La
     """Send coordinates, novelty and alerts to a broker."""
     sink = stack.enter_context(contextlib.closing(open_sink(address)))
     sink.report = note
-    sink.waiting = partial(current.waiting, clean=False)
+    sink.waiting = current.stop_midway
     current.observers.append(Sent(sink, layout))
 
 
@@ -80,7 +79,7 @@ def write_landmarks(
     with_label = (table.labels_are_times or takes_text(path)) and table.label not in columns
     label = layout.label_names if with_label else []
     theirs, ours = distinct("the landmarks", [*label, *columns], ["arrival", "mass", *axis_names(layout.components)])
-    writer = WRITERS[suffix(path)](file, [*ours, *theirs])
+    writer = new_writer(path, file, [*ours, *theirs])
     current.observers.append(Landmarks(writer, with_label=with_label))
 
 

@@ -10,25 +10,9 @@ from driftmap.map import StreamMap
 from driftmap.map.frames import LEAST_SIZE
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.pipeline.operator import Operator
-from driftmap.tables.steps import RowsLeftOut
-from driftmap.tables.table import RejectedLines, Table
-
-REASONS = {"missing": "missing numbers", "delay": "the delay"}
-"""Why rows are left out, in words."""
-
-
-def described(left_out: Sequence[RowsLeftOut]) -> str:
-    """Rows that were left out, in words; of those that lack numbers, the column that lacks most of them.
-
-    >>> described([RowsLeftOut("missing", 4887, {"ISK": 4800, "HRK": 96}), RowsLeftOut("delay", 9)])
-    "4,887 for missing numbers (4,800 in column 'ISK'), 9 for the delay"
-    """
-    said = []
-    for reason, n_rows, lacking in left_out:
-        column = next(iter(lacking), None)
-        where = "" if column is None else f" ({lacking[column]:,} in column {column!r})"
-        said += [f"{n_rows:,} for {REASONS[reason]}{where}"] if n_rows else []
-    return ", ".join(said)
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.steps import RowsLeftOut, described
+from driftmap.tables.table import Table
 
 
 def report_left_out(
@@ -51,6 +35,15 @@ def report_left_out(
 def alerted(detector: NoveltyDetector) -> str:
     """How many alerts there were."""
     return f"{counted(detector.n_alerts, 'alert')} ({counted(detector.n_novel, 'novel row')})"
+
+
+def report_missing_dimensions(mapper: StreamMap) -> None:
+    """Warn if the map has fewer dimensions than it was to have."""
+    if mapper.n_dimensions_ < mapper.n_components:
+        warn(
+            f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
+            "the missing coordinates are 0"
+        )
 
 
 def followed(

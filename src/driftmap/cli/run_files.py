@@ -17,8 +17,8 @@ from driftmap.cli.files import new_file, writing
 from driftmap.cli.typed import flag_of
 from driftmap.pipeline.saver import Saver
 from driftmap.storage import atomic
-from driftmap.storage.paths import OutputPath, identity, open_regular, open_stream, output_path
-from driftmap.tables.spool import Spool
+from driftmap.storage.paths import OutputError, OutputPath, identity, open_regular, open_stream, output_path
+from driftmap.tables.cache import CachedRows
 
 SCORES = "scores"
 """What the file is called that keeps the scores of rows from one pass to the next."""
@@ -130,19 +130,19 @@ class RunFiles:
 
 
 @contextlib.contextmanager
-def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None) -> Iterator[Spool]:
+def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None) -> Iterator[CachedRows]:
     """Open the file that keeps scores: without a name, or beside the checkpoint until the run is finished."""
     if saver is None or checkpoint is None:
         with writing():  # without a name, so that nothing is left behind however the run ends
             file: Any = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115
         with file:
-            yield Spool(file, 2)
+            yield CachedRows(file, 2)
         return
     place = scores_path(checkpoint)
     with reopened(place, place, saver.state.lengths.get(SCORES, 0)) as opened:
         saver.files[SCORES] = opened
         try:
-            yield Spool(opened, 2)
+            yield CachedRows(opened, 2)
         except BaseException:
             if not saver.saved:
                 place.unlink(missing_ok=True)
@@ -156,6 +156,8 @@ def reopened(file: Path, shown: Any, length: int) -> Iterator[BinaryIO]:
     try:
         # Neither mode of open() does: one that creates the file truncates it, or writes only at its end.
         opened = open_regular(file, atomic.REOPENING_FLAGS)
+    except OutputError:  # which names the file itself
+        raise
     except OSError as error:
         raise UserError(f"{shown} cannot be written: {error.strerror}") from error
     with contextlib.ExitStack() as stack:
@@ -187,8 +189,7 @@ def complete(paths: Mapping[str, OutputPath], lengths: Mapping[str, int], checkp
         found = unfinished if unfinished.exists() else path.true
         if not (found.exists() and found.stat().st_size == lengths.get(name)):
             raise UserError(f"{path} was deleted or changed; delete {checkpoint} to start again")
-        if found is unfinished:
-            atomic.publish(unfinished, path.true)
+        atomic.publish(found, path.true)  # a file that has its name may not be on the disk under it yet
     scores_path(checkpoint).unlink(missing_ok=True)
 
 

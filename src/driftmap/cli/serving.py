@@ -12,7 +12,7 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from driftmap.cli.errors import UserError, note, one_line, warn
 from driftmap.live.scene import Scene
@@ -20,6 +20,9 @@ from driftmap.live.watching import Watcher
 from driftmap.map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.storage.paths import OutputPath, open_stream
+
+if TYPE_CHECKING:
+    from driftmap.live.server import Server
 
 REDIRECT = """\
 <!doctype html>
@@ -56,7 +59,7 @@ class Unfailing(Observer):
 
 
 @contextlib.contextmanager
-def serving(host: str | None, port: int | None, scene: Scene, *, opens: bool) -> Iterator[None]:
+def serving(host: str | None, port: int | None, scene: Scene, *, opens: bool) -> Iterator[Server]:
     """Serve a scene, and open a browser on it."""
     from driftmap.live import server as live
 
@@ -70,7 +73,7 @@ def serving(host: str | None, port: int | None, scene: Scene, *, opens: bool) ->
         if opens and (sys.platform in ("win32", "darwin") or {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}):
             address = server.address if server.token is None else _redirect(server.address, stack)
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        yield
+        yield server
 
 
 def _redirect(address: str, stack: contextlib.ExitStack) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,7 +28,8 @@ from driftmap.sources.addresses import address_in
 from driftmap.sources.follow import digest
 from driftmap.storage import atomic
 from driftmap.storage.paths import OutputPath
-from driftmap.tables.table import RejectedLines, Table
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Table
 
 
 class FinishedError(Exception):
@@ -57,6 +59,11 @@ class Session:
             self.stop.check()
         if self.run is not None:
             self.run.idle()
+
+    def stop_midway(self) -> None:
+        """Answer a request to stop while rows are learnt but not yet sent, a state that is not saved."""
+        with self.waiting(clean=False):
+            pass
 
     def check_columns(self, table: Table) -> None:
         """Raise an error if the input has other columns than when the run was started."""
@@ -110,6 +117,8 @@ def begin(
     endless: bool,
 ) -> Iterator[Session]:
     """Begin a run, or go on with one; a :class:`FinishedError` says that there is nothing left to do."""
+    # The first rows of any stream span too few dimensions; a command warns only if all rows do.
+    warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
     # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
     with threadpool_limits(1, user_api="blas"), contextlib.ExitStack() as stack:
         if checkpoint is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.cli import outputs, reports, run_files, session
-from driftmap.cli.errors import UserError, note, warn
+from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.mapping import new_map, two_passes
@@ -24,9 +24,10 @@ from driftmap.cli.writing import Layout, Spreads
 from driftmap.pipeline.operator import MapOperator, Operator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
+from driftmap.tables.formats import OUTPUTS, TABLE_SUFFIXES, listed, output_format
+from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.steps import Step, Steps
-from driftmap.tables.table import RejectedLines, Table, chunk_rows
-from driftmap.tables.writers import TABLE_SUFFIXES
+from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.columns import describe
 
 ONLINE_ROWS = 64
@@ -74,8 +75,7 @@ class WholeOptions:
     def _check_writing(self) -> None:
         output, json_only = self.coordinates.output, self.coordinates.json and self.coordinates.output is None
         if output is not None and outputs.suffix(output) not in TABLE_SUFFIXES:
-            listed = f"{', '.join(TABLE_SUFFIXES[:-1])} or {TABLE_SUFFIXES[-1]}"
-            raise UserError(f"-o {str(output)!r} must end in {listed}")
+            raise UserError(f"-o {str(output)!r} must end in {listed(TABLE_SUFFIXES)}")
         if sys.stdout is None and (output is None or self.coordinates.json):
             raise UserError("standard output is closed: add -o, and leave out --json")
         if self.novelty and json_only:
@@ -103,10 +103,11 @@ class WholeOptions:
                 raise UserError(
                     f"{flag_of(name)} with --online cannot be interrupted: leave it out, or leave out --checkpoint"
                 )
-        if output is not None and outputs.suffix(output) == ".parquet":
+        if output is not None and not output_format(output).continues:
+            others = listed([suffix for suffix, kind in OUTPUTS.items() if kind.continues])
             raise UserError(
-                "a Parquet file cannot be continued after an interruption: with --online and --checkpoint, write .csv, "
-                ".jsonl, .ndjson or .npy"
+                f"a {output_format(output).name} file cannot be continued after an interruption: with --online and "
+                f"--checkpoint, write {others}"
             )
 
     @property
@@ -210,7 +211,7 @@ class _Mapped:
         options, current, output = self.options, self.current, self.options.coordinates.output
         drawn = bool(self.paths.keys() - {"output", "alerts"})
         if current.saver is not None:
-            current.saver.restarts = drawn or (output is not None and outputs.suffix(output) == ".parquet")
+            current.saver.restarts = drawn or (output is not None and not output_format(output).continues)
         files = stack.enter_context(run_files.RunFiles(self.paths, current.saver).open())
         components = options.mapping.components
         full = Layout(table.label, components, frame=options.online, novelty=options.novelty)
@@ -241,11 +242,7 @@ class _Mapped:
             from driftmap.cli.axes import explained_axes  # which takes long to import
 
             axes["axes"] = explained_axes(mapper, operator.columns)
-        if mapper.n_dimensions_ < mapper.n_components:
-            warn(
-                f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
-                "the missing coordinates are 0"
-            )
+        reports.report_missing_dimensions(mapper)
         if options.coordinates.json:  # last, so that its reader can rely on the files
             how = {"normalize": options.normalizing.normalize, "online": options.online}
             files = {name: str(path) for name, path in options.paths.items() if path}

@@ -21,7 +21,7 @@ from driftmap.utils import Array
 from driftmap.utils.columns import some
 
 if TYPE_CHECKING:
-    from driftmap.sources.brokers.sinks import Sink
+    from driftmap.sources.brokers.base import Sink
 
 RECORD = ("id", "alert")
 """What records of a sink have besides the columns of a table."""

@@ -1,8 +1,8 @@
-"""Maps of dask collections: learn where the data lies, merge small states, map everywhere (extra ``dask``).
+"""Maps of dask collections: workers learn partitions, merge their core-sets, and place rows (extra ``dask``).
 
-Consecutive partitions form leaves. Each leaf is learnt by a chain of tasks, one per partition, from an empty state;
-leaves merge in a tree, in the order of the partitions. So the result is a function of the rows, the leaves, the fan-in
-and the parameters, never of workers or timing, and a task that runs twice gives the same bits.
+Consecutive partitions form leaves. A chain of tasks, one per partition, learns each leaf from an empty state; leaves
+merge in a tree, in the order of the partitions. The result depends on the rows, the leaves, the fan-in and the
+parameters, but not on workers or timing, and a task that runs twice gives the same bits.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from driftmap.utils.validation import integer_at_least
 __all__ = ["ClusterLostError", "PartitionError", "certify", "fit", "fit_transform", "transform"]
 
 Mapper = TypeVar("Mapper")
-ADDED_AT_ONCE = 16
-"""Partitions whose certificates are added in one task."""
+ADDED_TOGETHER = 16
+"""Partitions whose results one task adds."""
 
 
 class ClusterLostError(RuntimeError):
-    """The scheduler was lost or restarted, and all work with it."""
+    """Raised when the scheduler was lost or restarted, and the work with it."""
 
 
 def fit(mapper: Mapper, X: Any, *, partitions_per_leaf: int | None = None, fan_in: int = 8) -> Mapper:
-    """Learn a collection; returns a fitted copy of the estimator, a ``DriftMap`` or ``OnlineLandmarks``.
+    """Learn a collection; return a fitted copy of the estimator, a ``DriftMap`` or ``OnlineLandmarks``.
 
     Parameters
     ----------
     X : dask array, dask dataframe, list of delayed blocks, or Parquet files (a folder, a file, a list of files)
         Its partitions, in their order, are the stream.
     partitions_per_leaf : int, optional
-        None: as many as have a million rows, or a 4,096th of all rows if that is more. To count rows, a collection of
-        unknown lengths is read once more.
+        None: enough partitions for a million rows, or for a 4,096th of all rows if that is more. A collection of
+        unknown lengths is read once more to count its rows.
     fan_in : int
-        How many states merge at a time. The more, the fewer times points are thinned on their way to the root.
+        How many states merge at a time. A larger fan-in thins points fewer times on their way to the root.
 
     Examples
     --------
@@ -84,15 +84,15 @@ def fit(mapper: Mapper, X: Any, *, partitions_per_leaf: int | None = None, fan_i
 
 
 class _Part(NamedTuple):
-    """The state of a leaf, or of several that are merged."""
+    """The state of a leaf or of several merged leaves."""
 
     state: Any
     has_rows: bool
-    """Known to; else only its task will know."""
+    """True if it is known to have rows; otherwise its task will tell."""
 
 
 def _merge(parts: list[_Part]) -> _Part:
-    """Merge the parts into the first one that has rows. Of the others only core-sets are transferred."""
+    """Merge the parts into the first one that has rows. The others transfer only their core-sets."""
     if len(parts) == 1:
         return parts[0]
     needed = [parts[0].state]
@@ -104,9 +104,10 @@ def _merge(parts: list[_Part]) -> _Part:
 
 
 def transform(mapper: Any, X: Any) -> Any:
-    """Place a collection, lazily: an array gives an array, a dataframe a dataframe with its index, others delayed rows.
+    """Place a collection lazily.
 
-    ``mapper`` is a fitted ``DriftMap`` or what its ``freeze`` returned; each task gets the frozen map.
+    An array gives an array, a dataframe gives a dataframe with the same index, and other collections give delayed
+    arrays. ``mapper`` is a fitted ``DriftMap`` or the result of its ``freeze``; each task gets the frozen map.
     """
     frozen = _frozen(mapper)
     shared, names = delayed(frozen, traverse=False), list(frozen.get_feature_names_out())
@@ -120,15 +121,15 @@ def transform(mapper: Any, X: Any) -> Any:
 
 
 def fit_transform(mapper: Any, X: Any, **options: Any) -> Any:
-    """Learn a collection, then place it, lazily; the options are those of :func:`fit`."""
+    """Learn a collection, then place it lazily; the options are those of :func:`fit`."""
     return transform(fit(mapper, X, **options), X)
 
 
 def certify(mapper: Any, X: Any) -> Any:
-    """The frozen map with the exact covering radius and masses of all rows of X, found by another pass over them.
+    """Return the frozen map with the exact covering radius and masses of all rows of X, found by another pass.
 
-    They replace the bound. ``mapper`` is a frozen map, or a ``DriftMap`` that is frozen first. X must have as many rows
-    as the map has learnt; otherwise an :class:`~driftmap.utils.errors.InputError` names both numbers.
+    The exact radius replaces the bound. ``mapper`` is a frozen map, or a ``DriftMap``, which is frozen first. Raises an
+    :class:`~driftmap.utils.errors.InputError` if the number of rows of X differs from that of the learnt rows.
     """
     frozen = _frozen(mapper)
     shared = delayed(frozen, traverse=False)
@@ -137,9 +138,10 @@ def certify(mapper: Any, X: Any) -> Any:
 
 
 def embed(mapper: Any, parts: list[Partition], folder: Path, names: Sequence[str], *, certify: bool) -> Any:
-    """Place Parquet files, each to a file of its name in a folder that all workers see; returns the frozen map.
+    """Place Parquet files; return the frozen map.
 
-    With ``certify`` the same pass finds the exact covering radius and masses.
+    The coordinates of each file go to a file of the same name in a folder that all workers share. With ``certify`` the
+    same pass finds the exact covering radius and masses.
     """
     frozen = _frozen(mapper)
     shared, write = delayed(frozen, traverse=False), delayed(files.write)
@@ -151,9 +153,9 @@ def embed(mapper: Any, parts: list[Partition], folder: Path, names: Sequence[str
 
 
 def _sum(found: list[Delayed]) -> tasks.Found:
-    """What several passes have found together."""
+    """Compute the sum of the facts about several partitions."""
     while len(found) > 1:
-        found = [delayed(tasks.add)(found[i : i + ADDED_AT_ONCE]) for i in range(0, len(found), ADDED_AT_ONCE)]
+        found = [delayed(tasks.add)(found[i : i + ADDED_TOGETHER]) for i in range(0, len(found), ADDED_TOGETHER)]
     total: tasks.Found = _computed(found[0])
     return total
 
@@ -175,7 +177,7 @@ def _certified(frozen: Any, found: tasks.Found) -> Any:
 
 
 def learn_here(estimator: Any, X: Any) -> None:
-    """Learn the partitions in this process, one after the other; each is computed when it is its turn."""
+    """Learn the partitions in this process, one after the other; each is computed just before it is learnt."""
     for part in partitions(X):
         block = _computed(delayed(tasks.rows)(part.source, part.name))
         if len(block):
@@ -201,6 +203,6 @@ def _computed(task: Delayed) -> Any:
         return compute(task)[0]  # type: ignore[no-untyped-call]
     except CancelledError as error:
         raise ClusterLostError(
-            "the scheduler of the cluster was lost or restarted, and the work with it: start again; the result is the "
-            "same, whichever workers compute it"
+            "the scheduler of the cluster was lost or restarted, and the work with it: start again; the result does "
+            "not depend on the workers"
         ) from error

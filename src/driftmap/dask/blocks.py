@@ -1,4 +1,4 @@
-"""Collections as partitions: blocks of rows that are computed in the tasks that need them; and leaves made of them."""
+"""Splits collections into partitions, which are computed in the tasks that need them, and groups them into leaves."""
 
 from __future__ import annotations
 
@@ -12,53 +12,55 @@ from dask.base import compute, is_dask_collection
 from dask.delayed import Delayed, delayed
 from dask.local import get_sync
 
-from driftmap.tables.readers import PARQUET, open_table
-from driftmap.tables.table import Labels, Wanted, chunk_rows
+from driftmap.tables.columns import Wanted
+from driftmap.tables.formats import PARQUET
+from driftmap.tables.readers import open_table
+from driftmap.tables.table import Labels, chunk_rows
 from driftmap.utils.errors import InputError
 
 LEAF_ROWS = 10**6
-"""Rows of a leaf, at least: every fresh state has to fill its memory first, which takes time."""
+"""Least number of rows of a leaf: each new state must fill its memory first, which takes time."""
 MOST_LEAVES = 4096
-"""Of more rows the leaves are longer, so that what they send stays some gigabytes."""
+"""Approximate maximum number of leaves, which limits the total size of their core-sets to a few gigabytes."""
 ACCEPTED = "a dask array or dataframe, a list of delayed blocks, or Parquet files: a folder, a file or a list of files"
 
 
 class Recipe:
-    """A block that is computed within the task that needs it: it neither waits in memory nor travels."""
+    """A block computed within the task that needs it, so that it is neither held in memory nor transferred."""
 
     def __init__(self, graph: Mapping[Any, Any], key: Any) -> None:
         self.graph, self.key = graph, key
 
     def pieces(self) -> Iterator[tuple[Any, Labels]]:
-        """The block."""
+        """Yield the block."""
         yield get_sync(self.graph, self.key), None
 
 
 class ParquetFile:
-    """A file that is read piece by piece within the task that needs it, however large it is."""
+    """A file read in pieces within the task that needs it, so that it may be larger than memory."""
 
     def __init__(self, path: str, columns: list[str], label: str | None = None) -> None:
         self.path, self.columns, self.label = path, columns, label
 
     def pieces(self) -> Iterator[tuple[Any, Labels]]:
-        """Its rows, some at a time, and their labels."""
+        """Yield chunks of rows and their labels."""
         with open_table(self.path, Wanted(self.columns, self.label), once=True) as table:
             for chunk in table.chunks(chunk_rows(len(table.columns))):
                 yield chunk.features, chunk.labels
 
 
 class Partition(NamedTuple):
-    """Some rows, to be read where they are needed."""
+    """A block of rows, read in the task that needs it."""
 
     source: Delayed | Recipe | ParquetFile
     rows: int | None
-    """How many there are; None: not known yet."""
+    """Number of rows; None: not yet known."""
     name: str
-    """What messages call it: its number, or the file it is."""
+    """Its name in messages: its number, or the path of the file."""
 
 
 def pieces(source: Any) -> Iterator[tuple[int, Any, Labels]]:
-    """Within a task, the rows of a partition, some at a time: the number of rows before, the rows, their labels."""
+    """Within a task, yield a partition in pieces: the number of rows before, the rows, and their labels."""
     first = 0
     for block, labels in source.pieces() if isinstance(source, Recipe | ParquetFile) else [(source, None)]:
         if len(block):
@@ -67,12 +69,12 @@ def pieces(source: Any) -> Iterator[tuple[int, Any, Labels]]:
 
 
 def count(source: Any) -> int:
-    """Within a task, the number of rows of a partition."""
+    """Within a task, return the number of rows of a partition."""
     return sum(len(block) for _, block, _ in pieces(source))
 
 
 def partitions(X: Any) -> list[Partition]:
-    """The partitions of a collection, in order."""
+    """Return the partitions of a collection, in order."""
     if isinstance(X, str | Path):
         return parquet_files(_files_in(Path(X)))
     if is_array(X):
@@ -91,17 +93,17 @@ def partitions(X: Any) -> list[Partition]:
 
 
 def is_array(X: Any) -> bool:
-    """Whether X is an array of dask."""
+    """Return True if X is a dask array."""
     return is_dask_collection(X) and hasattr(X, "chunks") and hasattr(X, "to_delayed")
 
 
 def is_dataframe(X: Any) -> bool:
-    """Whether X is a dataframe of dask."""
+    """Return True if X is a dask dataframe."""
     return is_dask_collection(X) and hasattr(X, "divisions")
 
 
 def rows_only(X: Any) -> Any:
-    """An array in blocks of whole rows."""
+    """Return an array rechunked so that its blocks are whole rows."""
     if X.ndim != 2:
         raise InputError(f"must have two dimensions, got {X.ndim}", parameter="X")
     return X if X.numblocks[1] == 1 else X.rechunk({1: -1})
@@ -114,7 +116,7 @@ def _numbered(blocks: Iterable[Delayed], sizes: Sequence[int | None] = ()) -> li
 
 
 def _recipes(blocks: list[Delayed]) -> list[Delayed | Recipe]:
-    """Recipes of the blocks, as far as nothing that they are made of is shared with others or computed already."""
+    """Turn blocks into recipes, except those with an ancestor that others share or that is already computed."""
     graphs = {id(block.dask): block.dask for block in blocks}
     nodes = {key: node for graph in graphs.values() for key, node in graph.items()}
     parts = [_ancestors(block.key, nodes) for block in blocks]
@@ -126,7 +128,7 @@ def _recipes(blocks: list[Delayed]) -> list[Delayed | Recipe]:
 
 
 def _ancestors(key: Any, nodes: Mapping[Any, Any]) -> dict[Any, Any] | None:
-    """The tasks that a key needs; None: some of them live on a cluster, where they are computed already."""
+    """Return the tasks that a key needs; None if some of them are already computed on a cluster."""
     found: dict[Any, Any] = {}
     waiting = [key]
     while waiting:
@@ -144,18 +146,18 @@ def _files_in(folder: Path) -> list[Path]:
         return [folder]
     files = sorted(folder.glob("*.parquet"))
     if not files:
-        raise InputError("has no files *.parquet", source=str(folder))
+        raise InputError("contains no *.parquet files", source=str(folder))
     return files
 
 
 def parquet_files(files: Sequence[str | Path], wanted: Wanted | None = None) -> list[Partition]:
-    """Parquet files, which all workers can read, as partitions; their columns are those of the first."""
+    """Return Parquet files, which all workers can read, as partitions with the columns of the first file."""
     from pyarrow import parquet
 
     wanted = wanted or Wanted()
     found = []
     for file in map(str, files):
-        if Path(file).suffix.lower() not in PARQUET:
+        if Path(file).suffix.lower() not in PARQUET.suffixes:
             raise InputError("is not a Parquet file", source=file)
         with open_table(file, wanted, once=True) as table:
             wanted = wanted._replace(columns=list(table.columns), exclude=())
@@ -165,7 +167,7 @@ def parquet_files(files: Sequence[str | Path], wanted: Wanted | None = None) -> 
 
 
 def leaves(parts: list[Partition], per_leaf: int | None) -> list[list[Partition]]:
-    """Consecutive partitions, so many at a time, or until they have enough rows."""
+    """Group consecutive partitions: ``per_leaf`` at a time, or until they have enough rows."""
     if not parts:
         raise InputError("has no partitions", parameter="X")
     if per_leaf is not None:

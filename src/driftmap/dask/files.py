@@ -1,4 +1,4 @@
-"""Files in, files out: each partition is mapped to a file of its own, which appears only when it is complete."""
+"""Maps files to files: the output of each partition appears when it is complete."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from driftmap.tables.writers import Column, ParquetWriter
 
 
 def write(frozen: Any, part: Partition, target: str, names: Sequence[str], certify: bool) -> Found:
-    """Within a task: write the coordinates of the rows of a partition, and return what is known of them then.
+    """Within a task, write the coordinates of a partition's rows; return the facts about these rows.
 
-    Without ``certify`` that is only their number. A task may run twice, on two workers: both write the same bytes to
-    files of their own, which then take the same name.
+    Without ``certify`` these are only their number. If a task runs twice, on two workers, both write the same bytes to
+    separate temporary files, which are then renamed to the same name.
     """
     found = nothing(frozen)
     with naming(part.name), replacing(Path(target)) as file:

@@ -1,4 +1,4 @@
-"""What tasks do. Their inputs are shared and stay as they are; run twice, a task gives the same bits."""
+"""The functions that tasks call. They do not change their inputs, which are shared, and are deterministic."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
 TOPIC = "driftmap"
-"""The topic under which workers report their progress to the client: (stage, partition, its rows so far)."""
+"""The topic under which workers report progress to the client: (stage, partition, rows so far)."""
 REPORT_INTERVAL = 0.5
-"""Between two such messages about one partition."""
-MEASURED_AT_ONCE = 4096
-"""Rows whose distances to the landmarks are in memory."""
+"""Seconds between reports about a partition."""
+MEASURED_ROWS = 4096
+"""Rows whose distances to the landmarks are in memory together."""
 
 
 class PartitionError(InputError):
-    """What is wrong with a partition; the message names it, and the row in it."""
+    """An error in a partition; the message names the partition and the row in it."""
 
 
 class Found(NamedTuple):
-    """What a pass over some rows has found: exact facts about them."""
+    """Exact facts about some rows, found by a pass over them."""
 
     covering_radius: float
     masses: Ids
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 def learn(blank: Any, state: Any, source: Any, name: str, rows: int | None = None) -> Any:
-    """The estimator after one more partition; None: there have been no rows yet."""
+    """Return the estimator after one more partition; None if there have been no rows yet."""
     estimator: Any = None
     for first, block, _ in counted("learning", source, name, rows):
         if estimator is None:
@@ -47,42 +47,42 @@ def learn(blank: Any, state: Any, source: Any, name: str, rows: int | None = Non
 
 
 def rows(source: Any, name: str) -> Any:
-    """The rows of a partition of a collection, in the form in which it has them."""
+    """Return the rows of a partition, of the collection's type."""
     return next((block for _, block, _ in _named_pieces(source, name)), ())
 
 
 def is_empty(state: Any) -> bool:
-    """Whether a leaf has no rows."""
+    """Return True if a leaf has no rows."""
     return state is None
 
 
 def later_part(state: Any, before: Sequence[bool]) -> Any:
-    """What a merge needs of a part: its core-set, or all of it if the parts ``before`` are empty."""
+    """Return what a merge needs of a part: its core-set, or the whole state if all parts ``before`` are empty."""
     if state is None or all(before):
         return state
-    return state.coreset()._replace(origin=None)  # a function that has travelled is not equal to itself any more
+    return state.coreset()._replace(origin=None)  # an unpickled function does not equal the original
 
 
 def merge(parts: Sequence[Any]) -> Any:
-    """The parts that have rows as one."""
+    """Merge the parts that have rows."""
     full = [part for part in parts if part is not None]
     return full[0].merge(*full[1:]) if full else None
 
 
 def place_array(block: Any, frozen: Any, block_info: Any = None) -> Array:
-    """Coordinates of a block of an array."""
+    """Return the coordinates of a block of an array."""
     number = block_info[0]["chunk-location"][0] if block_info else "?"
     return place(frozen, block, f"partition {number}")
 
 
 def place_frame(frame: Any, frozen: Any, names: list[str], partition_info: Any = None) -> Any:
-    """Coordinates of a partition of a dataframe, with its index."""
+    """Return the coordinates of a partition of a dataframe, with its index."""
     name = f"partition {partition_info['number']}" if partition_info else "a partition"
     return type(frame)(place(frozen, frame, name), index=frame.index, columns=names)
 
 
 def place(frozen: Any, source: Any, name: str) -> Array:
-    """Coordinates of the rows of a partition."""
+    """Return the coordinates of a partition's rows."""
     places = [np.empty((0, frozen.params["n_components"]))]
     for first, block, _ in _named_pieces(source, name):
         with naming(name, first):
@@ -91,7 +91,7 @@ def place(frozen: Any, source: Any, name: str) -> Array:
 
 
 def measure(frozen: Any, source: Any, name: str, rows: int | None = None) -> Found:
-    """The exact covering radius and masses of the rows of a partition."""
+    """Return the exact covering radius and masses of a partition's rows."""
     found = nothing(frozen)
     for first, block, _ in counted("certifying", source, name, rows):
         with naming(name, first):
@@ -100,15 +100,15 @@ def measure(frozen: Any, source: Any, name: str, rows: int | None = None) -> Fou
 
 
 def nothing(frozen: Any) -> Found:
-    """The facts about no rows."""
+    """Return the facts about zero rows."""
     return Found(0.0, np.zeros(len(frozen.landmark_indices_), np.int64), 0)
 
 
 def facts_of(frozen: Any, block: Any) -> Found:
-    """The exact covering radius and masses of some rows."""
+    """Return the exact covering radius and masses of a block of rows."""
     found = nothing(frozen)
-    for first in range(0, len(block), MEASURED_AT_ONCE):
-        rows = block[first : first + MEASURED_AT_ONCE]
+    for first in range(0, len(block), MEASURED_ROWS):
+        rows = block[first : first + MEASURED_ROWS]
         with shifting(first):
             distances = frozen.distances(rows)
         masses = np.bincount(distances.argmin(axis=1), minlength=len(found.masses))
@@ -117,7 +117,7 @@ def facts_of(frozen: Any, block: Any) -> Found:
 
 
 def add(parts: Sequence[Found]) -> Found:
-    """The facts about the rows of several parts."""
+    """Return the facts about the rows of several parts together."""
     radii, masses, rows = zip(*parts, strict=True)
     return Found(max(radii), np.sum(masses, axis=0), sum(rows))
 
@@ -127,7 +127,7 @@ def add(parts: Sequence[Found]) -> Found:
 
 @contextlib.contextmanager
 def naming(name: str, first: int = 0) -> Iterator[None]:
-    """Around work on rows of a partition before which there are ``first``: errors name the partition and its row."""
+    """Make errors name the partition and its row; the block works on rows from number ``first`` on."""
     try:
         with shifting(first):
             yield
@@ -145,7 +145,7 @@ def naming(name: str, first: int = 0) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shifting(first: int) -> Iterator[None]:
-    """Errors in this context number rows from the first one of the partition on; a file numbers its rows itself."""
+    """Shift row numbers in errors by ``first``, except in errors of files, which number their rows themselves."""
     try:
         yield
     except InputError as error:
@@ -160,9 +160,9 @@ def _named_pieces(source: Any, name: str) -> Iterator[tuple[int, Any, Any]]:
 
 
 def counted(stage: str, source: Any, name: str, rows: int | None = None) -> Iterator[tuple[int, Any, Any]]:
-    """The pieces of a partition; now and then, and at the end, the client is sent how many rows are done.
+    """Yield the pieces of a partition; report progress to the client periodically and at the end.
 
-    A partition that does not have ``rows`` rows in the end has changed since they were counted, and is an error.
+    Raises an error if the partition does not have ``rows`` rows, since it has changed after they were counted.
     """
     done, last = 0, time.monotonic()
     for first, block, labels in _named_pieces(source, name):
@@ -177,8 +177,8 @@ def counted(stage: str, source: Any, name: str, rows: int | None = None) -> Iter
 
 
 def report_progress(stage: str, name: str, rows: int) -> None:
-    """Send the client how far this partition is, if this is a worker of a cluster."""
+    """Report the progress of this partition to the client, if this process is a worker of a cluster."""
     distributed = sys.modules.get("distributed")
     if distributed is not None:
-        with contextlib.suppress(ValueError):  # this is no worker
+        with contextlib.suppress(ValueError):  # raised if this process is not a worker
             distributed.get_worker().log_event(TOPIC, (stage, name, rows))

@@ -1,4 +1,4 @@
-"""Streams: the paper's three (an S-curve, hospital contacts, stock prices) and generated files to try things on."""
+"""Example streams: the paper's three (an S-curve, hospital contacts, stock prices) and generated sample files."""
 
 from driftmap.datasets.generated import s_curve_stream
 from driftmap.datasets.recorded import Hospital, Stocks, load_hospital, load_stocks

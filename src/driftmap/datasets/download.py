@@ -1,4 +1,4 @@
-"""Downloads, verified and cached; an interrupted one resumes."""
+"""Verified, cached and resumable downloads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOWNLOAD_TIMEOUT = 30.0  # seconds without an answer before a download counts as
 
 
 def fetch(url: str, name: str, sha256: str) -> Path:
-    """Download a file once into the cache, verified."""
+    """Return the path of a file in the cache; download and verify it if it is missing."""
     try:
         import pooch
     except ImportError as error:
@@ -44,9 +44,9 @@ def _quiet(logger: Any) -> Iterator[None]:
 
 
 class _Resumable:
-    """A pooch downloader that receives into a `.part` file and resumes an interrupted download from it.
+    """A pooch downloader that writes to a `.part` file, from which it resumes an interrupted download.
 
-    One process at a time writes to that file; another one that downloads meanwhile does so on its own.
+    One process at a time writes to that file; another process downloads to a separate one.
     """
 
     def __init__(self, part: Path) -> None:
@@ -73,9 +73,9 @@ class _Resumable:
 
 
 def _receive(url: str, file: BinaryIO) -> None:
-    """Append to a file what it lacks of a download, or start again where the server cannot resume."""
+    """Append the missing rest of a download to a file, or start over if the server cannot resume."""
     have = file.seek(0, os.SEEK_END)
-    # Without this a server may compress what it sends, and byte ranges would count compressed bytes.
+    # Otherwise a server may compress the content, and byte ranges would count compressed bytes.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     try:
         answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=DOWNLOAD_TIMEOUT)
@@ -83,7 +83,7 @@ def _receive(url: str, file: BinaryIO) -> None:
         with error:
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
                 raise
-        file.truncate(0)  # it is as long as the download: complete, or of another file
+        file.truncate(0)  # as long as the download: complete, or from another file
         _receive(url, file)
         return
     with answer:

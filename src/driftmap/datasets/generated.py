@@ -21,9 +21,9 @@ def s_curve_stream(
 def s_curve_stream(
     n: int = 1000, random_state: int | None = 1, *, return_parameter: bool = False
 ) -> Array | tuple[Array, Array]:
-    """Points of scikit-learn's S-curve without noise, (n, 3), in order of the curve's parameter.
+    """Return points of scikit-learn's S-curve without noise, of shape (n, 3), ordered by the curve's parameter.
 
-    The defaults are the paper's stream. With `return_parameter`, also the parameter, ascending.
+    The defaults give the paper's stream. With `return_parameter`, also return the parameter, ascending.
 
     >>> points, parameter = s_curve_stream(5, return_parameter=True)
     >>> points.shape, bool(np.all(np.diff(parameter) >= 0))

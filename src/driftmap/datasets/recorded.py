@@ -1,7 +1,7 @@
 """The paper's recorded data: hospital contacts and stock prices.
 
-They are not part of the package. They are read from a file or folder you name, from the folder that the environment
-variable DRIFTMAP_DATA names, or downloaded.
+The package does not include them. They are read from a given file or folder, from the folder in the environment
+variable DRIFTMAP_DATA, or downloaded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HOSPITAL_FILE = "hospital_lyon_contacts.dat.gz"
 HOSPITAL_URL = "http://www.sociopatterns.org/assets/data/hospital_lyon_contacts.dat.gz"
 HOSPITAL_SHA256 = "12124ddc438300bcaea0022d4937e0e566679e1fd8f11f16a62214fbebc2b012"
 HOSPITAL_START = np.datetime64("2010-12-06T13:00:00")
-HOSPITAL_FIRST_CONTACT = 140  # seconds; the paper's clock times come out only if this is 1:00 PM
+HOSPITAL_FIRST_CONTACT = 140  # seconds; the paper's clock times imply that this is 1:00 PM
 
 STOCKS_FILE = "spy10_adjclose.csv"
 STOCKS_TICKERS = ("AAPL", "MSFT", "AMZN", "NVDA", "GOOGL", "TSLA", "GOOG", "BRK-B", "META", "UNH")
@@ -44,7 +44,7 @@ class Hospital:
 
     @property
     def times(self) -> Array:
-        """The times with at least one contact, in seconds: the stream's arrivals."""
+        """The times with at least one contact, in seconds: the arrivals of the stream."""
         return self.contacts.event_times
 
     @property
@@ -54,22 +54,22 @@ class Hospital:
 
     @property
     def clock(self) -> DateArray:
-        """Date and time of day at each of `times`, local time in Lyon.
+        """The local date and time in Lyon at each of `times`.
 
-        As in the paper, the first contact is at 1:00 PM on Monday. The paper's "Monday, 2:14 PM" is arrival 64, counted
-        from 0, at 14:13:40.
+        As in the paper, the first contact is on Monday at 1:00 PM. The paper's "Monday, 2:14 PM" is arrival 64 (from
+        0), at 14:13:40.
         """
         return HOSPITAL_START + (self.times - HOSPITAL_FIRST_CONTACT).astype("timedelta64[s]")
 
     def spectra(self, decay: float = 0.01) -> Array:
-        """Laplacian spectrum of the tie-decay network at each of `times`; `decay` per second is alpha."""
+        """Return the Laplacian spectrum of the tie-decay network at each of `times`; `decay` (per second) is alpha."""
         return laplacian_spectra(self.contacts, decay)[1]
 
 
 def load_hospital(path: PathLike | None = None, *, url: str = HOSPITAL_URL) -> Hospital:
-    """Load the hospital contacts from `path` (file or folder), from DRIFTMAP_DATA or, if neither has them, from `url`.
+    """Load the hospital contacts from `path` (file or folder), DRIFTMAP_DATA or, if neither has them, `url`.
 
-    A download needs the extra `data`. It is verified by its SHA-256 and cached in DRIFTMAP_CACHE or the system's cache
+    A download needs the extra `data`. It is verified by SHA-256 and cached in DRIFTMAP_CACHE or the system's cache
     folder; an interrupted download resumes. The data are licensed CC BY-NC-SA 3.0: cite Vanhems et al., PLoS ONE 8(9),
     e73970 (2013).
     """
@@ -87,7 +87,7 @@ class Stocks:
 
     @property
     def normalized(self) -> Array:
-        """Prices mapped to [0, 1] by each stock's minimum and maximum over the whole period, as in the paper.
+        """Prices scaled to [0, 1] by each stock's minimum and maximum over the whole period, as in the paper.
 
         >>> dates = np.array(["2013-01-02", "2013-01-03"], dtype="datetime64[D]")
         >>> Stocks(dates, ("UNH",), np.array([[2.0], [4.0]])).normalized
@@ -101,21 +101,21 @@ class Stocks:
 def load_stocks(path: PathLike | None = None) -> Stocks:
     """Load the prices of ten stocks, 2013 to 2022, from `path` (file or folder), DRIFTMAP_DATA or Yahoo Finance.
 
-    A file is CSV: a header `date,<ticker>,...`, then one day per line. A download needs the extra `stocks`. Yahoo
-    rescales adjusted prices after each dividend; `normalized` stays the same up to rounding.
+    The file is CSV with a header `date,<ticker>,...` and one line per day. A download needs the extra `stocks`. Yahoo
+    rescales adjusted prices after each dividend, which changes `normalized` only by rounding.
     """
     local = _local_file(path, STOCKS_FILE)
     return _download_stocks() if local is None else _read_stocks(local)
 
 
 def _local_file(path: PathLike | None, name: str) -> Path | None:
-    """The file at `path`, or `name` in the folder `path` or DRIFTMAP_DATA; None if it is to be downloaded."""
+    """Return the file `path`, or `name` in the folder `path` or DRIFTMAP_DATA; None if it must be downloaded."""
     folder = os.environ.get("DRIFTMAP_DATA")
     if path is None and not folder:
         return None
     place = Path(path if path is not None else folder or "").expanduser()
     if path is None and not place.is_dir():
-        raise FileNotFoundError(f"DRIFTMAP_DATA is {str(place)!r}, which is not a folder")
+        raise FileNotFoundError(f"DRIFTMAP_DATA is not a folder: {str(place)!r}")
     file = place / name if place.is_dir() else place
     if file.exists():
         return file
@@ -157,7 +157,7 @@ def _download_stocks() -> Stocks:
     frame = yfinance.download(
         list(STOCKS_TICKERS), start="2013-01-01", end="2022-12-31", auto_adjust=False, progress=False
     )
-    # Without a network yfinance only logs, and returns an empty or partly empty table.
+    # Without a network yfinance logs the error and returns an empty or partly empty table.
     prices = None if frame is None or frame.empty else frame["Adj Close"].reindex(columns=list(STOCKS_TICKERS))
     if prices is None or prices.isna().to_numpy().any():
         raise ConnectionError(

@@ -1,4 +1,4 @@
-"""Small generated files on which every command can be tried. No number in them was ever measured."""
+"""Small sample files to try the commands on. All data in them is generated."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from driftmap.utils import Array
 
 
 class Sample(NamedTuple):
-    """A file that can be generated; the same bytes each time."""
+    """A sample file, generated with the same bytes each time."""
 
     file: str
-    """Its usual name."""
+    """Its default name."""
     about: str
     make: Callable[[], bytes]
 
 
 def prices() -> bytes:
-    """Eight invented stocks over 750 trading days: two sectors, and a crash that both recover from."""
+    """Generate eight fictitious stocks over 750 trading days: two sectors, and a crash from which both recover."""
     rng = np.random.default_rng(1)
     n, names = 750, ("alder", "birch", "cedar", "elm", "amber", "coral", "jade", "onyx")
     market, sectors = 0.006 * rng.standard_normal(n), 0.006 * rng.standard_normal((n, 2))
@@ -34,7 +34,10 @@ def prices() -> bytes:
 
 
 def sensors() -> bytes:
-    """A machine, one row per minute for two days: daily rhythm, one knock, a bearing that wears out from row 2,000."""
+    """Generate sensors of a machine, one row per minute for two days.
+
+    They have a daily rhythm, one shock at row 1,500 and a bearing that wears out from row 2,000 on.
+    """
     rng = np.random.default_rng(2)
     n = 2880
     hours = np.arange(n) / 60
@@ -49,20 +52,20 @@ def sensors() -> bytes:
 
 
 def contacts() -> bytes:
-    """A school, three days from 8:30 to 16:00: 45 people in three classes; breaks, in which classes mix."""
+    """Generate contacts of 45 people in three school classes, 8:30 to 16:00 on three days; classes mix in breaks."""
     rng = np.random.default_rng(3)
     classes = np.repeat(["1A", "1B", "2A"], 15)
     lines = []
     for day in range(3):
         start = int(np.datetime64("2024-03-04T08:30", "s").astype(np.int64)) + 86_400 * day
-        until: dict[tuple[int, int], int] = {}  # conversations, with the second at which they end
+        until: dict[tuple[int, int], int] = {}  # the second at which each conversation ends
         for step in range(0, 27_000, 20):
             minute = step // 60
             is_break = 90 <= minute < 110 or 210 <= minute < 270 or 360 <= minute < 375
             for _ in range(rng.poisson(1.5 if is_break else 0.15)):
                 i = int(rng.integers(45))
                 mixes = rng.random() < (0.6 if is_break else 0.03)
-                # Neighbours meet more often than others of a class.
+                # Neighbours meet more often than others in their class.
                 j = int(rng.integers(45)) if mixes else 15 * (i // 15) + (i % 15 + int(rng.geometric(0.4))) % 15
                 if i != j:
                     until[min(i, j), max(i, j)] = step + 20 * int(rng.geometric(0.3))
@@ -72,7 +75,7 @@ def contacts() -> bytes:
 
 
 def embeddings() -> bytes:
-    """Vectors like those of a language model: 2,000 texts on five topics, 64 numbers each; one topic comes late."""
+    """Generate vectors like a language model's: 2,000 texts on five topics, 64 numbers each; one topic starts late."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

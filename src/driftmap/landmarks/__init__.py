@@ -1,4 +1,4 @@
-"""Landmark selection: an online k-centre of a stream, baselines and dominating sets; needs no embedding."""
+"""Landmark selection: an online k-centre of a stream, baselines and dominating sets, independent of embeddings."""
 
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ __all__ = [
     "radius_for_budget",
 ]
 
-# The command line imports no estimator, and so no scikit-learn.
+# Lazy, so that the command line starts without importing scikit-learn.
 __getattr__ = lazily(
     __name__,
     {

@@ -1,6 +1,6 @@
 """Baselines: the paper's other landmark selectors and offline farthest-first, with the interface of OnlineLandmarks.
 
-They store all points, since masses and covering radius refer to all of them; these are worked out when asked for.
+They store all points; masses and covering radius, which depend on all of them, are computed on access.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from driftmap.utils import Array, Ids, validation
 
 
 class Baseline(LandmarkSelector):
-    """Landmarks chosen without looking at distances; ``radius_`` is the covering radius."""
+    """Base of selectors that store all points; ``radius_`` is the covering radius."""
 
     _store: SourceStore
     _ids: list[int]
@@ -53,7 +53,7 @@ class Baseline(LandmarkSelector):
         return self
 
     def _start(self) -> None:
-        self._m = self.n_landmarks  # a parameter set later counts from the next fit on
+        self._m = self.n_landmarks  # later changes of the parameter apply to the next fit
         self._ids, self._events = [], []
 
     def _learn(self, batch: Any) -> None:
@@ -66,7 +66,7 @@ class Baseline(LandmarkSelector):
                 self._events.append(Event(arrival, kind, arrival, None if left < 0 else left, np.nan, np.nan))
 
     def _consider(self, arrival: int) -> int | None:
-        """Take an arrival in or not: None if not, -1 if no landmark left for it, else that landmark."""
+        """Decide on an arrival; return None if it is rejected, the landmark it replaces, or -1 if it replaces none."""
         raise NotImplementedError
 
     def _take_in(self, arrival: int, place: int | None = None) -> int:
@@ -112,22 +112,22 @@ class Baseline(LandmarkSelector):
 
     @property
     def n_replacements_(self) -> int:
-        """How often a landmark was exchanged for another."""
+        """Number of replacements of a landmark by another point."""
         self._fitted_store()
         return sum(event.kind == "replaced" for event in self._events)
 
     @property
     def events_(self) -> list[Event]:
-        """What happened to the landmarks, all of it; there is no radius, so it is NaN."""
+        """All changes of the landmarks; their radii are NaN."""
         self._fitted_store()
         return list(self._events)
 
     def landmark_distances(self) -> Array:
-        """True distances between the landmarks, (m, m)."""
+        """Return true distances between the landmarks, (m, m)."""
         return self._fitted_store().pairs(self.landmark_indices_, self.landmark_indices_)
 
     def distances(self, X: Any) -> Array:
-        """True distances of the rows of X to the landmarks, (n, m)."""
+        """Return true distances of the rows of X to the landmarks, (n, m)."""
         store = self._fitted_store()
         return store.to_stored(store.check_queries(X), self.landmark_indices_)
 
@@ -150,7 +150,7 @@ class Baseline(LandmarkSelector):
 
 
 class InitialLandmarks(Baseline):
-    """The first ``n_landmarks`` points, for ever (the paper's "initial").
+    """The first ``n_landmarks`` points, which never change (the paper's "initial").
 
     >>> InitialLandmarks(2).fit([[0.0], [1.0], [5.0]]).landmark_indices_
     array([0, 1])
@@ -180,7 +180,7 @@ class RandomBaseline(Baseline):
 
 
 class RandomLandmarks(RandomBaseline):
-    """A uniform sample of everything seen, in one pass (the paper's "random"): a reservoir.
+    """A uniform sample of all points seen (the paper's "random"), drawn in one pass by reservoir sampling.
 
     >>> RandomLandmarks(3, random_state=0).fit([[float(i)] for i in range(100)]).landmark_indices_.shape
     (3,)
@@ -194,7 +194,7 @@ class RandomLandmarks(RandomBaseline):
 
 
 class RandomOnlineLandmarks(RandomBaseline):
-    """Each point becomes a landmark with probability 0.5 and a random one leaves (the supplement's "random online").
+    """Each point replaces a random landmark with probability 0.5 (the supplement's "random online").
 
     >>> recent = RandomOnlineLandmarks(3, random_state=0).fit([[float(i)] for i in range(100)])
     >>> bool(recent.landmark_indices_.min() > 80)
@@ -210,10 +210,10 @@ class RandomOnlineLandmarks(RandomBaseline):
 
 
 class FarthestFirstLandmarks(Baseline):
-    """Farthest-first traversal (Gonzalez) of all points seen: the offline yardstick of covering radii.
+    """Farthest-first traversal (Gonzalez) of all points seen: the offline reference for covering radii.
 
-    Starts with the first point and takes the farthest point from those taken, again and again. The covering radius is
-    at most twice the smallest possible one. The traversal is made when it is asked for.
+    It starts with the first point and repeatedly takes the point farthest from those taken. The covering radius is at
+    most twice the smallest possible one. The traversal runs on access.
 
     >>> FarthestFirstLandmarks(2).fit([[0.0], [1.0], [5.0]]).landmark_indices_
     array([0, 2])

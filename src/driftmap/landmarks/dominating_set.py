@@ -17,23 +17,23 @@ from driftmap.utils import Ids, validation
 from driftmap.utils.errors import InputError
 
 BAND_ROWS = 1024
-"""Rows of the distance matrix that are measured at a time."""
+"""Rows of the distance matrix measured in one call."""
 
 
 def greedy_dominating_set(
     X: Any, radius: float, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
 ) -> Ids:
-    """Algorithm 1: take the point that covers most uncovered points, until all are covered.
+    """Algorithm 1: repeatedly take the point that covers most uncovered points, until all are covered.
 
-    Points within ``radius`` of each other are neighbours. Of equally good points the first is taken. Returns the
-    points' numbers in the order in which they were taken.
+    Points within ``radius`` of each other are neighbours; ties go to the first point. Returns the numbers of the points
+    in the order in which they were taken.
 
     >>> greedy_dominating_set([[0.0], [1.0], [2.0], [7.0]], radius=1.0)
     array([1, 3])
     """
     neighbours = _neighbourhoods(stored(X, metric, metric_params), radius)
     uncovered = np.ones(len(neighbours), dtype=bool)
-    # Gains only shrink, so an entry whose gain is still true beats all others.
+    # Lazy evaluation: gains only shrink, so an entry whose gain is up to date is the best.
     heap = [(-len(covers), point) for point, covers in enumerate(neighbours)]
     heapq.heapify(heap)
     chosen: list[int] = []
@@ -51,7 +51,7 @@ def greedy_dominating_set(
 
 
 def greedy_size_bound(n_points: int, n_edges: int) -> float:
-    """The theorem on the size of Algorithm 1's result: at most ``n + 1 - sqrt(2 |E| + 1)``.
+    """Return the upper bound on the size of Algorithm 1's result (theorem): ``n + 1 - sqrt(2 |E| + 1)``.
 
     >>> greedy_size_bound(n_points=5, n_edges=4)  # a star; one point suffices
     3.0
@@ -62,10 +62,10 @@ def greedy_size_bound(n_points: int, n_edges: int) -> float:
 def radius_for_budget(
     X: Any, n_landmarks: int, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
 ) -> float:
-    """The corollary: a radius at which Algorithm 1 is guaranteed to need at most ``n_landmarks`` points.
+    """Return a radius at which Algorithm 1 is guaranteed to need at most ``n_landmarks`` points (corollary).
 
-    It is the smallest distance such that ceil(((n - m + 1)^2 - 1) / 2) pairs are within it (all pairs, if there are
-    fewer: then any single point dominates). Works on all n (n - 1) / 2 distances at once.
+    It is the smallest distance that ceil(((n - m + 1)^2 - 1) / 2) pairs do not exceed, or all pairs if there are fewer,
+    in which case any single point dominates. Stores all n (n - 1) / 2 distances.
 
     >>> radius_for_budget([[0.0], [1.0], [3.0], [7.0]], n_landmarks=3)
     2.0
@@ -96,7 +96,7 @@ def is_dominating(
     metric: MetricLike = "euclidean",
     metric_params: dict[str, Any] | None = None,
 ) -> bool:
-    """Whether every point is a landmark or within ``radius`` of one.
+    """Return True if every point is within ``radius`` of a landmark.
 
     >>> is_dominating([[0.0], [1.0], [2.0]], landmarks=[1], radius=1.0)
     True
@@ -113,7 +113,7 @@ def private_points(
     metric: MetricLike = "euclidean",
     metric_params: dict[str, Any] | None = None,
 ) -> dict[int, Ids]:
-    """The paper's OnlyBy: for each landmark, the points (itself included) that it alone covers.
+    """Return, for each landmark, the points (including itself) that only it covers: the paper's OnlyBy.
 
     >>> private_points([[0.0], [1.0], [2.0]], landmarks=[0, 2], radius=1.0)
     {0: array([0]), 2: array([2])}
@@ -125,14 +125,14 @@ def private_points(
 
 
 def _within(store: Store, rows: Ids, columns: Ids, radius: float) -> NDArray[np.bool_]:
-    """Which stored points are within the radius of each other."""
+    """Return a mask of the pairs of stored points within the radius."""
     if not (isinstance(radius, Real) and radius >= 0):
         raise InputError(f"must be a number and not negative, got {radius!r}", parameter="radius")
     return store.pairs(rows, columns) <= radius
 
 
 def _neighbourhoods(store: Store, radius: float) -> list[Ids]:
-    """For each point, the points within the radius of it, itself included."""
+    """Return, for each point, the points within the radius, including itself."""
     everyone = np.arange(len(store))
     found: list[Ids] = []
     for first in range(0, len(store), BAND_ROWS):

@@ -1,4 +1,4 @@
-"""Drift detectors: what signals that a stream has changed."""
+"""Drift detectors, which signal that a stream has changed."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from driftmap.utils import validation
 
 
 class Detector(Protocol):
-    """As river's drift detectors: ``update`` takes one number, ``drift_detected`` says whether it was a change."""
+    """The interface of river's drift detectors: ``update`` takes a number and sets ``drift_detected``."""
 
     drift_detected: bool
 
     def update(self, x: float) -> Any:
-        """Look at the next number."""
+        """Process the next number."""
 
 
 class RatioShift:
-    """Signals when arrivals lie farther from the landmarks than they used to: Page and Hinkley's test.
+    """Page-Hinkley test that signals when arrivals lie farther from the landmarks than before.
 
-    It adds up by how much the ratios of distance to radius exceed their mean so far and a tolerance, restarting
-    whenever the sum falls below zero, and signals when it exceeds the threshold; then it begins from the beginning. A
-    single ratio counts as no more than 2, so one isolated point never makes a change.
+    It accumulates the excess of the ratio of distance to radius over its running mean plus a tolerance, clipped at
+    zero, and signals when the sum exceeds the threshold; then it resets. Ratios are clipped at 2, so that a single
+    outlier does not cause a signal.
 
     Parameters
     ----------
     tolerance : float
-        By how much ratios may exceed their mean without counting.
+        Excess over the mean that is ignored.
     threshold : float
-        Larger: fewer signals, later.
+        A larger threshold gives fewer and later signals.
     warm_up : int
-        Ratios to see before the first signal.
+        Least number of ratios before the first signal.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class RatioShift:
         return f"RatioShift(tolerance={self.tolerance}, threshold={self.threshold}, warm_up={self.warm_up})"
 
     def update(self, x: float) -> None:
-        """Look at the next ratio."""
+        """Process the next ratio."""
         if self.drift_detected:
             self.n, self.mean, self.total = 0, 0.0, 0.0
         ratio = min(x, 2.0)
@@ -64,7 +64,7 @@ class RatioShift:
         self.drift_detected = self.n >= self.warm_up and self.total > self.threshold
 
     def _asdict(self) -> dict[str, Any]:
-        """Everything, for a checkpoint."""
+        """Return parameters and state for a checkpoint."""
         return dict(vars(self))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Delegation: an estimator has scikit-learn's interface, and an engine that does the work."""
+"""Delegation: an estimator has scikit-learn's interface and delegates the work to an engine."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from driftmap.utils.data_frames import materialized
 T = TypeVar("T")
 
 SHOWN_ATTRIBUTES = ("landmark_indices_", "landmark_mass_", "n_replacements_", "n_samples_seen_", "radius_")
-"""Those that notebooks show: they take little time, and nothing is given out by them."""
+"""Attributes that notebooks show: cheap ones that do not trigger a new frame."""
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether X is a dask collection, which is not to be loaded as a whole; xarray's objects may be or not."""
+    """Return True if X is a dask collection, or an xarray object backed by one."""
     graph = getattr(X, "__dask_graph__", None)
     return graph is not None and graph() is not None
 
 
 class Delegated(Generic[T]):
-    """A read-only attribute that is the engine's, docstring included; ``path`` names the method that finds it."""
+    """A read-only attribute of the engine, with its docstring; ``path`` names the method that returns the engine."""
 
     def __init__(self, engine: type = LandmarkEngine, path: str = "_landmark_engine") -> None:
         self.engine, self.path = engine, path
@@ -48,7 +48,7 @@ class Delegated(Generic[T]):
 
 
 class HasLandmarks:
-    """What is known of the landmarks and the stored points of a stream."""
+    """Attributes of the landmarks and the stored points of a stream."""
 
     landmark_indices_ = Delegated[Ids]()
     landmarks_ = Delegated[Any]()
@@ -68,20 +68,20 @@ class HasLandmarks:
         raise NotImplementedError
 
     def landmark_distances(self) -> Array:
-        """True distances between the landmarks, (m, m)."""
+        """Return true distances between the landmarks, (m, m)."""
         engine = self._landmark_engine()
         with engine.lock:
             return engine.landmark_distances()
 
 
 class EngineEstimator(HasLandmarks):
-    """An estimator that has an engine, from its parameters when the first points come."""
+    """An estimator that creates its engine from its parameters when the first points arrive."""
 
     _engine: Any
     _engine_type: type[Any]
 
     def fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
-        """Forget everything, then learn from X; a dask collection is learnt where it lies (:mod:`driftmap.dask`)."""
+        """Forget everything, then learn from X; the workers learn a dask collection (:mod:`driftmap.dask`)."""
         if is_lazy(X):
             from driftmap import dask
 
@@ -97,11 +97,11 @@ class EngineEstimator(HasLandmarks):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, times: Any = None) -> Self:
-        """Learn from further points, in their order; a batch gives the same result as its rows one by one.
+        """Learn from further points in order; a batch gives the same result as its rows one by one.
 
-        ``times`` says when they arrived (numbers or dates, never going back), if ``window`` or ``half_life`` is a
-        duration; else these count arrivals. Bad input raises an error and changes nothing. The partitions of a dask
-        collection are computed one at a time; what came before a bad one stays learnt.
+        ``times`` are the times of arrival (numbers or dates, never decreasing), for a ``window`` or ``half_life`` that
+        is a duration; without times, these count arrivals. Bad input raises an error and changes nothing. The
+        partitions of a dask collection are computed one at a time; those before a bad one stay learnt.
         """
         if is_lazy(X):
             from driftmap import dask
@@ -116,13 +116,13 @@ class EngineEstimator(HasLandmarks):
 
     @contextlib.contextmanager
     def _learning_engine(self, X: Any) -> Iterator[Any]:
-        """The engine that learns from X."""
+        """Yield the engine that learns from X."""
         engine = self.__dict__.get("_engine")
         if engine is not None and engine.fitted:
             yield engine
             return
         params = self._engine_params()
-        # several threads may come with the first points: they share one engine, and the others find it fitted
+        # Threads that arrive together with the first points share one engine; the later ones find it fitted.
         engine = self.__dict__.setdefault("_engine", self._engine_type(**params))
         with engine.lock:
             if not engine.fitted:
@@ -131,20 +131,20 @@ class EngineEstimator(HasLandmarks):
             yield engine
 
     def coreset(self) -> CoreSet:
-        """The stored points with their weights and spreads: a weighted sample of all points, with a bound on its error.
+        """Return the stored points with their weights and spreads: a weighted sample of all points, with error bounds.
 
-        It is all that :meth:`merge` needs of a later stream, and takes 8 bytes per number and 24 per point.
+        :meth:`merge` needs only this of a later stream. It takes 8 bytes per number and 24 per point.
         """
         raise NotImplementedError
 
     def merge(self, *later: Self | CoreSet) -> Self:
-        """The estimator of several streams that follow each other, each learnt by its own; the parts stay as they are.
+        """Return an estimator of several consecutive streams, each learnt separately; the parts do not change.
 
-        Of the later ones their :meth:`coreset` is enough. While all stored points fit into memory, this is the single
-        pass over all streams, to the bit. Beyond, at most ``memory`` points are stored, masses sum to all points, and
-        ``coverage_bound_`` holds for every point of every part. Arrivals are numbered through all streams. ``events_``
-        and ``n_replacements_`` are those of the first stream, followed by those of taking in the others' stored points.
-        ``n_jobs`` may differ between the parts.
+        A :meth:`coreset` suffices for the later streams. While all stored points fit into memory, the result equals a
+        single pass over all streams to the bit. Otherwise, at most ``memory`` points are stored, masses sum to the
+        number of all points, and ``coverage_bound_`` holds for every point of every part. Arrivals are numbered through
+        all streams. ``events_`` and ``n_replacements_`` are those of the first stream, followed by those of learning
+        the others' stored points. ``n_jobs`` may differ between the parts.
         """
         engine = self._fitted_engine()
         self.check_mergeable()
@@ -156,38 +156,37 @@ class EngineEstimator(HasLandmarks):
         raise NotImplementedError
 
     def check_mergeable(self) -> None:
-        """Raise an error that names the first parameter that cannot be used, or with which nothing could be merged."""
+        """Raise an error that names the first parameter that is invalid or does not allow merging."""
         self._engine_type(**self._engine_params()).validate()
         check_settings(self)
 
     def _check_features(self, X: Any) -> None:
-        """Before an engine learns further points: the features are those of the first ones."""
+        """Raise an error unless X has the features of the first points."""
 
     def _choose(self, engine: Any, X: Any) -> None:
-        """Before an engine learns all points at once: set parameters that these decide."""
+        """Set parameters that depend on all points, before `fit` learns them."""
 
     def _prepare(self, engine: Any, X: Any) -> None:
-        """Before an engine learns its first points."""
+        """Prepare an engine for its first points."""
 
     def _engine_params(self) -> dict[str, Any]:
         return self._engine_type.params_of(self)
 
     def save(self, path: PathLike) -> None:
-        """Write everything to a checkpoint file, from which :meth:`load` goes on as if nothing had happened.
+        """Write the complete state to a checkpoint file atomically; :meth:`load` continues from it to the bit.
 
-        The same points then give the same results to the bit. The file is replaced as a whole or not at all. Its size
-        is that of the stored points and 72 bytes more for each (40 with ``memory=None`` and neither ``window`` nor
-        ``half_life``), 40 bytes for each of ``events_``, and, of a map, the present frame: mostly 8 bytes for each pair
-        of a landmark and an anchor or another landmark.
+        Its size is that of the stored points, plus 72 bytes for each (40 with ``memory=None`` and neither ``window``
+        nor ``half_life``), 40 bytes for each of ``events_`` and, for a map, the current frame: mostly 8 bytes for each
+        pair of a landmark and an anchor or another landmark.
         """
         checkpoint.write(path, *self._fitted_engine().pack())
 
     @classmethod
     def load(cls, path: PathLike, *, metric: Any = None, replace_on: Any = None, embedding: Any = None) -> Self:
-        """Read a checkpoint; any damage is an error that says so.
+        """Read a checkpoint; raise an error if it is damaged.
 
-        A metric, detector (``replace_on``) or embedding of your own cannot be stored: give it again. Such a detector
-        begins from the beginning, and such an embedding is fitted again.
+        User-defined metrics, detectors (``replace_on``) and embeddings are not stored: pass them again. Such a detector
+        starts from its initial state, and such an embedding is fitted again.
         """
         given = {"metric": metric, "replace_on": replace_on, "embedding": embedding}
         engine = serialization.load(path, cls._engine_type, **given)
@@ -196,11 +195,11 @@ class EngineEstimator(HasLandmarks):
         return estimator
 
     def __dir__(self) -> list[str]:
-        """scikit-learn would evaluate every attribute to list it, and some take long or are an error."""
+        """List attributes without evaluating them, as scikit-learn would: some are slow or raise."""
         return list(object.__dir__(self))
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """What scikit-learn's diagram shows, which would be every attribute."""
+        """Return the attributes for scikit-learn's diagram: the cheap ones instead of all."""
         from sklearn.base import BaseEstimator
 
         shown = BaseEstimator()

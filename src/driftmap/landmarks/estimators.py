@@ -1,4 +1,4 @@
-"""Landmark selectors as estimators of scikit-learn."""
+"""Landmark selectors as scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -15,50 +15,50 @@ from driftmap.utils import Array, Ids
 
 
 class LandmarkSelector(BaseEstimator):
-    """Points come in through ``partial_fit``; some of them are landmarks.
+    """Base of estimators that select landmarks among the points given to ``partial_fit``.
 
-    The attributes are there after the first point, in all selectors.
+    The fitted attributes exist after the first point.
     """
 
 
 class OnlineLandmarks(EngineEstimator, LandmarkSelector):
     """At most ``n_landmarks`` points of a stream such that every point seen is within ``radius_`` of one of them.
 
-    A point that is covered changes nothing. An uncovered one becomes a landmark, and if there are too many then, one
-    leaves:
+    A covered point does not change the landmarks. An uncovered point becomes a landmark; if there are then too many,
+    one is removed:
 
-    - ``rule="tight"``: the landmark that is cheapest to lose leaves, and the radius becomes the covering radius, so it
-      can shrink as well as grow;
+    - ``rule="tight"``: the landmark whose loss increases the radius least is removed, and the radius becomes the
+      covering radius, so it can shrink as well as grow;
     - ``rule="paper"``: Algorithms 2 and 3 of Thongprayoon and Masuda, as printed.
 
     Parameters
     ----------
     n_landmarks : int
-        The most landmarks to keep (the paper's m).
+        Maximum number of landmarks (the paper's m).
     rule : {"tight", "paper"}
     metric : str or callable
-        "euclidean", any name that scipy's ``cdist`` knows, a function of two rows or of two arbitrary objects, or
-        "precomputed": each arrival brings its distances to all earlier ones.
+        "euclidean", any metric name of scipy's ``cdist``, a function of two rows or of two arbitrary objects, or
+        "precomputed": each arrival is a row of its distances to all earlier ones.
     metric_params : dict, optional
         Further arguments of the metric.
     initial_radius : float
         The radius (the paper's rho) before the first replacement.
     slack : float
-        With "tight": a point counts as covered while its distance is at most ``1 + slack`` times the covering radius
-        after the last replacement. 0: every farther point is taken in, as in the paper; that may take several times
-        the time in many dimensions.
+        With "tight": a point is covered if its distance is at most ``1 + slack`` times the covering radius after the
+        last replacement. With 0, every farther point becomes a landmark, as in the paper; in many dimensions this may
+        take several times as long.
     memory : int, "auto" or None
-        The most points to store, at least 16 per landmark. Beyond, points near a stored one are merged into it, and
-        ``resolution_`` says how far from it they can be. "auto": 10,000 (more for more than 625 landmarks), or all
-        where the rule is the paper's or the metric is not known to obey the triangle inequality. None: all.
+        Maximum number of stored points, at least 16 per landmark. Beyond it, points are merged into stored points
+        nearby; ``resolution_`` bounds their distance. "auto": 10,000 (more for more than 625 landmarks), or all points
+        if the rule is "paper" or the metric is not known to obey the triangle inequality. None: all points.
     window : number or timedelta, optional
-        Remember points for so many arrivals only, or so long if ``partial_fit`` is given times: older ones need not be
-        covered and have no mass, and the radius shrinks when the stream does.
+        Remember points for this number of arrivals, or for this time if ``partial_fit`` is given times. Older points
+        have no mass and need not be covered, so that the radius can shrink.
     half_life : number or timedelta, optional
-        Let masses decay to one half in so many arrivals or so much time; what has become too light is forgotten.
+        Halve masses in this number of arrivals, or in this time; points with very little mass are forgotten.
     replace_on : "uncovered" or Detector
-        Whether every uncovered point brings a replacement, or only a change that the detector signals: an object with
-        ``update(x)`` and ``drift_detected``, such as :class:`~driftmap.landmarks.RatioShift` or one of river's.
+        Replace a landmark for every uncovered point, or only when a detector signals a change: an object with
+        ``update(x)`` and ``drift_detected``, such as :class:`~driftmap.landmarks.RatioShift` or a detector of river.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class OnlineLandmarks(EngineEstimator, LandmarkSelector):
         self.replace_on = replace_on
 
     def distances(self, X: Any) -> Array:
-        """True distances of the rows of X to the landmarks, (n, m)."""
+        """Return true distances of the rows of X to the landmarks, (n, m)."""
         return self._landmark_engine().distances(X)
 
     def coreset(self) -> CoreSet:
@@ -111,13 +111,13 @@ class OnlineLandmarks(EngineEstimator, LandmarkSelector):
         return merge(engine, later)
 
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
-        """True distances between stored points, given by their arrival numbers."""
+        """Return true distances between stored points, given by arrival number."""
         engine = self._landmark_engine()
         with engine.lock:
             return engine.stored_distances(rows, columns)
 
     def stored_points(self, arrivals: Ids) -> Any:
-        """Stored points themselves, given by their arrival numbers: rows of an array, or a list of objects."""
+        """Return stored points, given by arrival number: rows of an array, or a list of objects."""
         engine = self._landmark_engine()
         with engine.lock:
             return engine.stored_points(arrivals)

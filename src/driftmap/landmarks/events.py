@@ -1,4 +1,4 @@
-"""Events: how the landmarks of a stream changed."""
+"""Events: changes of the landmarks of a stream."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class Event(NamedTuple):
-    """What an arrival did to the landmarks."""
+    """The effect of an arrival on the landmarks."""
 
     arrival: int
     """Number of the arrival, from 0."""
     kind: str
-    """"added" (there were fewer than ``n_landmarks``), "replaced" (one came, one left), "widened" (the newcomer itself
-    was the cheapest to lose: the landmarks stay as they are and the radius grows to cover it), or "forgotten" (a
-    landmark left because none of the points in its cell is remembered)."""
+    """"added" (there were fewer than ``n_landmarks``), "replaced" (one came, one left), "widened" (the arrival itself
+    was the landmark to remove, so the radius grows to cover it instead), or "forgotten" (a landmark left because all
+    points in its cell were forgotten)."""
     came: int | None
     """Arrival number of the point that became a landmark, if any."""
     left: int | None

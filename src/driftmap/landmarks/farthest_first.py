@@ -9,14 +9,14 @@ import numpy as np
 from driftmap.utils import Array, Ids
 
 MEASURED_POINTS = 4096
-"""Points whose distances are measured in one call."""
+"""Points measured in one call."""
 
 
 def farthest_first(distances: Callable[[Ids, Ids], Array], points: Ids, k: int) -> tuple[Ids, float]:
-    """Take the first point, then again and again the one farthest from those taken, up to k.
+    """Take the first point, then repeatedly the one farthest from those taken, up to k.
 
-    ``distances(rows, columns)`` measures. Returns the points taken, in order (fewer, if they coincide with all others),
-    and how far the farthest point is from them: at most twice the radius of the best k centres.
+    ``distances(rows, columns)`` measures. Returns the points taken, in order (fewer than k if these coincide with all
+    others), and their covering radius, which is at most twice the smallest possible one for k centres.
 
     >>> line = np.array([0.0, 1.0, 5.0])
     >>> farthest_first(lambda rows, columns: abs(line[rows, None] - line[columns]), np.arange(3), k=2)

@@ -14,31 +14,31 @@ from driftmap.utils import SMALLEST_NORMAL, Array, validation
 from driftmap.utils.errors import InputError
 
 DEFAULT_MEMORY = 10_000
-"""The most points stored by default."""
+"""Default maximum number of stored points."""
 PER_LANDMARK = 16
-"""The least number of stored points per landmark."""
+"""Least number of stored points per landmark."""
 LARGEST_MEMORY = 2**62
 SHORTEST_WINDOW = 8 * SMALLEST_NORMAL
 """Times are divided by an eighth of the window."""
 TIME_KINDS = ("none", "numbers", "dates", "spans")
-"""What arrivals may come with; none: their numbers are their times."""
+"""Kinds of arrival times; "none": arrival numbers serve as times."""
 
 
 class Memory(NamedTuple):
-    """How many points are stored, and how long they are remembered."""
+    """How many points are stored, and for how long."""
 
     limit: int | None
-    """The most points that are stored; None: all that are remembered."""
+    """Maximum number of stored points; None: all points that are not forgotten."""
     window: float
-    """How long points are remembered; infinity: for ever."""
+    """How long points are remembered; infinity: forever."""
     half_life: float
     """The time in which masses are halved; infinity: never."""
     expires: bool
-    """Whether points are forgotten after a while: there is a window or a half-life."""
+    """True if points are forgotten, by a window or a half-life."""
 
 
 def memory_of(params: LandmarkParams, metric: Metric) -> Memory:
-    """What the parameters ask for, or an error that says what does not fit."""
+    """Return the memory that the parameters specify; raise an error if they are invalid or conflict."""
     limit = _limit(params, metric)
     detects = not (isinstance(params.replace_on, str) and params.replace_on == "uncovered")
     if detects:
@@ -53,33 +53,32 @@ def memory_of(params: LandmarkParams, metric: Metric) -> Memory:
     if given is None:
         return Memory(limit, window, half_life, expires=False)
     if detects:
-        problem = f"does not go with {given}: a landmark that is forgotten is replaced at once"
+        problem = f"does not go with {given}: a forgotten landmark is replaced immediately"
         raise InputError(problem, parameter="replace_on")
     if max(window, half_life) < np.inf:
         raise InputError("does not go with half_life: both are ways to forget, give one of them", parameter="window")
     if params.rule == "paper":
-        problem = 'does not go with rule="paper", which is literal and forgets nothing'
+        problem = 'does not go with rule="paper", which follows the paper and never forgets'
         raise InputError(problem, parameter=given)
     if metric.form == "distances":
         raise InputError(
-            'does not go with metric="precomputed": each arrival brings its distances to all earlier ones, which are '
-            "stored as a whole",
+            'does not go with metric="precomputed": each arrival has distances to all earlier ones, so all are stored',
             parameter=given,
         )
     return Memory(limit, window, half_life, expires=True)
 
 
 def _check_detector(params: LandmarkParams, metric: Metric) -> None:
-    """Raise an error if what is to decide on replacements is no detector, or does not go with rule or metric."""
+    """Raise an error if ``replace_on`` is not a detector, or conflicts with rule or metric."""
     given = params.replace_on
     if isinstance(given, str | type) or not (hasattr(given, "update") and hasattr(given, "drift_detected")):
         raise InputError(
             'must be "uncovered" or a detector, an object with update(x) and drift_detected such as '
-            f"driftmap.landmarks.RatioShift() or one of river's; got {given!r}",
+            f"driftmap.landmarks.RatioShift() or a detector of river; got {given!r}",
             parameter="replace_on",
         )
     if params.rule == "paper":
-        problem = 'does not go with rule="paper", which is literal: choose rule="tight"'
+        problem = 'does not go with rule="paper": choose rule="tight"'
         raise InputError(problem, parameter="replace_on")
     if metric.form == "distances":
         raise InputError('does not go with metric="precomputed"', parameter="replace_on")
@@ -97,15 +96,14 @@ def _limit(params: LandmarkParams, metric: Metric) -> int | None:
     limit = validation.integer_at_least(memory, "memory", 1)
     if params.rule == "paper":
         raise InputError(
-            f'={limit} does not go with rule="paper", which is literal and stores every point: leave it out, or choose '
-            'rule="tight"',
+            f'={limit} does not go with rule="paper", which stores every point: omit it, or choose rule="tight"',
             parameter="memory",
         )
     if not metric.triangle:
         raise InputError(
-            f"={limit} needs a metric that obeys the triangle inequality, else nothing would be known about points "
-            f"that are merged; metric={params.metric!r} is not known to obey it. Choose memory=None; or, if your "
-            "function does obey it, set its attribute obeys_triangle = True",
+            f"={limit} needs a metric that obeys the triangle inequality, which bounds the error of merged points; "
+            f"metric={params.metric!r} is not known to obey it. Choose memory=None; or, if your function does obey "
+            "it, set its attribute obeys_triangle = True",
             parameter="memory",
         )
     if limit < least:
@@ -118,19 +116,19 @@ def _limit(params: LandmarkParams, metric: Metric) -> int | None:
 
 
 def times_of(times: Any, n: int, seen: int, last: float, before: str | None) -> tuple[Array, str]:
-    """When n further arrivals come, in numbers, and what kind of times these are; all must be of the same kind.
+    """Return the times of n further arrivals as numbers, and their kind, which must be that of earlier ones.
 
-    As given, or by the numbers of the arrivals; dates and spans of time count in seconds.
+    Without ``times``, arrival numbers serve as times; dates and time spans are converted to seconds.
     """
     if times is None:
         array, kind = np.arange(seen, seen + n, dtype=np.float64), "none"
     else:
         array, kind = _numbers(times)
     if before is not None and before != kind:
-        problem = f"are of kind {kind}, but earlier ones were of kind {before}: give all the same"
+        problem = f"are of kind {kind}, but earlier ones were of kind {before}: all must be of the same kind"
         raise InputError(problem, parameter="times")
     if array.shape != (n,):
-        problem = f"must hold one time for each of the {n} rows: shape ({n},), got {array.shape}"
+        problem = f"must have one time for each of the {n} rows: shape ({n},), got {array.shape}"
         raise InputError(problem, parameter="times")
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
@@ -144,10 +142,10 @@ def times_of(times: Any, n: int, seen: int, last: float, before: str | None) -> 
 
 
 def _numbers(times: Any) -> tuple[Array, str]:
-    """Times as numbers: dates as seconds since 1970, spans as seconds; no time is NaN."""
-    if getattr(getattr(times, "dt", None), "tz", None) is not None:  # a column of pandas with a time zone
+    """Return times as numbers (dates as seconds since 1970, spans as seconds, NaT as NaN) and their kind."""
+    if getattr(getattr(times, "dt", None), "tz", None) is not None:  # a pandas column with a time zone
         times = times.dt.tz_convert("UTC").dt.tz_localize(None)
-    elif getattr(times, "tz", None) is not None:  # an index of pandas
+    elif getattr(times, "tz", None) is not None:  # a pandas index with a time zone
         times = times.tz_convert("UTC").tz_localize(None)
     array = np.asarray(times)
     if array.dtype == object and array.size and all(isinstance(time, datetime.date) for time in array.flat):
@@ -158,7 +156,7 @@ def _numbers(times: Any) -> tuple[Array, str]:
         ).reshape(array.shape)
     if array.dtype.kind in "mM":
         unit = array.astype(f"{array.dtype.kind}8[s]")
-        rest = (array - unit) / np.timedelta64(1, "s")  # what seconds leave out keeps its digits
+        rest = (array - unit) / np.timedelta64(1, "s")  # fractions of a second, converted separately for precision
         whole = unit.astype(np.int64) + rest
         return np.where(np.isnat(array), np.nan, whole), "dates" if array.dtype.kind == "M" else "spans"
     if array.dtype.kind not in "biuf":

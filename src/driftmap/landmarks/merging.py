@@ -1,8 +1,8 @@
-"""Merging: the landmarks of several streams as those of one, in which they follow each other.
+"""Merging: combines the landmarks of consecutive streams into those of one stream.
 
-The core-sets of the later streams, their stored points, arrive at the first stream, each with its weight and spread;
-none joins another. If they are then more than the memory holds, they are thinned once. As long as nothing has been
-merged away this is the single pass over all points, to the bit. Else the bound per stored point still holds for every
+The core-sets (stored points with weights and spreads) of the later streams arrive at the first stream without being
+merged into other points. If they then exceed the memory, they are thinned once. While no points have been merged, the
+result equals a single pass over all points to the bit. Otherwise the error bound of each stored point holds for every
 point of every part.
 """
 
@@ -23,34 +23,34 @@ from driftmap.utils.validation import is_sparse
 
 
 class Origin(NamedTuple):
-    """Which estimator has learnt a stream: parts that merge have the same."""
+    """The type and parameters of the estimator that learnt a stream; parts to merge must agree on it."""
 
     kind: str
     params: Mapping[str, Any]
     names: tuple[str, ...] = ()
-    """Of the features, where they have names."""
+    """Names of the features, if any."""
 
 
 class CoreSet(NamedTuple):
-    """The stored points of a stream and what each stands for: all that a merge needs of a later stream."""
+    """The stored points of a stream with the points they represent, as a merge needs them of a later stream."""
 
     points: Any
     """Rows of an array, or a list of objects."""
     arrivals: Ids
     """Their arrival numbers, ascending."""
     weights: Array
-    """How many points each stands for."""
+    """How many points each represents."""
     spreads: Array
-    """Within which distance of it these lie."""
+    """Largest distance of each stored point to the points it represents."""
     n_samples_seen: int
     origin: Origin | None = None
-    """None: it is known to be that of the first part."""
+    """None: known to equal that of the first part."""
     recent: Array = np.empty(0)
-    """Reaches of the last arrivals, where they were scored (:class:`driftmap.map.novelty.RecentReaches`)."""
+    """Reaches of the last arrivals, if they were scored (:class:`driftmap.map.novelty.RecentReaches`)."""
 
 
 def coreset(engine: LandmarkEngine) -> CoreSet:
-    """The core-set of a stream."""
+    """Return the core-set of a stream."""
     with engine.lock:
         stream = engine.fitted_stream()
         points = engine.stored_points(stream.arrivals())
@@ -59,9 +59,9 @@ def coreset(engine: LandmarkEngine) -> CoreSet:
 
 
 def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None = None) -> LandmarkEngine:
-    """The landmarks of several streams, one after the other, as a new engine; its parts stay as they are.
+    """Return a new engine with the landmarks of consecutive streams; the parts do not change.
 
-    ``origin``: of the first part, if it is more than landmarks.
+    ``origin`` is that of the first part if it belongs to a map.
     """
     check_settings(first)
     for number, part in enumerate(later, start=1):
@@ -73,9 +73,9 @@ def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None
 
 
 def relearnt(engine: LandmarkEngine, part: CoreSet) -> LandmarkEngine:
-    """An engine that has seen nothing, once the stored points of another one have arrived at it."""
+    """Let an empty engine learn the stored points of another one, and return it."""
     with engine.lock, engine._learning(part.points) as (stream, batch, _):
-        if engine._memory.limit is None:  # each of them stands for itself
+        if engine._memory.limit is None:  # each point represents itself
             engine._take_in(stream, batch, None)
         else:
             _absorb(stream, engine.store, [part])
@@ -83,7 +83,7 @@ def relearnt(engine: LandmarkEngine, part: CoreSet) -> LandmarkEngine:
 
 
 def _absorb(stream: Stream, store: Store, parts: Sequence[CoreSet]) -> None:
-    """Let the stored points of later streams arrive, all of them before any merge: each merge adds to a spread."""
+    """Let the stored points of later streams arrive, all before any are merged, since merging adds to spreads."""
     n_seen = stream.seen
     starts = n_seen + np.cumsum([0, *(part.n_samples_seen for part in parts)])
     arrivals = [start + part.arrivals for start, part in zip(starts, parts, strict=False)]
@@ -101,7 +101,7 @@ def _absorb(stream: Stream, store: Store, parts: Sequence[CoreSet]) -> None:
 
 
 def _concatenated(blocks: Sequence[Any]) -> Any:
-    """Points of several streams: rows, sparse ones too, or objects."""
+    """Concatenate the points of several streams: dense or sparse rows, or objects."""
     if isinstance(blocks[0], np.ndarray):
         return np.concatenate(blocks)
     if is_sparse(blocks[0]):
@@ -112,7 +112,7 @@ def _concatenated(blocks: Sequence[Any]) -> Any:
 
 
 def check_settings(params: Any) -> None:
-    """Refuse parameters with which nothing could be promised of a merge, and name the alternative."""
+    """Raise an error that names an alternative if a merge would lose its guarantees with these parameters."""
     instead = "learn the streams one after the other with partial_fit instead"
     for name, default in (("window", None), ("half_life", None), ("replace_on", "uncovered"), ("rule", "tight")):
         value = getattr(params, name)
@@ -129,12 +129,12 @@ def check_settings(params: Any) -> None:
         )
         raise InputError(problem, parameter="metric")
     if params.memory is None:
-        problem = f"=None stores every point, which a merge cannot: give a number, or {instead}"
+        problem = f"=None stores every point, which a merge does not support: give a number, or {instead}"
         raise InputError(problem, parameter="memory")
 
 
 def _check_same(first: LandmarkEngine, part: CoreSet, origin: Origin, number: int) -> None:
-    """Refuse a part that another estimator has learnt, or one with other parameters or features."""
+    """Raise an error if a part has another estimator, other parameters or other features."""
     kind, params, names = part.origin or origin
     if kind != origin.kind:
         raise TypeError(f"part {number} is a {kind}, not a {origin.kind}")
@@ -142,7 +142,7 @@ def _check_same(first: LandmarkEngine, part: CoreSet, origin: Origin, number: in
         if not _equal(value, params[name]):
             raise ValueError(f"part {number} has {name}={params[name]!r}, but the first one has {name}={value!r}")
     if names != origin.names:
-        raise ValueError(f"the features of part {number} have other names than those of the first one")
+        raise ValueError(f"part {number} and the first one have different feature names")
     if first.n_features is not None and first.n_features != part.points.shape[1]:
         width = part.points.shape[1]
         raise ValueError(f"part {number} has {width} features, but the first one has {first.n_features}")

@@ -10,24 +10,24 @@ import numpy as np
 from driftmap.utils import Array, Ids
 
 MOST_EVENTS = 10_000
-"""Events that the core remembers; so many arrivals never have more."""
+"""Number of events that the core stores; this number of arrivals causes at most as many events."""
 
 
 class NearestBefore(NamedTuple):
-    """One entry per arrival, each as of the moment before it was learnt."""
+    """One entry per arrival, as of just before it was learnt."""
 
     landmarks: Ids
-    """Arrival number of the nearest landmark; -1: there was none."""
+    """Arrival number of the nearest landmark; -1 without landmarks."""
     distances: Array
-    """To that landmark; infinity: there was none."""
+    """Distance to that landmark; infinity without landmarks."""
     radii: Array
     """The radius."""
     points: Array | None = None
-    """The nearest landmarks themselves, where that was asked for and points are rows; NaN: there was none."""
+    """The nearest landmarks themselves, if requested and points are rows; NaN without landmarks."""
 
 
 def concatenate(parts: Sequence[NearestBefore]) -> NearestBefore:
-    """One table of several tables of successive arrivals."""
+    """Concatenate tables of successive arrivals."""
     if len(parts) == 1:
         return parts[0]
     landmarks, distances, radii, points = zip(*parts, strict=True)
@@ -36,10 +36,10 @@ def concatenate(parts: Sequence[NearestBefore]) -> NearestBefore:
 
 
 def radii_before(radius: float, distances: Array, first: int, events: Iterable[Any]) -> Array:
-    """The radius before each arrival, the first of which has the number ``first``.
+    """Return the radius before each arrival; the first arrival has the number ``first``.
 
-    Each event sets the radius. Between two events all arrivals are covered, and one that is so by the slack alone lets
-    the radius grow to its distance. An event is (arrival, ..., radius after it).
+    Each event sets the radius. Between two events all arrivals are covered; one that is covered only by the slack
+    increases the radius to its distance. An event is (arrival, ..., radius after it).
     """
     n, start = len(distances), 0
     radii = np.empty(n)
@@ -52,7 +52,7 @@ def radii_before(radius: float, distances: Array, first: int, events: Iterable[A
 
 
 def batch_rows(arrivals: Ids, first: int, batch: Array) -> Array:
-    """The rows of a batch that have these arrival numbers; others are NaN."""
+    """Return the rows of a batch with these arrival numbers; arrivals before the batch are NaN."""
     rows = np.full(batch.shape, np.nan)
     is_new = arrivals >= first
     rows[is_new] = batch[arrivals[is_new] - first]
@@ -60,7 +60,7 @@ def batch_rows(arrivals: Ids, first: int, batch: Array) -> Array:
 
 
 def fill_rows(rows: Array, arrivals: Ids, known: Ids, points: Array) -> None:
-    """Fill in the rows of those arrivals that are among the known ones, which ascend.
+    """Fill in the rows of arrivals that are among ``known``, which is ascending.
 
     >>> rows = batch_rows(np.array([3, 10]), 10, np.array([[5.0], [6.0]]))
     >>> fill_rows(rows, np.array([3, 10]), np.array([0, 3]), np.array([[1.0], [2.0]]))

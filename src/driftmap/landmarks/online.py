@@ -1,7 +1,7 @@
 """Landmarks that follow the stream: the engine of :class:`~driftmap.landmarks.OnlineLandmarks`.
 
-The core (:class:`driftmap._core.Stream`) is the algorithm. The engine checks what comes in, chooses who measures, and
-answers in terms of arrival numbers. It needs no scikit-learn, which takes long to import.
+The core (:class:`driftmap._core.Stream`) implements the algorithm. The engine validates input, selects the metric, and
+identifies points by arrival number. It does not depend on scikit-learn, which is slow to import.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ MOST_SLACK = 1e9
 """A radius times this is squared, and must not overflow."""
 RECURSIVE = "a metric or detector cannot use the estimator that is learning with it"
 BROKEN = (
-    "a point was left half learnt, since no memory was left or another thread changed the batch: load the last "
-    "checkpoint, or fit again"
+    "an arrival was interrupted while it was learnt (out of memory, or another thread changed the batch): load the "
+    "last checkpoint, or fit again"
 )
 
 
 @dataclass(eq=False)
 class LandmarkEngine(Saved):
-    """Landmarks of a stream, by the parameters of :class:`~driftmap.landmarks.OnlineLandmarks`.
+    """Landmarks of a stream, with the parameters of :class:`~driftmap.landmarks.OnlineLandmarks`.
 
-    Methods that learn or save take ``lock``. So must a caller that reads attributes while another thread may learn.
+    Methods that learn or save acquire ``lock``. A caller that reads attributes while another thread may learn must
+    acquire it, too.
     """
 
-    n_landmarks: int  # may be given by position
+    n_landmarks: int  # redeclared because it may be given by position
     _: KW_ONLY
     initial_radius: float = 1e-20
 
@@ -61,41 +62,41 @@ class LandmarkEngine(Saved):
         self.stream = None
         self.detector = None
         self._time_kind = None
-        self._now = -np.inf  # time of the last arrival, where points expire
+        self._now = -np.inf  # time of the last arrival, if points expire
         self._is_learning = False
         self.fewest_landmarks = 1, ""
-        """The least ``n_landmarks``, and what needs so many."""
+        """The least ``n_landmarks``, and the reason as part of the error message."""
 
     def validate(self) -> None:
-        """Raise an error that names the first parameter that cannot be used; of an engine that has seen nothing."""
+        """Raise an error that names the first invalid parameter; call it before the first point."""
         self.store = make_store(self.metric, self.metric_params)
         self._parameters()
 
     @property
     def fitted(self) -> bool:
-        """Whether any point has been seen."""
+        """True once a point has been seen."""
         return self.stream is not None
 
     # --- learning ---
 
     def partial_fit(self, X: Any, times: Any = None) -> Self:
-        """Learn from further points, in their order; an exception changes nothing.
+        """Learn from further points, in their order; after an exception the state is unchanged.
 
-        An interrupt (Ctrl-C) leaves the points before it learnt, if the metric is native and there is no detector.
+        After an interrupt (Ctrl-C), the points before it stay learnt if the metric is native and there is no detector.
         """
         with self.lock, self._learning(X, times) as (stream, batch, moments):
             self._take_in(stream, batch, moments)
         return self
 
     def learn_with_nearest(self, X: Any, times: Any = None, *, points: bool = False) -> NearestBefore:
-        """Learn from further points; returns the nearest landmark of each, just before the point was learnt.
+        """Learn from further points; return the nearest landmark of each point just before it was learnt.
 
-        ``points``: with the landmarks themselves.
+        With ``points``, the result includes the landmarks themselves.
         """
         with self.lock, self._learning(X, times) as (stream, batch, moments):
             n = len(batch)
             points = points and self.store.metric.form == "rows"
-            # The radius between two events is known from them, unless points are forgotten or wait for a signal.
+            # Events determine the radius between them, unless points are forgotten or a detector decides.
             size = MOST_EVENTS if moments is None and self.detector is None else 1
             with self._undone(stream) if n > size else contextlib.nullcontext():
                 parts = []
@@ -106,8 +107,8 @@ class LandmarkEngine(Saved):
 
     @contextlib.contextmanager
     def _learning(self, X: Any, times: Any = None) -> Iterator[tuple[Stream, Any, Array | None]]:
-        """The stream (a new one before the first point), the checked points, and their times where points expire."""
-        if self._is_learning:  # the lock is taken, so it is this thread that learns
+        """Yield the stream (new before the first point), the validated points, and their times if points expire."""
+        if self._is_learning:  # this thread holds the lock, so this is a recursive call
             raise RuntimeError(RECURSIVE)
         if self.stream is not None and self.stream.broken:
             raise RuntimeError(BROKEN)
@@ -127,7 +128,7 @@ class LandmarkEngine(Saved):
             elif times is not None:
                 problem = "are used to forget points: give a window or a half_life, or leave them out"
                 raise InputError(problem, parameter="times")
-            self.stream = stream  # also if it is the first time and interrupted: the rows before that are learnt
+            self.stream = stream  # already now: after an interrupt, the rows before it stay learnt
             yield stream, batch, moments
         finally:
             self._is_learning = False
@@ -135,7 +136,7 @@ class LandmarkEngine(Saved):
                 self.stream = None
 
     def _parameters(self) -> dict[str, Any]:
-        """What the core needs to know, once all parameters have been checked."""
+        """Check all parameters; return those of the core."""
         if validation.integer_at_least(self.n_landmarks, "n_landmarks", *self.fewest_landmarks) > MOST_LANDMARKS:
             raise InputError(f"must be at most {MOST_LANDMARKS}, got {self.n_landmarks}", parameter="n_landmarks")
         validation.one_of(self.rule, "rule", RULES)
@@ -170,7 +171,7 @@ class LandmarkEngine(Saved):
         if not points:
             return NearestBefore(nearest, distances, radii)
         rows = batch_rows(nearest, first, batch)
-        # A landmark that came when another was forgotten, just before the arrival, is one after it.
+        # A landmark that replaced a forgotten one just before the arrival is found among those after it.
         for known in [before, self.landmarks_of(stream) if changed else None]:
             if known is not None:
                 fill_rows(rows, nearest, *known)
@@ -195,7 +196,7 @@ class LandmarkEngine(Saved):
 
     @contextlib.contextmanager
     def _undone(self, stream: Stream) -> Iterator[None]:
-        """Around learning in several parts: an exception undoes all of them."""
+        """Undo all parts of a batch if one of them raises an exception."""
         state = stream.state() if stream.seen else None
         store, detector, now = self.store.copy(), copy.deepcopy(self.detector), self._now
         try:
@@ -206,7 +207,7 @@ class LandmarkEngine(Saved):
             raise
 
     def _signals(self, ratio: float) -> bool:
-        """Show a distance, divided by the radius, to the detector; says whether that was a change."""
+        """Pass the ratio of a distance to the radius to the detector; return True if it signals a change."""
         assert self.detector is not None
         self.detector.update(ratio)
         return bool(self.detector.drift_detected)
@@ -217,7 +218,7 @@ class LandmarkEngine(Saved):
     def landmark_indices_(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
         stream = self.fitted_stream()
-        # Of the two types of 64-bit integers, NumPy prints this one without its name.
+        # NumPy prints this one of its two 64-bit integer types without the dtype.
         return stream.arrivals()[stream.landmark_rows()].view(np.int64)
 
     @property
@@ -226,7 +227,7 @@ class LandmarkEngine(Saved):
         return self.landmarks_of(self.fitted_stream())[1]
 
     def landmarks_of(self, stream: Stream) -> tuple[Ids, Any]:
-        """What ``landmark_indices_`` and ``landmarks_`` are, also while a stream learns."""
+        """Return ``landmark_indices_`` and ``landmarks_``; allowed while the stream learns."""
         rows = stream.landmark_rows()
         return stream.arrivals()[rows].view(np.int64), self.store.take(rows)
 
@@ -248,7 +249,7 @@ class LandmarkEngine(Saved):
 
     @property
     def resolution_(self) -> float:
-        """Every point seen lies within this distance of a stored one; 0 as long as all are stored."""
+        """Every point seen lies within this distance of a stored one; 0 while all are stored."""
         return self.fitted_stream().resolution
 
     @property
@@ -263,7 +264,7 @@ class LandmarkEngine(Saved):
 
     @property
     def radius_lower_bound_(self) -> float:
-        """No choice of ``n_landmarks`` points covers the stored points with a smaller radius.
+        """A lower bound on the radius with which any ``n_landmarks`` points cover the stored points.
 
         Half the smallest distance among ``n_landmarks + 1`` stored points chosen farthest-first: two of them share a
         landmark. To find them takes ``n_landmarks`` distances per stored point. Rounded down, so that this holds for
@@ -280,40 +281,40 @@ class LandmarkEngine(Saved):
 
     @property
     def n_replacements_(self) -> int:
-        """How often a landmark was exchanged for another."""
+        """Number of replacements of a landmark by another point."""
         return self.fitted_stream().n_replacements
 
     @property
     def events_(self) -> list[Event]:
-        """What happened to the landmarks, arrival by arrival; the last 10,000 events."""
+        """The last 10,000 changes of the landmarks, in order of arrival."""
         return [Event(*event) for event in self.fitted_stream().events()]
 
     @property
     def obeys_triangle(self) -> bool:
-        """Whether the metric is known to obey the triangle inequality."""
+        """True if the metric is known to obey the triangle inequality."""
         return self.store.metric.triangle
 
     @property
     def n_features(self) -> int | None:
-        """The width of the points; None: they are not rows. Precomputed distances are as wide as points were seen."""
+        """Number of features; None if points are not rows; for precomputed distances, the number of points seen."""
         stream = self.fitted_stream()
         return stream.seen if self.store.metric.form == "distances" else self.store.n_features
 
-    # --- stored points, by their arrival numbers ---
+    # --- stored points, by arrival number ---
 
     @property
     def stored_indices_(self) -> Ids:
         """Arrival numbers of the points that are stored and not forgotten, ascending."""
         stream = self.fitted_stream()
-        return stream.arrivals()[stream.masses() > 0].view(np.int64)  # as of landmark_indices_
+        return stream.arrivals()[stream.masses() > 0].view(np.int64)  # as in landmark_indices_
 
     def stored_masses(self) -> Array:
-        """How many points each of ``stored_indices_`` represents now."""
+        """Return how many points each of ``stored_indices_`` represents."""
         masses = self.fitted_stream().masses()
         return masses[masses > 0]
 
     def cells(self) -> tuple[list[Ids], list[Array]]:
-        """For each landmark, the stored points nearest to it (its Voronoi cell), ascending; and their masses."""
+        """Return the stored points nearest to each landmark (its Voronoi cell), ascending, and their masses."""
         stream = self.fitted_stream()
         cells = stream.cells()
         rows = np.argsort(cells, kind="stable")
@@ -324,20 +325,20 @@ class LandmarkEngine(Saved):
         return [arrivals[part] for part in parts], [masses[part] for part in parts]
 
     def landmark_distances(self) -> Array:
-        """True distances between the landmarks, (m, m)."""
+        """Return true distances between the landmarks, (m, m)."""
         landmarks = self.landmark_indices_
         return self.stored_distances(landmarks, landmarks)
 
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
-        """True distances between stored points, given by arrival numbers; those to themselves are 0 to the bit."""
+        """Return true distances between stored points, given by arrival number; exactly 0 between equal numbers."""
         return self.store.pairs(self._rows(rows), self._rows(columns))
 
     def stored_points(self, arrivals: Ids) -> Any:
-        """Stored points themselves: rows of an array, or a list of objects."""
+        """Return stored points: rows of an array, or a list of objects."""
         return self.store.take(self._rows(arrivals))
 
     def distances(self, X: Any) -> Array:
-        """True distances of the rows of X to the landmarks, (n, m)."""
+        """Return true distances of the rows of X to the landmarks, (n, m)."""
         with self.lock:
             stream = self.fitted_stream()
             return self.store.to_stored(self.store.check_queries(X), stream.landmark_rows())
@@ -348,11 +349,11 @@ class LandmarkEngine(Saved):
         if not np.array_equal(stored[rows], arrivals):
             missing = int(arrivals[stored[rows] != arrivals][0])
             has_come = 0 <= missing < self.fitted_stream().seen
-            raise KeyError(f"arrival {missing} {'is not stored any more' if has_come else 'has not come'}")
+            raise KeyError(f"arrival {missing} {'is no longer stored' if has_come else 'has not been seen'}")
         return rows
 
     def fitted_stream(self) -> Stream:
-        """The landmarks and stored points, or an error if there are none, or a metric asks while they change."""
+        """Return the stream; raise an error before the first point, or if a metric calls this during learning."""
         if self._is_learning:
             raise RuntimeError(RECURSIVE)
         if self.stream is None:

@@ -1,9 +1,9 @@
-"""The parameters of landmarks, stated once: engines have them, estimators copy them, checkpoints store them."""
+"""The parameters of landmarks, shared by engines, estimators and checkpoints."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 from driftmap.landmarks.drift import Detector
 from driftmap.metrics import MetricLike
@@ -29,10 +29,5 @@ class LandmarkParams:
 
     @classmethod
     def params_of(cls, owner: Any) -> dict[str, Any]:
-        """Return the values that an object, such as an estimator, has for these parameters."""
+        """Return the values of these parameters in an object such as an estimator."""
         return {field.name: getattr(owner, field.name) for field in fields(cls)}
-
-    @classmethod
-    def like(cls, owner: Any, **others: Any) -> Self:
-        """Return an instance with the parameters of another object, but for ``others``."""
-        return cls(**cls.params_of(owner) | others)

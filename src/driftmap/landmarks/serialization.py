@@ -1,4 +1,4 @@
-"""Serialisation of landmarks: the state of their engine as JSON and arrays, as values for pickle, and back."""
+"""Serialisation of the landmark engine to JSON and arrays, and to values for pickle."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from driftmap.utils import validation
 from driftmap.utils.concurrency import Lock, new_lock
 
 KNOWN = (RatioShift,)
-"""Detectors that a checkpoint can hold."""
+"""Detectors that a checkpoint can store."""
 COMPARED = 32
-"""Stored points whose distances tell whether a function that is given again is the same one."""
+"""Stored distances that are measured again to verify that a metric function passed to ``load`` is the original one."""
 MANY = 1_000_000
-"""A checkpoint of so many landmarks has as many points, or it is damaged: they would need memory first."""
+"""A checkpoint with more landmarks than this and fewer points is rejected before memory is allocated for them."""
 
 
 class Saved(LandmarkParams):
-    """The state of :class:`~driftmap.landmarks.online.LandmarkEngine`, and how it is saved.
+    """Serialisation of :class:`~driftmap.landmarks.online.LandmarkEngine`.
 
-    The core checks what it restores: every index and order that it relies on.
+    The core validates every index and ordering that it relies on when it restores a state.
     """
 
     kind: ClassVar[str] = "OnlineLandmarks"
@@ -44,7 +44,7 @@ class Saved(LandmarkParams):
     _now: float
 
     def fitted_stream(self) -> Stream:
-        """Return the stream, or raise an error if there is none."""
+        """Return the stream; raise an error before the first point."""
         raise NotImplementedError
 
     def _parameters(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Saved(LandmarkParams):
         raise NotImplementedError
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
-        """A header that JSON can hold, and arrays, from which :meth:`unpack` goes on."""
+        """Return a JSON header and arrays from which :meth:`unpack` restores the engine."""
         arrays: Arrays = {}
         with self.lock:
             landmarks = self.pack_state(arrays)
@@ -60,7 +60,7 @@ class Saved(LandmarkParams):
             return {"kind": self.kind, "params": params, "landmarks": landmarks}, arrays
 
     def pack_state(self, arrays: Arrays) -> dict[str, Any]:
-        """Everything but the parameters."""
+        """Return the state without the parameters."""
         stored = type(self.detector) in KNOWN
         return {
             "stream": flatten(self.fitted_stream().state(), "stream", arrays),
@@ -71,13 +71,13 @@ class Saved(LandmarkParams):
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
-        """Make the engine again."""
+        """Restore an engine from the result of :meth:`pack`."""
         engine = cls(**unpack_params(header["params"], arrays, KNOWN, given))
         engine.unpack_state(header["landmarks"], arrays)
         return engine
 
     def unpack_state(self, packed: dict[str, Any], arrays: Arrays) -> None:
-        """Bring an engine that has seen nothing to what was packed."""
+        """Restore the packed state into an empty engine."""
         state, points = rebuild(packed["stream"], arrays), rebuild(packed["points"], arrays)
         held = state["points"] if points is None else points
         n_points = held.shape[0] if hasattr(held, "shape") else len(held)
@@ -96,7 +96,7 @@ class Saved(LandmarkParams):
             stored = packed["detector"] is not None
             self.detector = rebuild(packed["detector"], arrays, KNOWN) if stored else copy.deepcopy(self.replace_on)
             if type(self.detector) is not type(self.replace_on):
-                raise ValueError("its detector is another one than replace_on")
+                raise ValueError("its detector differs from replace_on")
         if self._memory.expires:
             self._time_kind = validation.one_of(packed["time_kind"], "time_kind", TIME_KINDS)
             self._now = float(state["now"])

@@ -1,1 +1,1 @@
-"""The live view: what is shown of a stream in a browser. It knows nothing of how maps are learnt."""
+"""The live view of a stream in a browser or a notebook."""

@@ -1,4 +1,4 @@
-"""The connections of the server: few strangers, none for long, and descriptors to spare for the run that is watched."""
+"""Limits on the server's connections, so that clients cannot exhaust the file descriptors of the watched run."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ except ImportError:  # Windows, which has no such limit
 MOST_CONNECTIONS = 200
 MOST_STRANGERS = 32
 PATIENCE = 20.0
-"""Seconds for the first request, until the next one, and for the first message of a WebSocket."""
+"""Seconds allowed for the first request, between requests, and for the first message of a WebSocket."""
 BACKLOG = 8
-"""Connections that are accepted together, each with a descriptor, before the first of them can be closed."""
+"""Connections accepted in one pass of the event loop; each takes a descriptor before any can be closed."""
 QUEUE = 1024
-"""Connections that wait to be accepted, without a descriptor."""
+"""Connections that the kernel queues; they take no descriptor until accepted."""
 
 Peer = tuple[str, int] | None
-"""The other end of a connection."""
+"""The address of the other end of a connection."""
 
 
 class Connection(NamedTuple):
-    """An open connection; the timer closes it."""
+    """An open connection and the timer that closes it."""
 
     transport: asyncio.Transport
     timer: asyncio.TimerHandle
 
 
 class Connections:
-    """Limits the connections of a server. A stranger is one that has made no request yet that was let in.
+    """Limits the connections of a server. A stranger is a connection without an accepted request so far.
 
-    If there are too many, the oldest stranger has to go: an honest one stays a stranger for milliseconds. At most a
-    quarter of the descriptors of the process are for connections, and the last quarter of their numbers for the run.
+    When a limit is reached, the oldest stranger is closed; legitimate clients stay strangers for milliseconds only.
+    Connections take at most a quarter of the process's file descriptors, and never one of the highest quarter, which
+    is reserved for the run.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class Connections:
         return len(self._strangers) + len(self._known)
 
     def admit(self, peer: Peer, transport: asyncio.Transport) -> None:
-        """Take in a new connection, or close it."""
+        """Accept a new connection, or close it if the limits are reached."""
         for connections in (self._strangers, self._known):
             for other in [other for other, (known, _) in connections.items() if known.is_closing()]:
                 connections.pop(other).timer.cancel()
@@ -66,7 +67,7 @@ class Connections:
         self._strangers[peer] = Connection(transport, _deadline(transport))
 
     def welcome(self, peer: Peer, *, lasting: bool) -> None:
-        """A request of a connection was let in; ``lasting``: the connection may stay open without further ones."""
+        """Mark a connection as known after an accepted request; ``lasting``: it stays open without further requests."""
         found = self._strangers.pop(peer, None) or self._known.get(peer)
         if found is None:
             return
@@ -74,7 +75,7 @@ class Connections:
         self._known[peer] = found if lasting else found._replace(timer=_deadline(found.transport))
 
     def protocol(self) -> type[asyncio.Protocol]:
-        """The protocol of these connections, for uvicorn."""
+        """Return the protocol class for uvicorn that applies these limits."""
         admit = self.admit
 
         class Guarded(H11Protocol):

@@ -1,4 +1,4 @@
-"""A map that is learnt and shown in a notebook."""
+"""A live map in a notebook."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from driftmap.live.widget import MapWidget
 
 REFRESH_SECONDS = 0.2
-"""Seconds between two messages to the notebook."""
+"""Seconds between messages to the notebook."""
 
 
 class MapEstimator(Protocol):
-    """What learns: a :class:`driftmap.DriftMap`."""
+    """The estimator that learns: a :class:`driftmap.DriftMap`."""
 
     _engine: StreamMap
 
     def update(self, X: Any, times: Any = None, *, detector: NoveltyDetector | None = None) -> Arrivals:
-        """Score, learn and place further points."""
+        """Score, learn and place a batch of rows."""
 
 
 class NotebookView:
-    """Learns rows and shows them on the map. It is shown where a cell ends with it."""
+    """Learns rows and shows them on the map. A notebook displays it as the result of a cell."""
 
     def __init__(self, mapper: MapEstimator, label: str, points: int) -> None:
-        from driftmap.live.widget import MapWidget  # with an extra
+        from driftmap.live.widget import MapWidget  # needs an extra
 
         self._mapper, self._label = mapper, label
         self._points = validation.integer_at_least(points, "points", 10)
@@ -49,7 +49,7 @@ class NotebookView:
     def update(
         self, X: Any, times: Any = None, *, labels: Any = None, detector: NoveltyDetector | None = None
     ) -> Arrivals:
-        """Score, learn and place further rows, as :meth:`driftmap.DriftMap.update` does, and show them.
+        """Score, learn and place rows, as :meth:`driftmap.DriftMap.update` does, and show them.
 
         ``labels`` (numbers, dates or text, one for each row) colour the points.
         """
@@ -59,20 +59,20 @@ class NotebookView:
         if labels is not None and len(labels) != len(rows):
             raise InputError(f"must have one entry for each of the {len(rows)} rows", parameter="labels")
         arrivals = self._mapper.update(X, times, detector=detector)
-        engine = self._mapper._engine
+        mapper = self._mapper._engine
         watcher = self._screen.watcher
         if watcher is None:
-            names = engine.feature_names or [f"x{i}" for i in range(rows.shape[1])]
+            names = mapper.feature_names or [f"x{i}" for i in range(rows.shape[1])]
             watcher = Watcher("", names, None if labels is None else self._label, self._points)
-        chunk, first = Chunk(rows.astype(np.float64), labels), engine.n_samples_seen_ - len(rows)
+        chunk, first = Chunk(rows.astype(np.float64), labels), mapper.n_samples_seen_ - len(rows)
         update = Update("mapping", first, chunk, is_learnt=True, coordinates=arrivals.coordinates, reach=arrivals.reach)
         update = update._replace(nearest=arrivals.nearest, alerts=arrivals.alerts)
-        watcher.observe(update, engine)
+        watcher.observe(update, mapper)
         self._screen.watcher = watcher
         return arrivals
 
     def close(self) -> None:
-        """End it."""
+        """Stop refreshing and close the widget."""
         self._ticker.stop()
         self._screen.widget.close()
 
@@ -81,7 +81,7 @@ class NotebookView:
 
 
 class _Screen:
-    """The widget and what it shows; the thread that refreshes it holds this, and not the view."""
+    """The widget and its content. The refreshing thread refers to it instead of the view, which can then be freed."""
 
     def __init__(self, widget: MapWidget) -> None:
         self.widget = widget
@@ -89,7 +89,7 @@ class _Screen:
         self._seen: Seen | None = None
 
     def refresh(self) -> None:
-        """Show what has changed."""
+        """Send the scene to the notebook if it has changed."""
         if self.watcher is None:
             return
         self.watcher.refresh()

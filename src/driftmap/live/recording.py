@@ -1,4 +1,4 @@
-"""Recordings: the messages to a browser with their times, written as they come, and played again."""
+"""Records the messages to a browser with their times, and replays them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST = 1e9
 
 
 class Recorder:
-    """Writes to a file what a browser would be sent; what is written is seen by others at once."""
+    """Writes the messages that a browser would receive to a file, flushed after each message."""
 
     def __init__(self, scene: Scene, file: BinaryIO, report: Callable[[str], object] = lambda message: None) -> None:
         self._scene, self._file, self._report = scene, file, report
@@ -34,7 +34,7 @@ class Recorder:
         self.write()
 
     def write(self) -> None:
-        """Append what has changed since the last time. A full disk is reported, and ends only the recording."""
+        """Append the changes since the last call. A write error is reported and ends the recording, but not the run."""
         changed = None if self._failed else self._scene.message(self._seen)
         if changed is None:
             return
@@ -95,7 +95,7 @@ class Replay:
                 yield seconds, message
 
     def play(self, speed: float, sleep: Callable[[float], object] = time.sleep) -> None:
-        """Play it to its end, this many times as fast as it was recorded."""
+        """Play the recording to its end, ``speed`` times as fast as it was recorded."""
         start = time.monotonic()
         for seconds, message in itertools.islice(self._messages(), 1, None):
             wait = seconds / speed - (time.monotonic() - start)

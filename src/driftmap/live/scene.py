@@ -1,4 +1,4 @@
-"""What is shown: the last rows of a stream on the map, landmarks, curves and alerts, and what a browser lacks of it."""
+"""The content of the live view: the last rows of a stream, landmarks, curves and alerts; and the messages about it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST_CELLS = 2**28
 """Rows that can be shown, and their numbers in all columns, at most."""
 CURVES = ("time", "rows", "radius", "stress", "novelty", "rate")
 MOST_SAMPLES = 600
-"""Points of a curve, at most: then every second one is dropped, and new ones come half as often."""
+"""At this many samples of a curve, every second one is dropped."""
 ALERTS = 100
 
 
 class Seen(NamedTuple):
-    """What a browser has been sent: the number of the next row, and the versions of everything else."""
+    """The state a browser has received: the number of the next row, and the versions of the other parts."""
 
     next: int
     moves: int
@@ -45,10 +45,10 @@ class Landmarks(NamedTuple):
 
 
 class Scene:
-    """The scene of a stream. One thread changes it; any threads may ask for messages, each for its own browser.
+    """The scene of a stream. One thread changes it; any thread may request messages for its browser.
 
-    Nothing waits for a browser and nothing is stored for one. A browser that asks rarely gets everything since it
-    asked last, as far as it is still shown, in one message: its memory is a :class:`Seen`.
+    The scene stores nothing per browser and never waits for one. The caller keeps a :class:`Seen` for each browser;
+    a slow browser receives all changes since its last message, as far as they are still shown, in one message.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Scene:
     # --- changes ---
 
     def append(self, first: int, positions: Array, values: Sequence[Array], nearest: Ids | None = None) -> None:
-        """Show further rows, the first of which has this arrival number; after a gap all before it are gone."""
+        """Show rows with arrival numbers from ``first`` on. A gap in the numbers drops all earlier rows."""
         with self.lock:
             if first != self.next:
                 self.oldest = first
@@ -83,7 +83,7 @@ class Scene:
             self.oldest = max(self.oldest, self.next - self.capacity)
 
     def move(self, first: int, positions: Array) -> None:
-        """Rows from this arrival number on have new places, as far as they are still shown."""
+        """Set new positions for the rows from arrival number ``first`` on that are still shown."""
         with self.lock:
             skipped = max(0, self.oldest - first)
             slots = np.arange(first + skipped, min(first + len(positions), self.next)) % self.capacity
@@ -91,13 +91,13 @@ class Scene:
             self._moves += 1
 
     def set_landmarks(self, landmarks: Landmarks) -> None:
-        """Show these landmarks."""
+        """Replace the landmarks."""
         with self.lock:
             self._landmarks = landmarks
             self._n_landmarks += 1
 
     def add_sample(self, sample: Mapping[str, float]) -> None:
-        """A further point of the curves."""
+        """Append a sample to the curves."""
         with self.lock:
             self._samples.append(tuple(sample[name] for name in CURVES))
             if len(self._samples) >= MOST_SAMPLES:
@@ -105,13 +105,13 @@ class Scene:
             self._n_curves += 1
 
     def add_alerts(self, alerts: Sequence[dict[str, Any]]) -> None:
-        """Further alerts."""
+        """Append alerts."""
         with self.lock:
             self._alerts.extend(alerts)
             self._n_alerts += len(alerts)
 
     def apply(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Change as a recorded message says."""
+        """Apply the changes of a recorded message."""
         if "names" in header:
             for column, names in zip(self.columns, header["names"], strict=True):
                 column.names = names
@@ -133,7 +133,7 @@ class Scene:
     # --- messages ---
 
     def message(self, seen: Seen | None) -> tuple[bytes, Seen] | None:
-        """What has changed since; everything if nothing was seen; None if nothing has changed."""
+        """Return the changes since ``seen`` (None: the whole scene) as a message; None if nothing has changed."""
         with self.lock:
             now = Seen(
                 self.next,

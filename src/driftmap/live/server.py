@@ -1,4 +1,4 @@
-"""The server of the live view: the page and its modules, and a WebSocket for each browser."""
+"""The server of the live view: serves the page and its modules, and opens a WebSocket for each browser."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ except ImportError as error:
 LOOPBACK = "127.0.0.1"
 PORT = 8765
 PERIOD = 1 / 60
-"""Seconds between two looks at the scene, for each browser."""
+"""Seconds between checks for changes of the scene, for each browser."""
 MOST_BROWSERS = 50
 OPENED = "open"
-"""The first message of a page that has not drawn anything yet."""
+"""The first message of a page, before it has drawn anything."""
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -52,10 +52,10 @@ HEADERS = {
 
 
 class Server:
-    """Shows a scene to browsers, in a thread of its own. On other addresses than loopback, a token is needed.
+    """Shows a scene to browsers, in a separate thread. Addresses other than loopback require a token.
 
-    ``port=None``: 8765, or any other if that is in use; 0: any. ``report`` takes one line, once, if the page is not
-    available any more: the run that is watched goes on.
+    ``port=None`` takes 8765, or any free port if that is in use; 0 takes any free port. If the page becomes
+    unavailable, ``report`` is called once with one line, and the watched run continues.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Server:
             self.app(),
             http=self.connections.protocol(),
             backlog=BACKLOG,
-            log_level="critical",  # errors are reported here
+            log_level="critical",  # errors go to ``report``
             access_log=False,
             lifespan="off",
             ws="websockets-sansio",
@@ -97,11 +97,11 @@ class Server:
 
         try:
             asyncio.run(serve())
-        except (Exception, SystemExit) as error:  # SystemExit is how uvicorn says that it cannot start
+        except (Exception, SystemExit) as error:  # uvicorn raises SystemExit if it cannot start
             self.fail(error)
 
     def fail(self, error: BaseException | None) -> None:
-        """Report, the first time, that the page or a part of it is not available."""
+        """Report once that the page, or a part of it, is unavailable."""
         if not self._has_reported and not self._server.should_exit:
             self._has_reported = True
             reason = getattr(error, "strerror", None) or error or "the server has failed"
@@ -109,7 +109,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """The URL to open in a browser."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         name = socket.gethostname() if self.host in ("0.0.0.0", "::") else name
         token = "" if self.token is None else f"?token={quote(self.token, safe='', errors='surrogateescape')}"
@@ -117,17 +117,17 @@ class Server:
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie: browsers keep one set of cookies for all ports of a host."""
+        """The name of the cookie. It has the port because browsers share cookies between all ports of a host."""
         return f"driftmap-{self.port}"
 
     def stop(self) -> None:
-        """End all connections and the thread."""
+        """Close all connections and stop the thread."""
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()
 
     def app(self) -> Any:
-        """The ASGI application."""
+        """Return the ASGI application."""
         routes = [
             Route("/", self._page),
             Mount("/web", StaticFiles(directory=WEB)),
@@ -139,7 +139,7 @@ class Server:
         return FileResponse(WEB / "index.html")
 
     async def _stream(self, browser: WebSocket) -> None:
-        """Send what has changed; the next message goes out once the browser has drawn the last one."""
+        """Send the changes to a browser; wait until it has drawn a message before sending the next one."""
         if self._browsers >= MOST_BROWSERS:
             await browser.close(1013)
             return
@@ -177,12 +177,12 @@ class Server:
                     asyncio.CancelledError, WebSocketDisconnect, RuntimeError, KeyError, TimeoutError
                 ):
                     await task
-            with contextlib.suppress(RuntimeError):  # it is closed already
+            with contextlib.suppress(RuntimeError):  # already closed
                 await browser.close(1008)
 
 
 class _Listening(uvicorn.Server):
-    """A server that accepts few connections together, while many may wait for that in the kernel."""
+    """A server that accepts few connections at a time, while the kernel may queue many."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -191,7 +191,7 @@ class _Listening(uvicorn.Server):
 
 
 class _Guard:
-    """Lets only those in who may be: the right host, origin and token; adds the headers that restrict the page."""
+    """Refuses requests with a wrong host, origin or token, and adds the headers that restrict the page."""
 
     def __init__(self, app: Any, server: Server) -> None:
         self._app, self._server = app, server
@@ -230,11 +230,11 @@ class _Guard:
             self._server.fail(error)
 
     def _is_ours(self, headers: dict[str, str], *, needs_origin: bool) -> bool:
-        """Whether a request comes from our own page, or from no page at all."""
+        """Return True if a request comes from our page, or from a client that is not a page."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if origin not in (f"http://{host}", f"https://{host}") and (needs_origin or origin is not None):
             return False
-        # With a token any name will do. Without, another name than loopback's may be a trick of a foreign page.
+        # Without a token, a host name other than loopback may be DNS rebinding by a foreign page.
         return self._server.token is not None or re.fullmatch(r"(127\.0\.0\.1|localhost)(:\d+)?", host) is not None
 
 
@@ -246,7 +246,7 @@ def _cookie(headers: dict[str, str], name: str) -> str:
 
 
 def _digest(token: str) -> str:
-    """What a cookie holds: a token may have characters that a cookie may not."""
+    """Return the value of the cookie: a hash, because a token may have characters that are invalid in a cookie."""
     return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
@@ -258,7 +258,7 @@ async def _refuse(scope: Any, receive: Any, send: Any, reason: str) -> None:
 
 
 def _bound(host: str, port: int | None) -> socket.socket:
-    """A socket that listens; the address is refused here, where the error can name it."""
+    """Return a listening socket; raise an error that names the address if it cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for candidate in (PORT, 0) if port is None else (port,):
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -278,7 +278,7 @@ def _bound(host: str, port: int | None) -> socket.socket:
 
 @contextlib.contextmanager
 def serving(scene: Scene, **where: Any) -> Iterator[Server]:
-    """A server as long as the block lasts."""
+    """Run a server during the block."""
     server = Server(scene, **where)
     try:
         yield server

@@ -1,4 +1,4 @@
-"""Work that is done again and again while something else goes on."""
+"""Repeats work periodically in a background thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Ticker:
-    """Calls a function every so many seconds, in a thread, less often if it would take a third of the time."""
+    """Calls a function periodically in a thread, less often if it would take more than a third of the time."""
 
     def __init__(self, work: Callable[[], object], seconds: float) -> None:
         self._work, self._seconds = work, seconds
@@ -24,7 +24,7 @@ class Ticker:
             pause = max(self._seconds, 2 * (time.monotonic() - start))
 
     def stop(self) -> None:
-        """End it, and call the function a last time."""
+        """Stop the thread, and call the function one last time."""
         if not self._stopped.is_set():
             self._stopped.set()
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Watching a stream: an observer that keeps the scene of the live view up to date."""
+"""An observer that keeps the scene of the live view up to date."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from driftmap.utils import Array, Ids
 from driftmap.web.columns import GrowingColumn
 
 MOST_COLUMNS = 16
-"""Columns that are shown, at most."""
+"""Most columns shown."""
 SAMPLE_SECONDS = 0.25
-"""Between two points of the curves."""
+"""Seconds between samples of the curves."""
 NOVELTY_COLUMN = "novelty"
 
 
 class Watcher(Observer):
-    """Shows rows as they are mapped. :meth:`refresh`, which another thread may call, shows what follows from them.
+    """Shows rows as they are mapped. :meth:`refresh`, which another thread may call, updates landmarks and curves.
 
-    Rows appear where they were placed when they came. If the landmarks have changed since, all rows that are shown are
-    placed again, by :meth:`refresh`: learning does not wait for that.
+    Rows first appear where they were placed on arrival. When the landmarks have changed, :meth:`refresh` places all
+    rows again, so that learning does not wait for it.
     """
 
     def __init__(self, title: str, columns: Sequence[str], label: str | None = None, capacity: int = CAPACITY) -> None:
@@ -37,15 +37,15 @@ class Watcher(Observer):
         shown = [GrowingColumn(name, "number") for name in names[len(given) :]]
         self.scene = Scene(title, [*given, GrowingColumn(novelty, "number"), *shown], capacity, label)
         self._n_shown = len(shown)
-        self._rows = np.empty((0, 0))  # the features of the rows that are shown, in the slots of a ring
+        self._rows = np.empty((0, 0))  # ring buffer of the features of the shown rows
         self._next = 0
         self._frame = 0
         self._mapper: StreamMap | None = None
-        self._novelty = 0.0  # the largest reach since the last point of the curves
-        self._last = time.monotonic(), 0, 0.0  # when that was, rows by then, their rate
+        self._novelty = 0.0  # the largest reach since the last sample
+        self._last = time.monotonic(), 0, 0.0  # time, rows and rate at the last sample
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Show the rows that are mapped, and the alerts."""
+        """Show the mapped rows and the alerts of an update."""
         if update.coordinates is not None:
             reach, rows = update.reach, update.rows
             self.show(update.first, rows.features, update.coordinates, reach, update.nearest, rows.labels)
@@ -56,20 +56,20 @@ class Watcher(Observer):
     def show(
         self, first: int, rows: Array, coordinates: Array, reach: Array | None, nearest: Ids | None, labels: Any = None
     ) -> None:
-        """Show further rows."""
+        """Show a batch of rows."""
         n, capacity = len(rows), self.scene.capacity
         if not len(self._rows):
             self._rows = np.empty((capacity, rows.shape[1]))
         kept = np.arange(max(0, n - capacity), n)
         known = np.full(n, np.nan) if reach is None else np.where(reach < np.inf, reach, np.nan)
         values = [] if self._label is None else [np.full(n, np.nan) if labels is None else self._label.add(labels)]
-        with self.scene.lock:  # which refresh() takes to read the rows
+        with self.scene.lock:  # refresh() reads the rows under this lock
             self._rows[(first + kept) % capacity] = rows[kept]
         self.scene.append(first, plane(coordinates), [*values, known, *rows[:, : self._n_shown].T], nearest)
         self._novelty = max(self._novelty, float(np.max(known, initial=0.0, where=np.isfinite(known))))
 
     def refresh(self) -> None:
-        """Place the rows again if the landmarks have changed; show landmarks and a point of the curves."""
+        """Place the rows again if the landmarks have changed; update the landmarks and the curves."""
         mapper, scene = self._mapper, self.scene
         if mapper is None or not mapper.fitted:
             return
@@ -87,7 +87,7 @@ class Watcher(Observer):
         self._sample(mapper, time.monotonic())
 
     def _sample(self, mapper: StreamMap, now: float) -> None:
-        """A point of the curves, now and then; one more after the last row says that the rate is 0."""
+        """Sample the curves periodically; when the stream stalls, add a final sample with rate zero."""
         then, seen, rate = self._last
         seen_now = self.scene.next
         if now - then < SAMPLE_SECONDS or (seen_now == seen and rate == 0):
@@ -99,6 +99,6 @@ class Watcher(Observer):
 
 
 def plane(coordinates: Array) -> Array:
-    """The first two coordinates; of a map with one dimension, the second one is 0."""
+    """Return the first two coordinates; a map with one dimension gets a second coordinate of 0."""
     flat = coordinates.shape[1] == 1
     return np.column_stack([coordinates, np.zeros(len(coordinates))]) if flat else coordinates[:, :2]

@@ -1,4 +1,4 @@
-"""The live view in a notebook, by anywidget."""
+"""The widget of the live view in a notebook, made with anywidget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ except ImportError as error:
 
 
 class MapWidget(anywidget.AnyWidget):
-    """Shows a scene: whatever message of the protocol it is given, and with the next one, what has changed."""
+    """Shows a scene, given as a message of the protocol; a further message updates it."""
 
     _esm = joined("widget.js")
     _css = style()

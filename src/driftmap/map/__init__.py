@@ -1,4 +1,4 @@
-"""The map of a stream, and the frames in which it gives coordinates."""
+"""The map of a stream, and the frames of its coordinates."""
 
 from driftmap.map.arrivals import Arrivals
 from driftmap.map.stream_map import Novelty, StreamMap

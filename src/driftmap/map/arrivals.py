@@ -1,4 +1,4 @@
-"""What is known of arrivals: how novel each was before it was learnt, where it lies, and which are worth an alert."""
+"""The result of an update: how novel each arrival was before it was learnt, its position, and alerts."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from driftmap.utils import Array, Ids
 
 
 class Arrivals(NamedTuple):
-    """What :meth:`driftmap.DriftMap.update` returns for the rows that it was given; one entry per row."""
+    """The result of :meth:`driftmap.DriftMap.update`; one entry per row."""
 
     coordinates: Array
-    """Positions on the map after the last of the rows, (n, k); (0, k) if the rows were learnt and not placed."""
+    """Positions on the map after the last row, (n, k); (0, k) if the rows were learnt but not placed."""
     frame: int
-    """Number of the frame of these coordinates; 0 if there are none."""
+    """Number of the frame of these coordinates; 0 without coordinates."""
     landmarks_changed: bool
-    """True if this frame is a new one, because landmarks have changed since coordinates were given out before."""
+    """True if this is a new frame, because landmarks have changed since coordinates were last requested."""
     reach: Array
-    """Distance to the nearest landmark divided by the radius, just before the row was learnt; infinity if there was no
-    radius yet."""
+    """Distance to the nearest landmark divided by the radius, just before the row was learnt; infinity before the first
+    radius."""
     quantile: Array
     """The share of recent arrivals whose reach was smaller; see :class:`driftmap.map.novelty.RecentReaches`."""
     nearest: Ids
-    """Arrival number of the landmark that was nearest; -1 if there was none."""
+    """Arrival number of the nearest landmark before the row was learnt; -1 for the first row."""
     alerts: list[Alert]
-    """Alerts of the detector, if one was given."""
+    """Alerts of the detector; empty without a detector."""
 
 
 def learnt(reach: Array, quantile: Array, nearest: Ids, n_components: int) -> Arrivals:
-    """Return arrivals that have been learnt and not placed, without alerts."""
+    """Return the arrivals of rows that were learnt but not placed, without alerts."""
     return Arrivals(np.empty((0, n_components)), 0, False, reach, quantile, nearest, [])
 
 
@@ -45,9 +45,9 @@ def alerts_of(
     rows: Array | None,
     landmarks: Array | None,
 ) -> Iterator[Alert]:
-    """Yield the alerts at these places of a batch that begins with the arrival ``first``.
+    """Yield alerts for the rows ``novel`` of a batch whose first row is the arrival ``first``.
 
-    ``rows`` and their nearest ``landmarks`` are None where points are not rows of numbers.
+    ``rows`` and their nearest ``landmarks`` are None if points are not rows of numbers.
     """
     moments = None if times is None else list(times)
     for i in novel:

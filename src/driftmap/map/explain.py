@@ -1,6 +1,6 @@
-"""Which features make the difference on a map: along an axis, in a region, at a landmark.
+"""Explains a map by the features that matter along an axis, in a region or at a landmark.
 
-The answers are about the stored points, each weighted by the points it represents.
+Explanations are based on the stored points, each weighted by the number of points it represents.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
 REGRESSION_POINTS = 2000
-"""Stored points of a regression, evenly spread over time; all, if there are no more."""
+"""Most stored points in a regression, evenly spread over time."""
 MOST_SPARSE = 1000
-"""Columns of sparse rows that are looked at: those that vary most."""
+"""Most columns of sparse rows that are considered: those with the largest variance."""
 NEIGHBOURS = 100
-"""Stored points that decide on the slopes near a place, those nearest to it on the map."""
+"""Stored points in a local regression: those nearest to the position on the map."""
 RIDGE = 1e-3
-"""Share of a feature's variance that is added in regressions: features that move together share their slope."""
+"""Ridge penalty as a share of each feature's variance, so that correlated features share their slope."""
 PRINTED_FEATURES = 10
-"""Features that are printed."""
+"""Most features printed."""
 
 
 class AxisFeature(NamedTuple):
     """How a coordinate of the map depends on a feature."""
 
     feature: int | str
-    """Its name, or its number where features have no names."""
+    """Its name, or its number if features have no names."""
     correlation: float
-    """Of feature and coordinate."""
+    """Correlation between feature and coordinate."""
     slope: float
-    """By how much the coordinate grows per standard deviation of the feature while the other features stay."""
+    """Change of the coordinate per standard deviation of the feature, with the other features fixed."""
 
 
 class RegionFeature(NamedTuple):
     """How the points of a region differ from all others in a feature."""
 
     feature: int | str
-    """Its name, or its number where features have no names."""
+    """Its name, or its number if features have no names."""
     difference: float
-    """Of the means inside and outside, in standard deviations of all points."""
+    """Difference of the means inside and outside, in standard deviations of all points."""
     inside: float
-    """The mean inside."""
+    """Mean inside."""
     outside: float
-    """The mean outside."""
+    """Mean outside."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Features, those that explain most first; printed as a table."""
+    """Features in order of importance; printed as a table."""
 
     question: str
-    """What is explained."""
+    """What the features explain; the first line of the table."""
     share: float
-    """Of an axis: the adjusted R^2 of a linear regression on the features. Of a region: the share of points in it."""
+    """For an axis, the adjusted R^2 of a linear regression on the features; for a region, its share of the points."""
     features: list[AxisFeature] | list[RegionFeature]
 
     def __str__(self) -> str:
@@ -78,49 +78,47 @@ class Explanation:
 
 
 def explain(
-    engine: StreamMap,
+    mapper: StreamMap,
     *,
     axis: int | None = None,
     near: ArrayLike | None = None,
     region: Any = None,
     landmark: int | None = None,
 ) -> Explanation:
-    """Which features drive an axis, or set a region or a landmark's cell apart: :meth:`driftmap.DriftMap.explain`."""
+    """Find the features that drive an axis or distinguish a region or a cell; see :meth:`driftmap.DriftMap.explain`."""
     given = [name for name, value in (("axis", axis), ("region", region), ("landmark", landmark)) if value is not None]
     if near is not None and axis is None:
-        raise InputError("is a place at which an axis is explained: give axis, too", parameter="near")
+        raise InputError("is a position at which to explain an axis: give axis, too", parameter="near")
     if len(given) != 1:
         problem = f"got {' and '.join(given) or 'none'}"
         raise InputError(f"explain takes one of axis, region and landmark; {problem}")
-    with engine.lock:
-        points = stored_points(engine, engine.frames.present(engine._landmark_engine()))
+    with mapper.lock:
+        points = stored_points(mapper, mapper.frames.present(mapper._landmark_engine()))
         if landmark is not None:
-            return _of_landmark(engine, points, landmark)
+            return _of_landmark(mapper, points, landmark)
     if axis is not None:
         return of_axis(points, axis, near)
     return _of_region(points, _inside(points.coordinates, region), "the region")
 
 
 class Points(NamedTuple):
-    """Stored points with their features and places."""
+    """Stored points with their features and positions."""
 
     ids: Ids
     rows: Array
     names: Sequence[int | str]
-    """Of the columns."""
+    """Names or numbers of the columns."""
     masses: Array
     coordinates: Array
 
 
-def stored_points(engine: StreamMap, frame: Frame) -> Points:
-    """All stored points on this frame."""
-    landmarks = engine._landmark_engine()
+def stored_points(mapper: StreamMap, frame: Frame) -> Points:
+    """Return all stored points with their positions in this frame."""
+    landmarks = mapper._landmark_engine()
     if landmarks.store.metric.form not in ("rows", "sparse"):
-        raise InputError(
-            "the points are objects or distances, not rows of features: there is nothing to explain the map by"
-        )
+        raise InputError("the points are objects or distances: only a map of rows of features can be explained")
     ids, masses = landmarks.stored_indices_, landmarks.stored_masses()
-    rows, names = landmarks.stored_points(ids), engine.feature_names or engine.dict_names
+    rows, names = landmarks.stored_points(ids), mapper.feature_names or mapper.dict_names
     coordinates = frame.place_stored(landmarks, ids)
     columns = np.arange(rows.shape[1])
     if hasattr(rows, "tocsc"):
@@ -130,14 +128,14 @@ def stored_points(engine: StreamMap, frame: Frame) -> Points:
 
 
 def _widest(rows: Any) -> tuple[Array, Ids]:
-    """Of sparse rows the columns that vary most, as an array."""
+    """Return the columns of sparse rows with the largest variance, as a dense array."""
     squares, means = np.asarray(rows.multiply(rows).mean(axis=0)).ravel(), np.asarray(rows.mean(axis=0)).ravel()
     columns = np.sort(np.argsort(means**2 - squares, kind="stable")[:MOST_SPARSE])
     return rows.tocsc()[:, columns].toarray(), columns
 
 
 def _filled(rows: Array, masses: Array) -> Array:
-    """Missing numbers, of metrics that allow them, as the mean of the known ones."""
+    """Replace missing numbers, which some metrics allow, by the mean of the column."""
     missing = np.isnan(rows)
     if not missing.any():
         return rows
@@ -147,7 +145,7 @@ def _filled(rows: Array, masses: Array) -> Array:
 
 
 def of_axis(points: Points, axis: int, near: ArrayLike | None = None) -> Explanation:
-    """Which features drive an axis; ``near``: at this place."""
+    """Find the features that drive an axis, locally around the position ``near`` if it is given."""
     k = points.coordinates.shape[1]
     if validation.integer_at_least(axis, "axis", 0) >= k:
         raise InputError(f"must be below the number of dimensions, {k}, got {axis}", parameter="axis")
@@ -157,7 +155,7 @@ def of_axis(points: Points, axis: int, near: ArrayLike | None = None) -> Explana
     if near is not None:
         place = np.asarray(near, dtype=np.float64)
         if place.shape != (k,) or not np.isfinite(place).all():
-            raise InputError(f"must be a place on the map, {k} numbers, got {near!r}", parameter="near")
+            raise InputError(f"must be a position on the map, {k} numbers, got {near!r}", parameter="near")
         weights, where = weights * tricube(np.linalg.norm(coordinates - place, axis=1)), " near this place"
     correlation, slope, share = linear_effects(rows, coordinates[:, axis], weights, deviations)
     effects = zip(points.names, correlation.tolist(), slope.tolist(), strict=True)
@@ -166,11 +164,11 @@ def of_axis(points: Points, axis: int, near: ArrayLike | None = None) -> Explana
     return Explanation(f"axis {axis}{where}{linear}", share, features)
 
 
-def _of_landmark(engine: StreamMap, points: Points, landmark: int) -> Explanation:
-    landmarks = engine._landmark_engine()
+def _of_landmark(mapper: StreamMap, points: Points, landmark: int) -> Explanation:
+    landmarks = mapper._landmark_engine()
     place = np.flatnonzero(landmarks.landmark_indices_ == landmark)
     if not len(place):
-        problem = f"={landmark!r} is no arrival number of a landmark: landmark_indices_ lists them"
+        problem = f"={landmark!r} is not the arrival number of a landmark: landmark_indices_ lists them"
         raise InputError(problem, parameter="landmark")
     cell = landmarks.cells()[0][place[0]]
     return _of_region(points, np.isin(points.ids, np.append(cell, landmark)), f"the cell of landmark {landmark}")
@@ -194,7 +192,7 @@ def _inside(coordinates: Array, region: Any) -> NDArray[np.bool_]:
     if isinstance(region, Callable):  # type: ignore[arg-type]
         inside = np.asarray(region(coordinates))
         if inside.shape != (n,) or inside.dtype != np.bool_:
-            problem = f"must give a truth value for each of {n} places, got {inside.dtype} of shape {inside.shape}"
+            problem = f"must return a boolean for each of {n} positions, got {inside.dtype} of shape {inside.shape}"
             raise InputError(problem, parameter="region")
         return inside
     try:
@@ -202,13 +200,13 @@ def _inside(coordinates: Array, region: Any) -> NDArray[np.bool_]:
     except (TypeError, ValueError):
         box = np.empty(0)
     if box.shape != (k, 2) or not (box[:, 0] <= box[:, 1]).all():
-        problem = f"must be a pair (low, high) for each of {k} axes, or a function of places, got {region!r}"
+        problem = f"must be a pair (low, high) for each of {k} axes, or a function of positions, got {region!r}"
         raise InputError(problem, parameter="region")
     return np.asarray(((coordinates >= box[:, 0]) & (coordinates <= box[:, 1])).all(axis=1))
 
 
 def moments(X: Array, weights: Array) -> tuple[Array, Array]:
-    """Weighted means and standard deviations of columns; that of a constant column is 0."""
+    """Return weighted means and standard deviations of columns; a constant column has standard deviation 0 exactly."""
     shares = weights / weights.sum()
     means = shares @ X
     deviations = np.sqrt(shares @ (X - means) ** 2)
@@ -216,15 +214,15 @@ def moments(X: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def tricube(distances: Array) -> Array:
-    """Weights of a local regression (Cleveland, 1979): 1 at distance 0, 0 beyond the nearest ``NEIGHBOURS``."""
+    """Return weights of a local regression (Cleveland, 1979): 1 at distance 0, 0 beyond the ``NEIGHBOURS`` nearest."""
     reach = np.partition(distances, min(NEIGHBOURS, len(distances)) - 1)[:NEIGHBOURS].max() * (1 + 1e-9)
     return np.maximum(1 - (distances / max(reach, 1e-300)) ** 3, 0.0) ** 3
 
 
 def linear_effects(X: Array, y: Array, weights: Array, deviations: Array) -> tuple[Array, Array, float]:
-    """Weighted correlations of columns with y, slopes of the ridge regression on them, and its share of the variance.
+    """Return weighted correlations of columns with y, slopes of a ridge regression, and its adjusted R^2.
 
-    Slopes are per one of these ``deviations``. The share is the adjusted R^2, NaN unless rows outnumber columns.
+    Slopes are per ``deviations`` of each column. The adjusted R^2 is NaN unless rows outnumber columns.
 
     >>> X = np.array([[0.0, 5.0], [1.0, 3.0], [2.0, 7.0], [3.0, 5.0]])
     >>> correlation, slope, share = linear_effects(X, 2 * X[:, 0], np.ones(4), np.ones(2))
@@ -247,11 +245,11 @@ def linear_effects(X: Array, y: Array, weights: Array, deviations: Array) -> tup
     return Z.T @ target, slope * deviation * deviations / scale, share
 
 
-def landmark_table(engine: StreamMap, names: Any = None) -> dict[str, Any]:
-    """The landmarks as columns; see :meth:`driftmap.DriftMap.landmark_table`."""
-    with engine.lock:
-        landmarks = engine._landmark_engine()
-        frame = engine.frames.present(landmarks)
+def landmark_table(mapper: StreamMap, names: Any = None) -> dict[str, Any]:
+    """Return the landmarks as columns; see :meth:`driftmap.DriftMap.landmark_table`."""
+    with mapper.lock:
+        landmarks = mapper._landmark_engine()
+        frame = mapper.frames.present(landmarks)
         arrivals = landmarks.landmark_indices_
         table: dict[str, Any] = {"arrival": arrivals}
         if names is not None:
@@ -268,6 +266,6 @@ def landmark_table(engine: StreamMap, names: Any = None) -> dict[str, Any]:
         if landmarks.n_features is None:
             return table | {"landmark": points}
         if not hasattr(points, "tocsr"):
-            columns = engine.feature_names or engine.dict_names or [f"x{j}" for j in range(points.shape[1])]
+            columns = mapper.feature_names or mapper.dict_names or [f"x{j}" for j in range(points.shape[1])]
             table |= {f"feature {name}" if name in table else name: points[:, j] for j, name in enumerate(columns)}
         return table

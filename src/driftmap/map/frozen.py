@@ -1,4 +1,4 @@
-"""A frozen map: places and scores points as the map did when it was frozen, and never learns."""
+"""A frozen map, which places and scores points as the map did when it was frozen, but does not learn."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from driftmap.utils.data_frames import materialized
 from driftmap.utils.errors import InputError
 
 PARAMS = ("n_components", "embedding", "n_anchors", "align", "metric", "metric_params")
-"""The parameters of the map that placing depends on."""
+"""The parameters of the map that affect placement."""
 FACTS = ("radius_", "covering_radius_", "coverage_bound_", "n_samples_seen_")
 
 
 @dataclass(frozen=True, eq=False)
 class FrozenMap:
-    """What :meth:`driftmap.DriftMap.freeze` returns: one frame of a map, small enough to send anywhere.
+    """One frame of a map, returned by :meth:`driftmap.DriftMap.freeze`, small enough to send to other processes.
 
-    It is immutable, so threads and processes may share it. :meth:`save` and :meth:`load` are for files, and execute
-    nothing; it pickles, for copies between processes. Never unpickle a file that you do not trust.
+    It is immutable, so threads and processes may share it. Use :meth:`save` and :meth:`load` for files: loading
+    executes no code. It can be pickled for copies between processes; never unpickle a file that you do not trust.
 
     >>> import numpy as np
     >>> from driftmap import DriftMap
@@ -44,23 +44,23 @@ class FrozenMap:
     kind: ClassVar[str] = "FrozenMap"
 
     params: Mapping[str, Any]
-    """The parameters of the map that placing depends on."""
+    """The parameters of the map that affect placement."""
     frame: Frame
     store: Store
     frame_: int
     """Number of the frame."""
     landmark_mass_: Ids | Array
-    """For each landmark, the number of points that are nearest to it."""
+    """For each landmark, the number of points nearest to it."""
     radius_: float
-    """The radius of the landmarks, by which reach is measured."""
+    """The radius of the landmarks, the unit of reach."""
     covering_radius_: float
-    """The largest distance of a stored point to its landmark; once certified, of any point."""
+    """The largest distance of a stored point to its landmark; after certification, of any point."""
     coverage_bound_: float | None
-    """Every point seen lies within this distance of its nearest landmark; None: the metric promises nothing."""
+    """Every point seen lies within this distance of its nearest landmark; None if the metric gives no bound."""
     n_samples_seen_: int
     feature_names: tuple[str, ...] = ()
     certified: bool = False
-    """Whether a pass over all points has found the exact covering radius and masses."""
+    """True if covering radius and masses are exact, from a pass over all points."""
 
     @property
     def landmark_indices_(self) -> Ids:
@@ -69,7 +69,7 @@ class FrozenMap:
 
     @property
     def landmarks_(self) -> Any:
-        """The landmarks themselves; None where only their distances are known."""
+        """The landmarks themselves; None if only their distances are known."""
         return self.frame.points
 
     @property
@@ -81,23 +81,23 @@ class FrozenMap:
     def n_features_in_(self) -> int:
         """Number of features of the points; absent if they are objects."""
         if self.store.n_features is None:
-            raise AttributeError("there are no features")
+            raise AttributeError("the points have no features")
         return self.store.n_features
 
     def transform(self, X: Any, n_jobs: int | None = None) -> Array:
-        """Place points."""
+        """Return the positions of points on the map."""
         return self.frame.place_queries(self.store, self._check(X), n_threads(n_jobs))
 
     def novelty(self, X: Any) -> Novelty:
-        """Which points the map does not represent."""
+        """Measure how poorly the map represents points."""
         return score(self.frame, self.store, self._check(X), self.radius_)
 
     def distances(self, X: Any) -> Array:
-        """True distances to the landmarks, (n, m)."""
+        """Return true distances to the landmarks, (n, m)."""
         return self.frame.distances(self.store, self._check(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the coordinates, as :class:`driftmap.DriftMap` has them."""
+        """Return the names of the coordinates, as :class:`driftmap.DriftMap` does."""
         return np.array([f"driftmap{i}" for i in range(self.params["n_components"])], dtype=object)
 
     def _check(self, X: Any) -> Any:
@@ -111,16 +111,16 @@ class FrozenMap:
     # --- files ---
 
     def save(self, path: PathLike) -> None:
-        """Write the map to a file without pickle, as a whole or not at all."""
+        """Write the map to a file atomically, without pickle."""
         checkpoint.write(path, *self.pack())
 
     @classmethod
     def load(cls, path: PathLike, *, metric: Any = None, embedding: Any = None) -> Self:
-        """Read such a file; a metric or embedding of your own is to be given again."""
+        """Read a saved map; pass a user-defined metric or embedding again."""
         return serialization.load(path, cls, metric=metric, embedding=embedding)
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
-        """A header that JSON can hold, and arrays, from which :meth:`unpack` makes the map again."""
+        """Return a JSON header and arrays from which :meth:`unpack` rebuilds the map."""
         arrays: Arrays = {}
         frames = _frames(self.params)
         frames.current, frames.count = self.frame, self.frame_
@@ -137,7 +137,7 @@ class FrozenMap:
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
-        """Make the map again."""
+        """Rebuild the map from the result of :meth:`pack`."""
         params = unpack_params(header["params"], arrays, EMBEDDING_TYPES, given)
         facts = {name: rebuild(header["facts"][name], arrays) for name in FACTS}
         seen = validation.integer_at_least(facts["n_samples_seen_"], "n_samples_seen_", 1)
@@ -163,21 +163,21 @@ class FrozenMap:
         )  # fmt: skip
 
 
-def freeze(engine: StreamMap) -> FrozenMap:
-    """The present frame of a map."""
-    with engine.lock:
-        landmarks = engine._landmark_engine()
+def freeze(mapper: StreamMap) -> FrozenMap:
+    """Return the current frame of a map as a frozen map."""
+    with mapper.lock:
+        landmarks = mapper._landmark_engine()
         return FrozenMap(
-            {name: getattr(engine, name) for name in PARAMS},
-            engine.frames.present(landmarks),
+            {name: getattr(mapper, name) for name in PARAMS},
+            mapper.frames.present(landmarks),
             landmarks.store.emptied(landmarks.n_samples_seen_),
-            engine.frames.count,
+            mapper.frames.count,
             landmarks.landmark_mass_,
             landmarks.radius_,
             landmarks.covering_radius_,
             landmarks.coverage_bound_ if landmarks.obeys_triangle else None,
             landmarks.n_samples_seen_,
-            engine.feature_names,
+            mapper.feature_names,
         )
 
 

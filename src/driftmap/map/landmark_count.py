@@ -1,8 +1,7 @@
-"""How many landmarks are enough: the fewest whose stress is within 2 % of that of four times as many.
+"""Chooses the number of landmarks: the fewest whose stress is within 2 % of that of four times as many.
 
-One pass learns the largest number. Its stored points, with the weights of all that they represent, then arrive at maps
-with fewer landmarks, and all of these place the same sample. While all points are stored, such a map is that of a pass
-of its own, to the bit.
+One pass learns the largest number. Its weighted stored points then arrive at maps with fewer landmarks, and all maps
+place the same sample. While all points are stored, such a map equals that of a separate pass to the bit.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 
 LANDMARK_COUNTS = (10, 20, 40, 80, 160, 320)
-"""Numbers of landmarks that are tried, each twice the one before; the last one is that of the pass."""
+"""Candidate numbers of landmarks, each twice the previous one; the pass over the stream uses the last."""
 TOLERANCE = 0.02
 EXACT = 1e-3
-"""A stress below this is not to be improved by more landmarks."""
+"""A stress below this counts as zero, so more landmarks cannot improve it."""
 
 
 class LandmarkCount(NamedTuple):
-    """A number of landmarks, and why it is enough; printed as a sentence."""
+    """A sufficient number of landmarks, and the reason; printed as a sentence."""
 
     n_landmarks: int
     stresses: dict[int, float]
-    """Of each number that was tried."""
+    """The stress of each candidate."""
 
     def __str__(self) -> str:
         m, more = self.n_landmarks, 4 * self.n_landmarks
@@ -43,14 +42,14 @@ class LandmarkCount(NamedTuple):
 
 
 def check_countable(mapper: StreamMap) -> None:
-    """Raise an error that names the parameter with which no number of landmarks can be chosen."""
+    """Raise an error that names the parameter for which the number of landmarks cannot be chosen automatically."""
     problem = '="auto" does not go with '
     if isinstance(mapper.embedding, str) and mapper.embedding not in KEEPING_DISTANCES:
         problem += f"embedding={mapper.embedding!r}: it compares stress, which is for {', '.join(KEEPING_DISTANCES)}"
     elif isinstance(mapper.metric, str) and mapper.metric == "precomputed":
         problem += 'metric="precomputed", whose points cannot arrive again'
     elif mapper.window is not None or mapper.half_life is not None:
-        problem += "a window or a half_life: the points that decide on it would be forgotten"
+        problem += "a window or a half_life, which forget the points it compares"
     elif not isinstance(mapper.replace_on, str):
         problem += "a detector"
     elif mapper.n_components >= LANDMARK_COUNTS[-3]:
@@ -61,13 +60,13 @@ def check_countable(mapper: StreamMap) -> None:
 
 
 def largest_map(mapper: StreamMap) -> StreamMap:
-    """The map by these parameters that is to learn the stream first, with the largest number of landmarks."""
+    """Return an empty map with these parameters and the largest number of landmarks, which learns the stream first."""
     check_countable(mapper)
     return _with_landmarks(mapper, LANDMARK_COUNTS[-1])
 
 
 def count_landmarks(largest: StreamMap) -> LandmarkCount:
-    """The number of landmarks that is enough for a stream, from the :func:`largest_map` that has learnt it.
+    """Return the sufficient number of landmarks for a stream, given the :func:`largest_map` that has learnt it.
 
     >>> walk = np.cumsum(np.random.default_rng(0).standard_normal((800, 5)), axis=0)
     >>> print(count_landmarks(largest_map(StreamMap()).partial_fit(walk)))
@@ -78,7 +77,7 @@ def count_landmarks(largest: StreamMap) -> LandmarkCount:
     distances, stored, stresses = engine.stored_distances(sample, sample), coreset(engine), {}
     for m in (m for m in LANDMARK_COUNTS if m > largest.n_components):
         landmarks, frames = _with_landmarks(largest, m)._begin()
-        frames.warned = True  # the map that is made in the end will warn
+        frames.warned = True  # the final map will warn
         positions = frames.present(relearnt(landmarks, stored)).place_stored(landmarks, sample)
         stresses[m] = stress(distances, positions, metric="precomputed")
     limits = {m // 4: max((1 + TOLERANCE) * value, EXACT) for m, value in stresses.items()}
@@ -87,11 +86,11 @@ def count_landmarks(largest: StreamMap) -> LandmarkCount:
 
 
 def _with_landmarks(mapper: StreamMap, m: int) -> StreamMap:
-    memory = None if mapper.memory is None else "auto"  # that of the map itself may be too small for so many
+    memory = None if mapper.memory is None else "auto"  # the map's own memory may be too small
     return StreamMap(**mapper.params() | {"n_landmarks": m, "memory": memory})
 
 
 def _sample(ids: Ids, masses: Array, n: int) -> Ids:
-    """n of the points, spread as evenly as possible over all that they represent; some may be more than once in it."""
+    """Return n points, spread evenly by mass; points may be repeated."""
     shares = np.cumsum(masses) / masses.sum()
     return ids[np.minimum(np.searchsorted(shares, (np.arange(n) + 0.5) / n), len(ids) - 1)]

@@ -1,8 +1,8 @@
-"""What is new in a stream: how far out an arrival was before it was learnt, how unusual that is, and when to alert.
+"""Novelty of arrivals: how far out each was before it was learnt, how unusual that is, and when to raise an alert.
 
-The *reach* of an arrival is its distance to the nearest landmark divided by the radius, both as they were just before
-it came: above 1 it is farther out than everything seen. Its *quantile* is its rank among the reaches of recent
-arrivals, a conformal p-value: in a stream whose reaches are exchangeable, at most one arrival in 1,000 has a quantile
+The *reach* of an arrival is its distance to the nearest landmark divided by the radius, both as of just before it
+arrived: above 1, it is farther out than all points seen. Its *quantile* is its rank among the reaches of recent
+arrivals, a conformal p-value: if the reaches of a stream are exchangeable, at most one arrival in 1,000 has a quantile
 of 0.999 or more.
 """
 
@@ -21,22 +21,22 @@ from driftmap.utils.errors import InputError
 __all__ = ["Alert", "Difference", "NoveltyDetector", "RecentReaches"]
 
 RECENT = 2000
-"""Arrivals among which a reach has its quantile."""
+"""Number of recent arrivals from which quantiles are computed."""
 UNUSUAL = 0.99
-"""The least quantile of an alert by reach: soon after the start, when the radius is still small, far out is usual."""
+"""Least quantile of an alert by reach. Early in a stream the radius is small, so large reaches are common."""
 ALERT_FEATURES = 3
-"""Features that an alert names."""
+"""Most features listed in an alert."""
 
 
 class Difference(NamedTuple):
     """A feature in which an arrival differs from its nearest landmark."""
 
     feature: int | str
-    """Its name, or its number where features have no names."""
+    """Its name, or its number if features have no names."""
     value: float
-    """Of the arrival."""
+    """Its value in the arrival."""
     landmark: float
-    """Of the landmark."""
+    """Its value in the landmark."""
 
 
 class Alert(NamedTuple):
@@ -45,16 +45,16 @@ class Alert(NamedTuple):
     row: int
     """Number of the arrival, from 0."""
     time: Any
-    """When it came, if that is known."""
+    """Its time of arrival, if known."""
     reach: float
     quantile: float
     nearest: int
-    """Arrival number of the landmark that was nearest."""
+    """Arrival number of the nearest landmark."""
     features: tuple[Difference, ...]
-    """Those that differ most from that landmark, the largest difference first."""
+    """The features that differ most from that landmark, largest difference first."""
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON can hold it; what is infinite or not known is None.
+        """Return the alert as JSON values; infinite and unknown values become None.
 
         >>> Alert(7, "noon", np.inf, 0.99, -1, ()).as_json()
         {'row': 7, 'time': 'noon', 'reach': None, 'quantile': 0.99, 'nearest': None, 'features': []}
@@ -68,7 +68,7 @@ class Alert(NamedTuple):
 
 
 def reaches(distances: Array, radii: Array, no_radius: float) -> Array:
-    """Distances divided by radii; infinity where the radius is still the initial one, which means nothing.
+    """Return distances divided by radii; infinity while the radius is the initial one, which is meaningless.
 
     >>> reaches(np.array([np.inf, 3.0, 0.0, 3.0]), np.array([1e-20, 1e-20, 1e-20, 2.0]), 1e-20)
     array([inf, inf, 0. , 1.5])
@@ -79,10 +79,10 @@ def reaches(distances: Array, radii: Array, no_radius: float) -> Array:
 
 @dataclass(eq=False)
 class RecentReaches:
-    """The reaches of recent arrivals, and the quantile of each further one among them.
+    """A window of the reaches of recent arrivals, which gives each further reach a quantile.
 
-    A quantile is the share of smaller reaches, the arrival itself counted among the others: after n arrivals it is at
-    most n / (n + 1). Infinite reaches, of arrivals before there was a radius, are not remembered.
+    A quantile is the share of smaller reaches, including the arrival itself in the total: after n arrivals it is at
+    most n / (n + 1). Infinite reaches, of arrivals before the first radius, are not stored.
 
     >>> recent = RecentReaches(3)
     >>> recent.add([0.5, 0.7, 0.6, 0.8, 0.8])
@@ -92,10 +92,10 @@ class RecentReaches:
     size: int = RECENT
     _n: int = 0
     _ring: Array = field(default_factory=lambda: np.empty(0))
-    """Has its size from the first reach on: most maps are never asked."""
+    """Allocated with the first reach, since many maps are never scored."""
 
     def add(self, reaches: Sequence[float] | Array) -> Array:
-        """Remember further reaches; returns the quantile of each among those before it."""
+        """Append reaches; return the quantile of each among those before it."""
         if self._n == 0:
             self._ring = np.empty(self.size)
         quantiles, ring = np.empty(len(reaches)), self._ring
@@ -109,12 +109,12 @@ class RecentReaches:
 
     @property
     def values(self) -> Array:
-        """The reaches, from the oldest on."""
+        """The reaches, oldest first."""
         return np.roll(self._ring, -self._n) if self._n >= self.size else self._ring[: self._n].copy()
 
     @classmethod
     def of(cls, values: Array, size: int = RECENT) -> Self:
-        """The window that holds these reaches, or an error that says why there is none."""
+        """Return a window with these reaches; raise ValueError if they are invalid."""
         if values.ndim != 1 or len(values) > size or not ((values >= 0) & (values < np.inf)).all():
             raise ValueError("its recent reaches are not valid")
         recent = cls(size, len(values), np.empty(size))
@@ -123,11 +123,11 @@ class RecentReaches:
 
     @classmethod
     def joined(cls, parts: Sequence[Array]) -> Self:
-        """The window after streams that follow each other, from the :attr:`values` of each."""
+        """Return the window of concatenated streams, given the :attr:`values` of each."""
         return cls.of(np.concatenate(parts)[-RECENT:])
 
     def copy(self) -> Self:
-        """An independent copy."""
+        """Return an independent copy."""
         return self.of(self.values, self.size)
 
 
@@ -143,19 +143,18 @@ class DetectorState(NamedTuple):
 
 
 class NoveltyDetector:
-    """Decides which arrivals are novel, and raises an alert at the first of each run of them.
+    """Decides which arrivals are novel, and raises an alert for the first of each run of them.
 
     Parameters
     ----------
     threshold : float
-        Below 1, a quantile: 0.999 calls one arrival in 1,000 novel where nothing is new, from the 1,000th on. From 1
-        on, a reach: 3 calls arrivals novel that are three times as far out as everything seen, if fewer than 1 in 100
-        of the recent arrivals were as far out.
+        Below 1, a quantile: with 0.999, one arrival in 1,000 is novel in a stationary stream, from the 1,000th on. From
+        1 on, a reach: with 3, arrivals are novel if they are three times as far out as all points seen and fewer than 1
+        in 100 recent arrivals were as far out.
     quiet : int
-        After a novel arrival there is no alert until so many arrivals in succession were not novel; 0: every novel
-        arrival is an alert.
+        Number of successive arrivals without a novel one before the next alert; 0: every novel arrival is an alert.
     callback : callable or None
-        Is given each :class:`Alert`, after the arrivals of the call have been learnt.
+        Called with each :class:`Alert`, after the arrivals of the call have been learnt.
 
     Examples
     --------
@@ -174,19 +173,19 @@ class NoveltyDetector:
     ) -> None:
         self.threshold = validation.positive_number(threshold, "threshold")
         if RECENT / (RECENT + 1) < threshold < 1:
-            problem = f"={threshold:g} is more than {RECENT:,} recent arrivals resolve"
+            problem = f"={threshold:g} cannot be resolved with {RECENT:,} recent arrivals"
             raise InputError(f"{problem}: give at most {1 - 1 / RECENT:g}, or a reach from 1 on", parameter="threshold")
         self.quiet = validation.integer_at_least(quiet, "quiet", 0)
         self.callback = callback
         self.n_alerts = self.n_novel = 0
-        """Alerts, and novel arrivals, so far."""
-        self._calm = self.quiet  # arrivals since the last novel one, as far as they matter
+        """Number of alerts and of novel arrivals so far."""
+        self._calm = self.quiet  # arrivals since the last novel one, at most ``quiet``
 
     def __repr__(self) -> str:
         return f"NoveltyDetector({self.threshold:g}, quiet={self.quiet})"
 
     def update(self, reaches: Array, quantiles: Array) -> list[int]:
-        """Look at further arrivals; returns the places of those that are alerts.
+        """Process further arrivals; return the positions in the batch of those that raise an alert.
 
         >>> detector = NoveltyDetector(0.9, quiet=2)
         >>> detector.update(np.ones(7), np.array([0.5, 0.95, 0.5, 0.99, 0.5, 0.5, 0.9]))
@@ -229,7 +228,7 @@ class NoveltyDetector:
 
 
 def differences(row: Array, landmark: Array, names: Sequence[str]) -> tuple[Difference, ...]:
-    """The features in which a row differs most from a landmark, the largest difference first.
+    """Return the features in which a row differs most from a landmark, largest difference first.
 
     >>> differences(np.array([1.0, 5.0, 2.0]), np.array([0.0, 0.0, 2.0]), ["a", "b", "c"])
     (Difference(feature='b', value=5.0, landmark=0.0), Difference(feature='a', value=1.0, landmark=0.0))

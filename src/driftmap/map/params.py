@@ -1,4 +1,4 @@
-"""The parameters of a map, stated once: those of its landmarks and its own."""
+"""The parameters of a map: those of its landmarks and of its embedding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map of a stream: landmarks and their embedding, in frames; :class:`driftmap.DriftMap` without scikit-learn."""
+"""The map of a stream, from landmarks and their embedding: the engine of :class:`driftmap.DriftMap`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError
 
 COMPARED = 2000
-"""The most points between which stress is measured."""
+"""Most points whose pairwise stress is measured."""
 
 
 class Novelty(NamedTuple):
@@ -37,18 +37,18 @@ class Novelty(NamedTuple):
     reach: Array
     """Distance to the nearest landmark divided by the radius: above 1, farther out than all points seen."""
     residual: Array
-    """Root of the mean squared error of the point's landmark distances on the map, weighted by mass.
+    """Root mean squared error of the point's distances to the landmarks on the map, weighted by mass.
 
-    It is meaningful for stress, lmds and weighted-lmds, which keep distances. With the other embeddings every point has
-    a large one.
+    It is meaningful for stress, lmds and weighted-lmds, which preserve distances. With other embeddings it is large for
+    all points.
     """
 
 
 @dataclass(eq=False)
 class StreamMap(MapParams, HasLandmarks):
-    """A map by the parameters of :class:`driftmap.DriftMap`, without scikit-learn, which takes long to import.
+    """A map with the parameters of :class:`driftmap.DriftMap`, without scikit-learn, which is slow to import.
 
-    All methods take ``lock``; points are placed without it, on a frame that does not change.
+    All methods acquire ``lock``, but points are placed without it, in an immutable frame.
     """
 
     kind: ClassVar[str] = "DriftMap"
@@ -56,24 +56,24 @@ class StreamMap(MapParams, HasLandmarks):
     def __post_init__(self) -> None:
         self.lock: Lock = new_lock()
         self.landmarks: LandmarkEngine | None = None
-        """None: no point has been seen."""
+        """None before the first point."""
         self.frames: Frames
         self.feature_names: tuple[str, ...] = ()
-        """Of the columns of the data frame that came first, if it was one."""
+        """Column names of the first points, if they were a data frame."""
         self.dict_names: tuple[str, ...] = ()
-        """Of the features of points that came as dicts."""
+        """Feature names of points given as dicts."""
         self.landmark_count: Any = None
-        """The :class:`~driftmap.map.landmark_count.LandmarkCount` that chose the number, if one did."""
+        """The :class:`~driftmap.map.landmark_count.LandmarkCount` that chose the number of landmarks, if any."""
         self.recent = RecentReaches()
-        """Reaches of recent arrivals that were scored."""
+        """Reaches of recently scored arrivals."""
 
     @property
     def fitted(self) -> bool:
-        """Whether any point has been seen."""
+        """True once a point has been seen."""
         return self.landmarks is not None
 
     def validate(self) -> None:
-        """Raise an error that names the first parameter that cannot be used."""
+        """Raise an error that names the first invalid parameter."""
         self._begin()[0].validate()
 
     # --- learning ---
@@ -85,7 +85,7 @@ class StreamMap(MapParams, HasLandmarks):
         return self
 
     def learn(self, X: Any, times: Any = None, detector: NoveltyDetector | None = None) -> Arrivals:
-        """Score and learn further points, without placing them: row i after row i - 1 was learnt."""
+        """Score each further point, then learn it, without placing any."""
         with self.lock:
             arrivals = self._learn(X, times, detector)
         if detector is not None:
@@ -95,14 +95,14 @@ class StreamMap(MapParams, HasLandmarks):
     def update(
         self, X: Any, times: Any = None, detector: NoveltyDetector | None = None, n_jobs: int | None = None
     ) -> Arrivals:
-        """Score, learn and place further points: :meth:`learn`, and positions on the map after the last of them."""
+        """Score and learn further points, as :meth:`learn` does; then place them on the map after the last one."""
         with self.lock:
             before = self.frames.count if self.fitted else 0
             arrivals = self._learn(X, times, detector)
             engine = self._landmark_engine()
             frame, store = self.frames.present(engine), engine.store
             count, seen = self.frames.count, engine.n_samples_seen_
-            placeable = store.metric.form != "distances"  # else the rows are distances to earlier arrivals only
+            placeable = store.metric.form != "distances"  # rows of distances cover only earlier arrivals
             if placeable:
                 queries = store.check_queries(X)
             else:
@@ -128,23 +128,23 @@ class StreamMap(MapParams, HasLandmarks):
 
     @contextlib.contextmanager
     def _learning(self) -> Iterator[LandmarkEngine]:
-        """The landmark engine, for learning. A new engine becomes part of the map once it has learnt a row."""
+        """Yield the landmark engine for learning. A new engine becomes part of the map once it has learnt a row."""
         if self.landmarks is None:
             landmarks, frames = self._begin()
             try:
                 yield landmarks
             finally:
-                if landmarks.stream is not None:  # what an interrupt leaves is learnt, too
+                if landmarks.stream is not None:  # also after an interrupt that left some rows learnt
                     self.landmarks, self.frames = landmarks, frames
             return
         try:
             yield self.landmarks
         except BaseException:
-            self.frames.version = -1  # learning that is undone may repeat its version numbers
+            self.frames.version = -1  # after a rollback the engine reuses version numbers
             raise
 
     def coreset(self) -> CoreSet:
-        """The stored points with their weights and spreads."""
+        """Return the stored points with their weights and spreads."""
         return coreset(self._landmark_engine())._replace(origin=self._origin(), recent=self.recent.values)
 
     def _origin(self) -> Origin:
@@ -152,7 +152,7 @@ class StreamMap(MapParams, HasLandmarks):
         return Origin(self.kind, params, self.feature_names or self.dict_names)
 
     def merge(self, later: Sequence[CoreSet]) -> Self:
-        """The map of several streams that follow each other, as a new one; its parts stay as they are."""
+        """Return a new map of several consecutive streams; the parts do not change."""
         merged = type(self)(**self.params())
         _, merged.frames = merged._begin()
         merged.landmarks = merge(self._landmark_engine(), later, self._origin())
@@ -162,7 +162,7 @@ class StreamMap(MapParams, HasLandmarks):
         return merged
 
     def _begin(self) -> tuple[LandmarkEngine, Frames]:
-        """Landmarks that have seen nothing and frames of them, by the parameters; their own are checked here."""
+        """Check the parameters; return an empty landmark engine and its frames."""
         fewest = validation.integer_at_least(self.n_components, "n_components", 1) + 1
         if self.n_anchors is not None:
             validation.integer_at_least(self.n_anchors, "n_anchors", 1)
@@ -179,7 +179,7 @@ class StreamMap(MapParams, HasLandmarks):
     # --- mapping ---
 
     def transform(self, X: Any, n_jobs: int | None = None) -> Array:
-        """Place points in the frame of the present landmarks."""
+        """Place points in the current frame."""
         with self.lock:
             engine = self._landmark_engine()
             store, queries = engine.store, engine.store.check_queries(X)
@@ -187,7 +187,7 @@ class StreamMap(MapParams, HasLandmarks):
         return frame.place_queries(store, queries, n_threads(n_jobs))
 
     def novelty(self, X: Any) -> Novelty:
-        """Which points the map does not represent: far from all landmarks, or not placeable by their distances."""
+        """Measure how poorly the map represents points: their distance from landmarks, and their placement error."""
         with self.lock:
             engine = self._landmark_engine()
             store, queries = engine.store, engine.store.check_queries(X)
@@ -195,12 +195,12 @@ class StreamMap(MapParams, HasLandmarks):
         return score(frame, store, queries, radius)
 
     def stress_of(self, X: Any) -> float:
-        """The normalised stress of points on the map; of many, up to ``COMPARED`` are compared, evenly spread."""
+        """Return the normalised stress of points on the map; at most ``COMPARED``, evenly spread, are compared."""
         with self.lock:
             engine = self._landmark_engine()
             store, frame = engine.store, self.frames.present(engine)
             if store.metric.form == "distances":
-                problem = "='precomputed' knows no distances between the rows of X, which the stress is about"
+                problem = "='precomputed' does not know the distances between the rows of X, which the stress compares"
                 raise InputError(problem, parameter="metric")
             queries = store.check_queries(X)
         step = -(-len(queries) // COMPARED)
@@ -208,55 +208,55 @@ class StreamMap(MapParams, HasLandmarks):
         return stress(store.to_points(some, some), frame.place_queries(store, some), metric="precomputed")
 
     def stored_positions(self) -> tuple[Ids, Array]:
-        """The arrival numbers of the stored points, and where these lie on the map."""
+        """Return the arrival numbers of the stored points, and their positions on the map."""
         with self.lock:
             engine = self._landmark_engine()
             return engine.stored_indices_, self.frames.present(engine).place_stored(engine, engine.stored_indices_)
 
     def unobserved_frame(self) -> Frame:
-        """The frame of the present landmarks, which does not count as given out: for a look that changes nothing."""
+        """Return the current frame without recording its use, so that later frames do not depend on this call."""
         with self.lock:
             frames = self.frames.copy()
             frames.warned = True
             return frames.present(self._landmark_engine())
 
-    # --- what is known ---
+    # --- attributes ---
 
     @property
     def landmark_embedding_(self) -> Array:
         """Positions of the landmarks on the map.
 
-        With stress these fit the landmarks' distances to each other; ``transform`` fits a point's distances to all of
-        them by mass, so a landmark given to it may be placed a little off its position.
+        With stress they fit the distances between landmarks; ``transform`` fits a point's distances to all landmarks,
+        weighted by mass, so it may place a landmark slightly off this position.
         """
         with self.lock:
             return self.frames.present(self._landmark_engine()).landmark_positions()
 
     @property
     def n_dimensions_(self) -> int:
-        """How many coordinates of the map are real; the others are 0."""
+        """Number of coordinates that the data supports; the others are 0."""
         with self.lock:
             return self.frames.present(self._landmark_engine()).embedding.n_dimensions_
 
     @property
     def fitted_embedding_(self) -> Any:
-        """The embedding of the present frame, with what it knows of itself: to be read, since the map places by it.
+        """The embedding of the current frame. Treat it as read-only: the map places points with it.
 
-        Its ``coordinates_`` are as they were before the frame was turned and shifted.
+        Its ``coordinates_`` are from before the alignment of the frame.
         """
         with self.lock:
             return self.frames.present(self._landmark_engine()).embedding
 
     @property
     def frame_(self) -> int:
-        """Number of the frame in which coordinates are given now, from 1; a new one begins when landmarks change."""
+        """Number of the current frame, from 1; a new frame begins when landmarks change."""
         with self.lock:
             self.frames.present(self._landmark_engine())
             return self.frames.count
 
     @property
     def frames_(self) -> list[FrameChange]:
-        """How each frame that was given out differs from the one before; the last 1,000."""
+        """How each frame differs from the one before; the last 1,000 frames that were used."""
         with self.lock:
             self._landmark_engine()
             return list(self.frames.changes)
@@ -269,7 +269,7 @@ class StreamMap(MapParams, HasLandmarks):
     # --- serialisation ---
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
-        """A header that JSON can hold, and arrays, from which :meth:`unpack` goes on."""
+        """Return a JSON header and arrays from which :meth:`unpack` restores the map."""
         arrays: Arrays = {}
         with self.lock:
             header = {
@@ -285,7 +285,7 @@ class StreamMap(MapParams, HasLandmarks):
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
-        """Make the map again."""
+        """Restore the map from the result of :meth:`pack`."""
         mapper = cls(**unpack_params(header["params"], arrays, KNOWN + EMBEDDING_TYPES, given))
         landmarks, mapper.frames = mapper._begin()
         landmarks.unpack_state(header["landmarks"], arrays)
@@ -324,7 +324,7 @@ class StreamMap(MapParams, HasLandmarks):
 
 
 def score(frame: Frame, store: Store, queries: Any, radius: float) -> Novelty:
-    """The novelty of checked points; each by itself."""
+    """Return the novelty of validated points, each independent of the others."""
     reach, residual = np.empty(len(queries)), np.empty(len(queries))
     for i in range(0, len(queries), PLACED_AT_ONCE):
         part = queries[i : i + PLACED_AT_ONCE]

@@ -7,7 +7,7 @@ that have arrived and hands blocks of them to its metric. A dissimilarity is tak
 
 from driftmap.metrics.base import Metric
 from driftmap.metrics.factory import MetricLike, find_metric, make_store
-from driftmap.metrics.native import euclidean, squared_euclidean
+from driftmap.metrics.native import euclidean
 from driftmap.metrics.stores import Store
 from driftmap.metrics.table import METRICS
 
@@ -19,5 +19,4 @@ __all__ = [
     "euclidean",
     "find_metric",
     "make_store",
-    "squared_euclidean",
 ]

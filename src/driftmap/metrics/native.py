@@ -51,8 +51,3 @@ def euclidean(X: Array, Y: Array) -> Array:
     [[4.0], [5.0]]
     """
     return _core.distances(np.ascontiguousarray(X), np.ascontiguousarray(Y))
-
-
-def squared_euclidean(X: Array, Y: Array) -> Array:
-    """Squares of the distances that :func:`euclidean` returns."""
-    return euclidean(X, Y) ** 2

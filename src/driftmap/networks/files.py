@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftmap.networks.contacts import EARLIEST, LATEST, Contacts, check_contact
-from driftmap.sources import Source
-from driftmap.tables.text import read_pieces
+from driftmap.sources.files import Source, read_pieces
 from driftmap.utils import PathLike
 from driftmap.utils.columns import some, suggestion
 from driftmap.utils.errors import InputError

@@ -13,45 +13,45 @@ from driftmap.pipeline.observer import Update
 from driftmap.pipeline.operator import Operator, part_of
 from driftmap.pipeline.operator_state import OWN
 from driftmap.storage.serialization import Arrays
-from driftmap.tables.scaling import Moments
-from driftmap.tables.spool import Spool
+from driftmap.tables.cache import CachedRows
+from driftmap.tables.scaling import statistics_for
 from driftmap.tables.steps import Step
 from driftmap.tables.table import Chunk
 
 
 class Measuring(Operator):
-    """Takes the moments of all columns, from which the scaling of the other passes follows."""
+    """Measures all columns; the scaling of the other passes follows from that."""
 
     stage = "measuring"
 
     def __init__(self, mapper: StreamMap, steps: Sequence[Step], kind: str) -> None:
         super().__init__(mapper, steps)
         self.kind = kind
-        self.moments = Moments()
+        self.known = statistics_for(kind)
 
     def apply(self, first: int, rows: Chunk) -> Update:
         """Take in further rows."""
-        self.moments.update(rows.features)
+        self.known.update(rows.features)
         return Update(self.stage, first, rows)
 
     def complete(self) -> None:
         """Find the scaling."""
-        self.scaling = self.moments.scaling(self.kind)
+        self.scaling = self.known.scaling(self.kind)
 
     def _arrays(self) -> Arrays:
-        return super()._arrays() | {f"moments.{name}": array for name, array in self.moments.state().items()}
+        return super()._arrays() | {f"known.{name}": array for name, array in self.known.state().items()}
 
     def unpack(self, header: Mapping[str, Any], arrays: Arrays, *, within: bool = True, **given: Any) -> None:
         """Go on from a packed state."""
         super().unpack(header, arrays, within=within, **given)
-        self.moments = Moments(part_of(arrays, f"{OWN}.moments."), len(self.columns) or None)
+        self.known = statistics_for(self.kind, part_of(arrays, f"{OWN}.known."), len(self.columns) or None)
 
 
 class Learning(Operator):
     """Learns all rows. ``scores`` keeps reach and quantile of each, for the pass that places it."""
 
     stage = "learning"
-    scores: Spool | None = None
+    scores: CachedRows | None = None
 
     def apply(self, first: int, rows: Chunk) -> Update:
         """Learn further rows."""
@@ -71,7 +71,7 @@ class Placing(Operator):
     """Places all rows on the finished map. It changes nothing, so threads may share the work."""
 
     stage = "mapping"
-    scores: Spool | None = None
+    scores: CachedRows | None = None
     _packed: tuple[dict[str, Any], Arrays] | None = None
 
     def apply(self, first: int, rows: Chunk) -> Update:

@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager
 from driftmap.pipeline.observer import Observer, Update, pieces
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.saver import Saver
+from driftmap.tables.steps import described
 from driftmap.tables.table import Chunk, Position, Table
 from driftmap.utils.concurrency import in_parallel
-from driftmap.utils.errors import InputError
+from driftmap.utils.errors import Advice, InputError
 
 
 class Run:
@@ -107,5 +108,7 @@ class Run:
     def _without_rows(self) -> InputError:
         if self.position is None or self.position.rows == 0:
             return InputError(" has no rows", source=self.table.name)
-        problem = f": none of its {self.position.rows:,} rows can be used"
-        return InputError(f"{problem}: they are fewer than the delay, or all lack numbers", source=self.table.name)
+        left_out = self.operator.steps.left_out(self.table.columns)
+        problem = f": none of its {self.position.rows:,} rows can be used: left out {described(left_out)}"
+        advice: Advice | None = "lacking" if any(one.lacking for one in left_out) else None
+        return InputError(problem, source=self.table.name, advice=advice)

@@ -15,7 +15,8 @@ from driftmap.pipeline.passes import Placing
 from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
 from driftmap.storage import atomic, checkpoint
 from driftmap.storage.serialization import Arrays
-from driftmap.tables.table import Position, RejectedLines, Table
+from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.table import Position, Table
 
 BEFORE_MAPPING = ("alerts", "scores")
 """Outputs that are complete before mapping starts, so that it can start again without them."""
@@ -117,7 +118,7 @@ class Saver:
         start = time.monotonic()
         for name, file in self.files.items():
             if not file.closed and (self.continues(name) or self.state.stage == "finished"):
-                atomic.sync(file)
+                _sync(file)
                 self.state.lengths[name] = file.seek(0, os.SEEK_END)
         for observer in self.observers:
             observer.flush()
@@ -149,3 +150,10 @@ class Saver:
     def _write(self, header: dict[str, Any], arrays: Arrays) -> None:
         write(self.path, self.state, header, arrays)
         self.saved = True
+
+
+def _sync(file: BinaryIO) -> None:
+    try:
+        atomic.sync(file)
+    except OSError as error:  # the system's message alone would not say what failed
+        raise OSError(error.errno, f"the output cannot be written: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""Figures of maps with matplotlib, and maps as HTML files; :mod:`driftmap.plot.animation` makes animations."""
+"""Draws maps: figures with matplotlib and HTML files; :mod:`driftmap.plot.animation` makes animations."""
 
 from driftmap.plot.figures import (
     comparison_figure,

@@ -1,7 +1,7 @@
 """Animations: the map growing as the stream arrives, with the radius below.
 
-A :class:`Film` observes a map and records its frames at evenly spread moments, in memory that does not grow with the
-stream. Frames are drawn at the end, when the extent of the whole map is known, so that the axes never move.
+A :class:`Film` observes a map and records its frames at regular intervals, in memory that does not grow with the
+stream. It draws them at the end, when the extent of the whole map is known, so that the axes never move.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ __all__ = ["Film", "require_ffmpeg", "save_animation"]
 Image = NDArray[np.uint8]
 
 DRAWN_POINTS = 5000
-"""Points drawn at most, evenly spread over the stream."""
+"""Most points drawn, evenly spread over the stream."""
 DPI = 100
 MAP_SIDE, CURVE_HEIGHT, MARGINS = 5.6, 1.3, (1.9, 1.8)
-"""Inches: the longer side of the map, the curve of the radius, and what labels and legend need."""
+"""Inches: the longer side of the map, the height of the radius curve, and the space for labels and legend."""
 FRAME_SECONDS = 0.08
 LAST_FRAME_REPEATS = 25
-"""How many times longer the last frame is shown."""
+"""How many times longer than the others the last frame is shown."""
 
 
 class Moment(NamedTuple):
-    """The map after some arrivals."""
+    """The map after ``seen`` arrivals."""
 
     seen: int
     frame: Frame
@@ -56,30 +56,30 @@ class Moment(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What is drawn of a moment."""
+    """The positions to draw at one moment."""
 
     seen: int
     points: Array
-    """Positions of the drawn points that have arrived, in order."""
+    """Positions of the drawn points that have arrived, in order of arrival."""
     landmarks: Array
     landmark_arrivals: Ids
     radius: float
 
 
 class Film(Observer):
-    """Records what an animation of a map needs.
+    """Records the frames of a map for an animation.
 
-    Moments are a fixed number of arrivals apart. When there are too many, every other one is dropped and the interval
-    doubles. So the length of the stream need not be known, and memory does not grow with it.
+    Moments are a fixed number of arrivals apart. When too many accumulate, every other one is dropped and the interval
+    doubles, so memory does not grow with the stream and its length need not be known.
 
-    The film aligns frames of its own and leaves those of the map alone: recording changes no coordinate of the map.
+    The film keeps its own sequence of aligned frames, so recording does not change the coordinates of the map.
 
     Parameters
     ----------
     mapper : StreamMap
-        A map that has seen nothing yet.
+        A map that has not learnt any point yet.
     n_frames : int
-        How many moments to show, roughly: from 3/4 to 3/2 of it, or one for each arrival of a short stream.
+        Approximate number of moments: the film has 3/4 to 3/2 of it, or one for each arrival of a short stream.
     """
 
     def __init__(self, mapper: StreamMap, n_frames: int = 100) -> None:
@@ -88,14 +88,14 @@ class Film(Observer):
         self._most = 3 * n_frames // 2
         self.every: int = 1
         self._moments: list[Moment] = []
-        self._shown: list[Any] = []  # every so many-th point; the map need not store it any more
+        self._shown: list[Any] = []  # every stride-th point; the map may have discarded it
         self.labels: list[Any] = []
-        """The labels of these points, if the rows have any."""
+        """The labels of the drawn points, if the rows have labels."""
         self._frames = Frames(mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align)
-        self._frames.warned = True  # the map itself warns of missing dimensions
+        self._frames.warned = True  # the map itself warns about missing dimensions
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Record the rows that have been learnt, and the map at the moments that fall among them."""
+        """Record the learnt rows, and the map if a moment is due."""
         if not update.is_learnt:
             return
         seen = update.first + len(update.rows.features)
@@ -119,12 +119,12 @@ class Film(Observer):
 
     @property
     def arrivals(self) -> Ids:
-        """Arrival numbers of the points that are drawn."""
+        """Arrival numbers of the drawn points."""
         n = self.mapper.n_samples_seen_
         return np.arange(0, n, stride(n))
 
     def scenes(self) -> list[Scene]:
-        """What is drawn, moment by moment; the last scene is aligned to the present frame of the map."""
+        """Return one scene per moment, aligned so that the last one matches the current frame of the map."""
         moments = self._moments
         if moments[-1].seen < self.mapper.n_samples_seen_:
             moments = [*moments, self._present()]
@@ -138,14 +138,14 @@ class Film(Observer):
         shown: Any = self._shown[: int(np.searchsorted(arrivals, moment.seen))]
         shown = shown if store.n_features is None else np.array(shown, dtype=np.float64)
         points = frame.place_queries(store, store.check_queries(shown))
-        # Of more than three dimensions, three are drawn.
+        # Only the first three dimensions are drawn.
         return Scene(
             moment.seen, points[:, :3], frame.landmark_positions()[:, :3], frame.landmarks, float(moment.radius)
         )
 
 
 def stride(n: int) -> int:
-    """Every how many-th of n points is drawn: a power of 2, so that recorded points can be thinned later."""
+    """Return the step between drawn points: a power of 2, so that recorded points can be thinned later."""
     step = 1
     while -(-n // step) > DRAWN_POINTS:
         step *= 2
@@ -153,7 +153,7 @@ def stride(n: int) -> int:
 
 
 def require_ffmpeg() -> str:
-    """The path of ffmpeg, or an error that says what to do without it."""
+    """Return the path of ffmpeg; raise an error that suggests an alternative if it is missing."""
     found = shutil.which("ffmpeg")
     if found is None:
         raise FileNotFoundError("mp4 needs the program ffmpeg, which is not on the PATH: install it, or write .gif")
@@ -169,7 +169,7 @@ def save_animation(
     color_label: str | None = None,
     title: str | None = None,
 ) -> None:
-    """Write a film to an open file as "gif" or "mp4"; equal films give equal pictures.
+    """Write a film to an open file as "gif" or "mp4"; equal films give equal images.
 
     ``color`` has an entry for each of ``film.arrivals``; it, ``color_label`` and ``title`` are as in
     :func:`~driftmap.plot.map_figure`.
@@ -183,7 +183,7 @@ def save_animation(
     if format == "gif":
         _write_gif(screen, file)
     else:
-        with scratch_folder() as folder:  # ffmpeg wants a name, and an open file may have none
+        with scratch_folder() as folder:  # ffmpeg needs a path, which an open file may not have
             path = folder / "film.mp4"
             _write_mp4(screen, path, program)
             file.write(path.read_bytes())
@@ -202,10 +202,10 @@ class Screen:
         everything = np.concatenate([part for scene in scenes for part in (scene.points, scene.landmarks)])
         panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None)
         spans = axis_spans([panel])
-        # A map in the plane gets axes of its own shape.
+        # The axes of a map in the plane have the shape of the map.
         shape = {1: 0.6, 2: min(1.0, float(spans[-1] / spans[0])), 3: 0.8}[self._k]
         inches = MAP_SIDE + MARGINS[0] + legend_width(coloring), shape * MAP_SIDE + CURVE_HEIGHT + MARGINS[1]
-        # Both sides are even numbers of pixels, as mp4 requires.
+        # mp4 requires an even number of pixels on both sides.
         width, height = (2 * round(side * DPI / 2) / DPI for side in inches)
         figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout="constrained")
         self._canvas: Any = FigureCanvasAgg(figure)
@@ -219,13 +219,13 @@ class Screen:
         add_colorbar(figure, [self._map], coloring)
         add_legend(self._map, coloring, landmarks=True)
         self._drawn: list[Any] = []
-        for _ in range(2):  # labels depend on the lengths of the axes, and these on the labels
+        for _ in range(2):  # labels depend on the lengths of the axes, which depend on the labels
             self.picture(-1)
-        figure.set_layout_engine("none")  # the layout of the last scene is that of all of them
+        figure.set_layout_engine("none")  # all scenes share the layout of the last one
 
     def _set_up_curve(self) -> None:
         ax, n = self._curve, self.scenes[-1].seen
-        if self._k == 1:  # the map, too, is drawn against arrival
+        if self._k == 1:  # the map is also drawn against arrival
             set_time_axis(self._map, 0, n, "arrival")
         highest = max(scene.radius for scene in self.scenes)
         ax.set_ylim(0, 1.08 * highest if highest > 0 else 1.0)
@@ -235,7 +235,7 @@ class Screen:
         ax.set_axisbelow(True)
 
     def picture(self, number: int) -> Image:
-        """One of the scenes as an image, (height, width, 3)."""
+        """Return scene ``number`` as an image of shape (height, width, 3)."""
         scene = self.scenes[number]
         for artist in self._drawn:
             artist.remove()
@@ -257,14 +257,14 @@ class Screen:
         return np.asarray(self._canvas.buffer_rgba())[..., :3].copy()
 
     def pictures(self) -> Iterator[Image]:
-        """All scenes in order."""
+        """Yield all scenes as images, in order."""
         return map(self.picture, range(len(self.scenes)))
 
 
 def _write_gif(screen: Screen, file: BinaryIO) -> None:
     from PIL import Image as Pillow
 
-    # One palette for all pictures, from the last one: several would flicker.
+    # All images share the palette of the last one: separate palettes would flicker.
     palette = Pillow.fromarray(screen.picture(-1)).quantize(256)
     colors = np.array(palette.getpalette()).reshape(-1, 3)
     colors[colors.min(axis=1) >= 248] = 255  # quantisation makes white slightly grey
@@ -278,7 +278,7 @@ def _write_gif(screen: Screen, file: BinaryIO) -> None:
 def _write_mp4(screen: Screen, path: Path, program: str) -> None:
     height, width, _ = screen.picture(0).shape
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{1 / FRAME_SECONDS}", "-i", "-"]
-    # bitexact: no time or version in the file. yuv420p: a pixel format that all players know.
+    # bitexact omits times and versions from the file. All players support the pixel format yuv420p.
     wanted = ["-pix_fmt", "yuv420p", "-fflags", "+bitexact", "-flags:v", "+bitexact", "-f", "mp4", "-y", str(path)]
     command = [program, "-loglevel", "error", *given, *wanted]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
@@ -289,7 +289,7 @@ def _write_mp4(screen: Screen, path: Path, program: str) -> None:
             for _ in range(LAST_FRAME_REPEATS - 1):
                 process.stdin.write(picture.tobytes())
         except BrokenPipeError:
-            pass  # ffmpeg ended early; its exit code and message follow
+            pass  # ffmpeg ended early; its exit code and message are reported below
         _, errors = process.communicate()
     if process.returncode != 0:
         lines = errors.decode(errors="replace").strip().splitlines()

@@ -1,4 +1,4 @@
-"""Extensions of matplotlib's classes; imported when the first figure is made."""
+"""Subclasses of matplotlib's classes; imported when the first figure is made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTEBOOK_DPI = 110
 
 
 class MapFigure(Figure):
-    """A figure that a notebook shows as the result of its cell, without pyplot and its magic commands."""
+    """A figure that a notebook displays without pyplot."""
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -21,21 +21,21 @@ class MapFigure(Figure):
 
 
 class PlainNumbers(ScalarFormatter):
-    """Numbers with thousands separators from 10,000 on, and without an offset printed over other labels."""
+    """Formats ticks with thousands separators from 10,000, and without an offset, which would overlap other labels."""
 
     def __init__(self, power: int | None = None) -> None:
         super().__init__(useOffset=False)
-        # A fixed power of ten is in the axis label.
+        # The axis label states the power of ten.
         self.set_scientific(power is not None)
         self.set_powerlimits((power or 0, power or 0))
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """The label of a tick."""
+        """Return the label of a tick."""
         whole, point, rest = super().__call__(x, pos).partition(".")
         if sum(map(str.isdigit, whole)) > 4:
             whole = re.sub(r"(?<=\d)(?=(\d{3})+$)", ",", whole)
         return whole + point + rest
 
     def get_offset(self) -> str:
-        """Nothing: the power of ten is in the axis label."""
+        """Return no offset: the axis label states the power of ten."""
         return ""

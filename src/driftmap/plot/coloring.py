@@ -1,4 +1,4 @@
-"""Colours of points: a scale for numbers and dates, a palette for classes, grey where there is no value."""
+"""Colours of points: a scale for numbers and dates, a palette for classes, grey for missing values."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from driftmap.utils import Array
 
 COLORMAP = "viridis"
 MANY = 100
-"""Values from which on a few may lie beyond the scale."""
-# Okabe and Ito's colours, which remain distinct to colour-blind readers, without yellow (pale on white) and black
-# (used for outlines). Those after them are as far as possible from the ones before, also to a colour-blind eye.
+"""With at least this many values, the scale may exclude outliers."""
+# Okabe and Ito's colours, which remain distinct for colour-blind readers, without yellow (pale on white) and black
+# (used for outlines). Each further colour is as distinct as possible from those before it, for these readers, too.
 PALETTE = (
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A5195", "#8C564B", "#66A61E", "#4D4D4D",
     "#1F2BE0", "#D8C46A", "#5A5A00", "#B84DF0", "#F0506E", "#3FD0C9", "#3D0A78", "#0B5020", "#D3B8F0", "#F4A3A3",
 )  # fmt: skip
 OTHER_COLOR = "#9AA1A9"
-"""Classes beyond those of the palette."""
+"""Colour of the classes for which the palette has no colour left."""
 MISSING_COLOR = "#C9CDD2"
-"""Points without a value."""
+"""Colour of points without a value."""
 
 
 class Coloring(NamedTuple):
     """How points are coloured: by numbers on a scale, or by class."""
 
     values: Array
-    """A number per point, NaN where there is none; for classes, the number of its class."""
+    """A number per point (for classes, the index of its class); NaN is missing."""
     label: str
     classes: tuple[str, ...] = ()
-    """Names of the classes; none for a scale."""
+    """Names of the classes; empty for a scale."""
     colors: tuple[str, ...] = ()
     """Colours of the classes."""
     is_date: bool = False
-    """Whether the numbers are days since 1970, as matplotlib counts dates."""
+    """True if the numbers are days since 1970, matplotlib's unit of dates."""
     is_explained: bool = True
-    """Whether there is anything to explain: a legend or a colour bar."""
+    """True if the figure needs a legend or a colour bar."""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """The points without a value."""
+        """A mask of the points without a value."""
         return ~np.isfinite(self.values)
 
     def rgba(self) -> Array:
-        """The colour of every point, (n, 4)."""
+        """Return the colour of each point, as an array of shape (n, 4)."""
         from matplotlib.colors import to_rgba, to_rgba_array
 
         colors = np.empty((len(self.values), 4))
@@ -62,17 +62,17 @@ class Coloring(NamedTuple):
 
 
 def by_arrival(arrivals: NDArray[Any], label: str | None = None) -> Coloring:
-    """The colouring by arrival number."""
+    """Colour points by arrival number."""
     return Coloring(arrivals.astype(np.float64), label or "arrival")
 
 
 def in_one_color(n: int) -> Coloring:
-    """All points alike."""
+    """Give n points the same colour."""
     return Coloring(np.zeros(n), "", ("",), PALETTE[:1], is_explained=False)
 
 
 def coloring_of(color: Any, label: str | None, n: int) -> Coloring:
-    """The colouring of n points by the argument ``color`` of :func:`~driftmap.plot.map_figure`."""
+    """Interpret the argument ``color`` of :func:`~driftmap.plot.map_figure` for n points."""
     if color is None:
         return by_arrival(np.arange(n), label)
     values = np.asarray(color)
@@ -99,7 +99,7 @@ def coloring_of(color: Any, label: str | None, n: int) -> Coloring:
     different, counts = np.unique(names[names != ""], return_counts=True)
     if len(different) <= len(PALETTE):
         return _classes(names, different, different.tolist(), PALETTE, label)
-    # A colour for each of the most frequent ones, grey for the others.
+    # The most frequent classes get a colour each; the others share grey.
     shown = np.sort(different[np.argsort(-counts, kind="stable")[: len(PALETTE) - 1]])
     others = f"{len(different) - len(shown)} others"
     coloring = _classes(names, shown, [*shown.tolist(), others], (*PALETTE[: len(shown)], OTHER_COLOR), label)
@@ -108,13 +108,13 @@ def coloring_of(color: Any, label: str | None, n: int) -> Coloring:
 
 
 def days(dates: NDArray[Any]) -> Array:
-    """Dates as days since 1970, matplotlib's unit; NaN for those that are missing."""
+    """Convert dates to days since 1970, matplotlib's unit; missing dates become NaN."""
     counted = dates.astype("datetime64[us]").astype(np.float64) / 86_400e6
     return np.where(np.isnat(dates), np.nan, counted)
 
 
 def _typed(values: NDArray[Any]) -> NDArray[Any]:
-    """Python objects as dates or as numbers, if all of them (but the missing ones) are such."""
+    """Convert Python objects to dates or numbers if all values that are not missing have that type."""
     listed = values.tolist()
     known = [value for value in listed if not _is_missing(value)]
     if known and all(isinstance(value, datetime.date) for value in known):
@@ -140,14 +140,14 @@ def _classes(
 
 
 def colormap() -> Any:
-    """The scale of colours."""
+    """Return the colour map of the scale."""
     import matplotlib
 
     return matplotlib.colormaps[COLORMAP]
 
 
 def normalization(coloring: Coloring) -> Any:
-    """The range of the scale: of the finite values, but for the outer 1 % at an end where these lie far outside."""
+    """Return the range of the scale: the finite values, without the outer 1 % at an end where these are outliers."""
     from matplotlib.colors import Normalize
 
     known = coloring.values[~coloring.missing]
@@ -162,7 +162,7 @@ def normalization(coloring: Coloring) -> Any:
 
 
 def beyond(coloring: Coloring) -> Literal["neither", "min", "max", "both"]:
-    """At which ends of the scale there are values beyond it, in matplotlib's words."""
+    """Return which ends of the scale have values beyond it, as matplotlib's ``extend`` option."""
     known, scale = coloring.values[~coloring.missing], normalization(coloring)
     below, above = bool((known < scale.vmin).any()), bool((known > scale.vmax).any())
     return "both" if below and above else "min" if below else "max" if above else "neither"

@@ -1,7 +1,7 @@
 """Figures of maps, with matplotlib.
 
-They are Figure objects, made without pyplot or a display; as the result of a notebook cell they are shown. matplotlib
-(the extra ``plot``) is imported when the first figure is made.
+Figures are made without pyplot or a display, and a notebook displays them as the result of a cell. matplotlib (the
+extra ``plot``) is imported when the first figure is made.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNDRAWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Characters of labels and names that no font has and that XML, thus SVG, forbids; they are shown as escapes."""
+"""Characters that fonts lack and that XML, and so SVG, forbids; figures show their escape sequences."""
 GRID_COLOR = "#E4E7EB"
 
 
@@ -53,34 +53,34 @@ def map_figure(
     landmark_times: ArrayLike | None = None,
     size: tuple[float, float] | None = None,
 ) -> Figure:
-    """A map as a figure: points as dots, landmarks as hollow diamonds.
+    """Draw a map: points as dots, landmarks as hollow diamonds.
 
-    Dots are translucent and drawn in a random order, so that no arrivals hide others. More than 20,000 points in the
-    plane are shaded by density: each small cell has the colour of one of its points, drawn at random, and is the more
-    opaque the more points it has.
+    Dots are translucent and drawn in a random order, so that later arrivals do not hide earlier ones. More than 20,000
+    points in the plane are shaded by density: a cell takes the colour of a random point in it, and cells with more
+    points are more opaque.
 
     Parameters
     ----------
     coordinates : array of shape (n, k)
-        Positions of the points in order of arrival. One dimension is drawn over time, three in space; of more
+        Positions of the points in order of arrival. One dimension is drawn against time, three in space; with more
         dimensions, the first three are drawn.
     landmark_coordinates : array of shape (m, k), optional
         Positions of the landmarks.
     color : array of length n, optional
-        Values that colour the points: numbers or dates, with a colour bar; text, or integers with up to 20 different
-        values, as classes with a legend. Points without a value (NaN, NaT, None, empty text) are grey. By default the
-        time or the arrival number, or one colour if k = 1.
+        Values that colour the points. Numbers and dates get a colour bar; text, and integers with up to 20 different
+        values, are classes and get a legend. Points without a value (NaN, NaT, None, empty text) are grey. By default
+        the time or the arrival number, or one colour if k = 1.
     color_label : str, optional
         Name of these values.
     title : str, optional
     times : array of length n, optional
-        When the points arrived, as numbers or dates: the horizontal axis if k = 1. Without, the arrival number.
+        When the points arrived, as numbers or dates: the horizontal axis if k = 1. Default: the arrival number.
     time_label : str, optional
         Name of the times.
     landmark_times : array of length m, optional
-        When the landmarks arrived, likewise. Without, and if k = 1, landmarks are at the right margin.
+        When the landmarks arrived, as numbers or dates. Default, if k = 1: landmarks are at the right margin.
     size : (width, height) in inches, optional
-        By default derived from the shape of the map.
+        Default: derived from the shape of the map.
 
     Examples
     --------
@@ -107,12 +107,12 @@ def comparison_figure(
     color_label: str | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Several maps of the same points side by side, on one scale and with one colouring.
+    """Draw several maps of the same points side by side, with the same scale and colours.
 
     Parameters
     ----------
     maps : dict
-        For each panel its title and (coordinates, landmark coordinates).
+        Maps the title of each panel to its (coordinates, landmark coordinates).
     color, color_label, title
         As in :func:`map_figure`.
 
@@ -136,8 +136,7 @@ def comparison_figure(
 def save_figure(figure: Figure, file: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
     """Write a figure as PNG, SVG or PDF; equal figures give equal bytes.
 
-    A file given by its name is written atomically. ``format`` is needed for an open file and otherwise taken from the
-    suffix.
+    A file given by name is written atomically. ``format`` defaults to the suffix of the name; an open file requires it.
     """
     import matplotlib.text
 
@@ -180,7 +179,7 @@ def _figure(
     figure = MapFigure(figsize=size or _size(spans, len(panels)), layout="constrained", facecolor="white")
     if title:
         figure.suptitle(title, fontsize=13, color=INK, parse_math=False)
-    # By default 3d axes order artists by depth, and points would hide landmarks.
+    # 3d axes order artists by depth by default, so that points would hide landmarks.
     kind: dict[str, Any] = {"projection": "3d", "computed_zorder": False} if k == 3 else {}
     with rc_context({"grid.color": GRID_COLOR, "grid.linewidth": 0.7}):
         axes = [figure.add_subplot(1, len(panels), i + 1, **kind) for i in range(len(panels))]
@@ -194,7 +193,7 @@ def _figure(
 
 
 def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> int:
-    """Draw a map on axes whose limits are set; returns the number of points in the fullest cell of a density, or 0."""
+    """Draw a map on axes whose limits are set; return the number of points in the fullest cell of a density, or 0."""
     n, k = panel.points.shape
     points, colors, most = panel.drawn_points(), coloring.rgba(), 0
     if n > MOST_DOTS and k < 3:
@@ -207,7 +206,7 @@ def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> int:
 
 
 def format_axes(ax: Any, panel: Panel, spans: Array) -> None:
-    """Title, grid and limits. All panels have axes of equal length, each centred at its own points."""
+    """Set title, grid and limits. Axes have the same length in all panels and are centred on the panel's points."""
     k = panel.points.shape[1]
     ax.set_title(panel.name, fontsize=12, color=INK, loc="left", parse_math=False)
     ax.grid(visible=True)
@@ -236,7 +235,7 @@ def format_axes(ax: Any, panel: Panel, spans: Array) -> None:
 
 
 def set_time_axis(ax: Any, first: float, last: float, label: str, *, is_date: bool = False) -> None:
-    """A horizontal axis of time, and axes without a frame."""
+    """Make the horizontal axis one of time, and remove the frame."""
     margin = 0.02 * ((last - first) or 1.0)
     ax.set_xlim(first - margin, last + margin)
     label_axis(ax.xaxis, label, is_date=is_date)
@@ -245,12 +244,12 @@ def set_time_axis(ax: Any, first: float, last: float, label: str, *, is_date: bo
 
 
 def _size(spans: Array, n_panels: int) -> tuple[float, float]:
-    """Inches for axes of the shape of the map, with margins for labels, legend and colour bar."""
+    """Return the size in inches for axes of the shape of the map, with margins for labels, legend and colour bar."""
     if len(spans) == 1:
         return 1.6 + 6.4 * n_panels, 4.0
     if len(spans) == 3:
         return 1.4 + 5.2 * n_panels, 5.6
     width = (5.4 if n_panels == 1 else 3.6) * min(1.0, np.sqrt(spans[0] / spans[1]))
-    # Of the width, numbers and names along the vertical axis take half an inch.
+    # Labels along the vertical axis take half an inch of the width.
     height = 1.7 + (width - 0.5) * spans[1] / spans[0]
     return float(1.6 + width * n_panels + 0.4 * (n_panels - 1)), float(height)

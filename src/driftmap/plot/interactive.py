@@ -1,4 +1,4 @@
-"""Maps as one HTML file that needs neither a server nor the network."""
+"""Writes maps as single HTML files that work without a server or network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftmap.web.columns import column_of
 from driftmap.web.page import standalone
 
 ASPECT = 2.0
-"""Of a map with one dimension: how much wider than high it is."""
+"""Ratio of width to height for a map with one dimension."""
 
 
 def html(
@@ -26,22 +26,22 @@ def html(
     landmark_arrivals: ArrayLike | None = None,
     landmark_mass: ArrayLike | None = None,
 ) -> str:
-    """A map as the text of one HTML file: zoom, hover, lasso, a time slider, colours by any column.
+    """Return a map as the text of an HTML file with zoom, hover, lasso, a time slider and colours by any column.
 
-    The file opens offline in any current browser. Up to about 100,000 points with a dozen columns take less than
-    2.5 MB: where they would not, positions have 65,535 steps in each direction and columns 65,535 or 254.
+    The file opens offline in any current browser. About 100,000 points with a dozen columns take less than 2.5 MB:
+    larger maps round positions to 65,535 steps in each direction, and columns to 65,535 or 254 steps.
 
     Parameters
     ----------
     coordinates : array of shape (n, k)
-        Positions of the points in order of arrival. One dimension is drawn against arrival; of more than two, the
+        Positions of the points in order of arrival. One dimension is drawn against arrival; with more than two, the
         first two are drawn.
     landmark_coordinates : array of shape (m, k), optional
         Positions of the landmarks.
     columns : dict, optional
-        Further values of the points by their names: numbers, dates or text.
+        Further values of the points by column name: numbers, dates or text.
     color : str, optional
-        The column that colours the points at first; by default the arrival number.
+        The column that colours the points initially; by default the arrival number.
     title : str
     landmark_arrivals, landmark_mass : arrays of length m, optional
         Arrival numbers and masses of the landmarks.
@@ -83,5 +83,5 @@ def _positions(coordinates: ArrayLike) -> Array:
 
 
 def _plane(positions: Array, times: Array) -> Array:
-    """Two coordinates: the first two, or of a single one its time and itself."""
+    """Return the first two coordinates, or the times and the coordinate of a map with one dimension."""
     return np.column_stack([times, positions]) if positions.shape[1] == 1 else positions[:, :2]

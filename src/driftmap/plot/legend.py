@@ -1,4 +1,4 @@
-"""What explains a figure: legend, colour bar, and the numbers and names along axes."""
+"""Legends, colour bars and axis labels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftmap.plot.coloring import MISSING_COLOR, Coloring, beyond, colormap, normalization
+from driftmap.plot.panels import shortened
 from driftmap.plot.points import INK, LEAST_OPACITY
 
 if TYPE_CHECKING:
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
 
 GREY = "#9AA1A9"
 MOST_LETTERS = 28
-"""Letters of a name in the legend."""
+"""Most letters of a name in the legend."""
 ROWS_OF_CLASSES = 12
-"""Classes below each other in the legend; more are in two columns."""
+"""Classes in a column of the legend."""
 BELOW_LABELS = 40
-"""Points (of an inch's 72) below the axes, where the numbers and the name of the horizontal axis end."""
+"""Height of the labels of the horizontal axis, in points (1/72 inch)."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def label_axis(axis: Any, name: str, *, is_date: bool = False) -> None:
-    """Numbers or dates along an axis whose limits are set, and its name with the power of ten of the numbers."""
+    """Label an axis whose limits are set: numbers or dates, and its name with the power of ten of the numbers."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     from driftmap.plot.artists import PlainNumbers
@@ -32,7 +33,7 @@ def label_axis(axis: Any, name: str, *, is_date: bool = False) -> None:
     if is_date:
         locator = AutoDateLocator()  # type: ignore[no-untyped-call]
         axis.set_major_locator(locator)
-        # The year, month or day that all ticks share would be printed at the end of the axis, over other labels.
+        # matplotlib would print the year, month or day that all ticks share at the end of the axis, over other labels.
         axis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
         shared = _shared_date(*axis.get_view_interval())
         name = f"{name} ({shared})" if shared and name else name
@@ -42,13 +43,13 @@ def label_axis(axis: Any, name: str, *, is_date: bool = False) -> None:
         is_plain = -4 <= power < 7
         axis.set_major_formatter(PlainNumbers(None if is_plain else power))
         name = name if is_plain else f"{name} (10{str(power).translate(SUPERSCRIPTS)})"
-    # parse_math: a dollar sign in a name is no mathematics, here and below.
-    axis.set_label_text(_short(name, 3 * MOST_LETTERS), fontsize=10, color=INK, parse_math=False)
+    # parse_math=False, here and below: a dollar sign in a name does not start a formula.
+    axis.set_label_text(shortened(name, 3 * MOST_LETTERS), fontsize=10, color=INK, parse_math=False)
     axis.set_tick_params(labelsize=9, color=GREY, labelcolor=INK, length=3)
 
 
 def _shared_date(first: float, last: float) -> str:
-    """The year, month or day that two times (in days since 1970) share, as far as ticks between them do not show it."""
+    """Return the year, month or day that two times (in days since 1970) share and that ticks between them omit."""
     first_time, last_time = (np.datetime64(round(day * 86_400e6), "us").astype(object) for day in (first, last))
     if first_time.date() == last_time.date():
         return f"{first_time:%Y-%m-%d}"
@@ -58,9 +59,9 @@ def _shared_date(first: float, last: float) -> str:
 
 
 def add_legend(ax: Any, coloring: Coloring, *, landmarks: bool, most: int = 0) -> None:
-    """A legend outside the axes: to their right for classes, below them for a scale.
+    """Add a legend outside the axes: to the right for classes, below for a scale.
 
-    ``most``: points in the fullest cell of a density.
+    ``most`` is the number of points in the fullest cell of a density.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -79,7 +80,8 @@ def add_legend(ax: Any, coloring: Coloring, *, landmarks: bool, most: int = 0) -
     in_space = hasattr(ax, "zaxis")
     if coloring.classes and coloring.is_explained:
         place = {"loc": "upper left", "bbox_to_anchor": (1.15 if in_space else 1.02, 1.0), "borderaxespad": 0.0}
-        place |= {"title": _short(coloring.label), "alignment": "left", "ncols": _columns(coloring)}
+        title = shortened(coloring.label, MOST_LETTERS)
+        place |= {"title": title, "alignment": "left", "ncols": _columns(coloring)}
     else:
         below = ScaledTranslation(0, 0 if in_space else -BELOW_LABELS / 72, ax.figure.dpi_scale_trans)
         place = {"loc": "upper right", "bbox_to_anchor": (1.0, 0.0), "bbox_transform": ax.transAxes + below}
@@ -91,7 +93,7 @@ def add_legend(ax: Any, coloring: Coloring, *, landmarks: bool, most: int = 0) -
 
 
 def legend_width(coloring: Coloring) -> float:
-    """Inches that the names of classes take, roughly."""
+    """Return the approximate width of the class names in inches."""
     longest = max(map(len, coloring.classes), default=0)
     return 0.08 * min(longest, MOST_LETTERS) * _columns(coloring)
 
@@ -101,7 +103,7 @@ def _columns(coloring: Coloring) -> int:
 
 
 def add_colorbar(figure: Figure, axes: Sequence[Any], coloring: Coloring) -> None:
-    """A colour bar to the right of the last axes, as high as these."""
+    """Add a colour bar to the right of the last axes, of the same height."""
     from matplotlib.cm import ScalarMappable
 
     if coloring.classes:
@@ -118,11 +120,8 @@ def add_colorbar(figure: Figure, axes: Sequence[Any], coloring: Coloring) -> Non
 def _handle(name: str, marker: str, face: Any, edge: Any, opacity: float = 1.0) -> Any:
     from matplotlib.lines import Line2D
 
-    # matplotlib omits labels that start with an underscore
+    # matplotlib omits labels that start with an underscore.
     name = f" {name}" if name.startswith("_") else name
     style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": 0.9}
-    return Line2D([], [], linestyle="none", marker=marker, markersize=5, label=_short(name), alpha=opacity, **style)
-
-
-def _short(name: str, longest: int = MOST_LETTERS) -> str:
-    return name if len(name) <= longest else f"{name[: longest - 3]}..."
+    label = shortened(name, MOST_LETTERS)
+    return Line2D([], [], linestyle="none", marker=marker, markersize=5, label=label, alpha=opacity, **style)

@@ -1,4 +1,4 @@
-"""A small map as HTML, for notebooks: an SVG of some stored points and the landmarks, without matplotlib or scripts."""
+"""A small HTML map for notebooks: an SVG of stored points and landmarks, without matplotlib or scripts."""
 
 from __future__ import annotations
 
@@ -9,71 +9,68 @@ import numpy as np
 from driftmap.map import StreamMap
 from driftmap.map.explain import of_axis, stored_points
 from driftmap.map.frames import Frame
+from driftmap.plot.panels import shortened
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 
 WIDTH, HEIGHT, MARGIN = 320, 200, 8
 SKETCHED_POINTS = 600
-"""Stored points that are drawn, evenly spread over time."""
+"""Most stored points drawn, evenly spread over time."""
 COLORS = ("#440154", "#3b528b", "#21918c", "#5ec962", "#bfd430")
-"""Of the points, from the first to the last arrivals: viridis."""
+"""Colours of the points (viridis), from the first arrivals to the last."""
 NAMED = 3
-"""Features that are named for an axis."""
+"""Features listed for each axis."""
 LONGEST_NAME = 24
 
 
-def html_map(engine: StreamMap) -> str:
-    """The map and what is known of it, in about ten kilobytes; nothing is given out or changed by it.
+def html_map(mapper: StreamMap) -> str:
+    """Return a picture of the map with a few facts, in about ten kilobytes, without counting as a use of the frame.
 
-    >>> engine = StreamMap(n_landmarks=5).partial_fit(np.random.default_rng(0).random((50, 3)))
-    >>> "50 points seen, 5 landmarks" in html_map(engine)
+    >>> mapper = StreamMap(n_landmarks=5).partial_fit(np.random.default_rng(0).random((50, 3)))
+    >>> "50 points seen, 5 landmarks" in html_map(mapper)
     True
     """
     try:
-        with engine.lock:
-            frame = engine.unobserved_frame()
-            lines = [_facts(engine), *_axes(engine, frame)]
-            picture = _svg(engine, frame)
-    except InputError:  # an embedding may need more points than there are, and nothing is wrong with that yet
+        with mapper.lock:
+            frame = mapper.unobserved_frame()
+            lines = [_facts(mapper), *_axes(mapper, frame)]
+            picture = _svg(mapper, frame)
+    except InputError:  # an embedding may need more points than have arrived
         return ""
     text = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
     return f'<div style="font: 12px sans-serif; max-width: {WIDTH}px">{picture}{text}</div>'
 
 
-def _facts(engine: StreamMap) -> str:
-    landmarks = engine._landmark_engine()
+def _facts(mapper: StreamMap) -> str:
+    landmarks = mapper._landmark_engine()
     return (
         f"{landmarks.n_samples_seen_:,} points seen, {len(landmarks.landmark_indices_):,} landmarks, "
         f"radius {landmarks.radius_:.3g}"
     )
 
 
-def _axes(engine: StreamMap, frame: Frame) -> list[str]:
-    """The features that correlate most with the axes of the picture."""
+def _axes(mapper: StreamMap, frame: Frame) -> list[str]:
+    """Return the features that correlate most with each axis of the picture."""
     try:
-        points = stored_points(engine, frame)
-    except InputError:  # they are no rows of features
+        points = stored_points(mapper, frame)
+    except InputError:  # the points are not rows of features
         return []
     lines = []
-    for axis in range(min(2, engine.n_components)):
+    for axis in range(min(2, mapper.n_components)):
         features = of_axis(points, axis).features[:NAMED]
-        named = (f"{_short(str(found.feature))} {found[1]:+.2f}" for found in features)
+        named = (f"{shortened(str(found.feature), LONGEST_NAME)} {found[1]:+.2f}" for found in features)
         lines.append(f"driftmap{axis}: {', '.join(named)}")
     return lines
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
-
-
-def _svg(engine: StreamMap, frame: Frame) -> str:
-    landmarks = engine._landmark_engine()
+def _svg(mapper: StreamMap, frame: Frame) -> str:
+    landmarks = mapper._landmark_engine()
     ids = landmarks.stored_indices_
     ids = ids[np.unique(np.linspace(0, len(ids) - 1, SKETCHED_POINTS).astype(np.int64))]
     points, marks = frame.place_stored(landmarks, ids), frame.landmark_positions()
-    if engine.n_components == 1:  # against arrival, as in figures
+    if mapper.n_components == 1:  # drawn against arrival, as in figures
         points, marks = np.column_stack([ids, points]), np.column_stack([frame.landmarks, marks])
-    points, marks = _fit(points[:, :2], marks[:, :2], keep_shape=engine.n_components > 1)
+    points, marks = _fit(points[:, :2], marks[:, :2], keep_shape=mapper.n_components > 1)
     parts = np.array_split(points, len(COLORS))
     dots = "".join(
         f'<path d="{_dots(part)}" stroke="{color}" stroke-width="3" stroke-linecap="round" stroke-opacity=".6"/>'
@@ -93,7 +90,7 @@ def _dots(points: Array) -> str:
 
 
 def _fit(points: Array, marks: Array, *, keep_shape: bool) -> tuple[Array, Array]:
-    """Places in the picture, upwards; ``keep_shape``: both axes have one scale."""
+    """Scale points and landmarks to the picture, whose y axis points down; ``keep_shape``: scale both axes equally."""
     everything = np.vstack([points, marks])
     low, high = everything.min(axis=0), everything.max(axis=0)
     scale = (np.array([WIDTH, HEIGHT]) - 2 * MARGIN) / np.where(high > low, high - low, np.inf)

@@ -1,4 +1,4 @@
-"""Panels: the maps of a figure as arrays, with their times and extents; matplotlib is not needed."""
+"""Panels: the maps of a figure as arrays, with times and extents, independent of matplotlib."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Time(NamedTuple):
     """When the points arrived: the horizontal axis of a map in one dimension."""
 
     values: Array | None = None
-    """A number for each point; None: its arrival number."""
+    """A number for each point; None: the arrival number."""
     label: str = "arrival"
     is_date: bool = False
     of_landmarks: Array | None = None
@@ -32,12 +32,12 @@ class Panel(NamedTuple):
     time: Time = Time()
 
     def drawn_points(self) -> list[Array]:
-        """The points axis by axis; those of one dimension against time."""
+        """Return the points axis by axis; a map with one dimension has the times as its first axis."""
         n, k = self.points.shape
         return ([self._times(n)] if k == 1 else []) + list(self.points.T)
 
     def drawn_landmarks(self) -> list[Array]:
-        """The landmarks, likewise; in one dimension at the right margin if their times are not known."""
+        """Return the landmarks axis by axis; with one dimension and unknown times, they are at the right margin."""
         assert self.landmarks is not None
         (n, k), when = self.points.shape, self.time.of_landmarks
         if k > 1:
@@ -52,7 +52,7 @@ class Panel(NamedTuple):
 
 
 def positions_of(coordinates: ArrayLike) -> Array:
-    """Coordinates as an array of at most three columns."""
+    """Return the coordinates as an array of at most three columns."""
     array = np.asarray(coordinates, dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or 0 in array.shape:
@@ -61,25 +61,30 @@ def positions_of(coordinates: ArrayLike) -> Array:
 
 
 def time_of(times: ArrayLike, label: str | None, n: int, parameter: str = "times") -> Time:
-    """The times of n points, as numbers or as dates."""
+    """Return the times of n points, given as numbers or dates."""
     values = np.asarray(times)
     if values.shape != (n,):
-        raise ValueError(f"{parameter} must have {n} entries, one for each of them, got shape {values.shape}")
+        raise ValueError(f"{parameter} must have {n} entries, got shape {values.shape}")
     is_date = values.dtype.kind == "M"
     numbers = days(values) if is_date else values.astype(np.float64)
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{parameter} must be finite: one of them is missing")
+        raise ValueError(f"{parameter} must be finite: at least one value is missing")
     return Time(numbers, label or ("date" if is_date else "time"), is_date)
 
 
+def shortened(name: str, longest: int) -> str:
+    """Cut a name to at most ``longest`` letters, with an ellipsis."""
+    return name if len(name) <= longest else f"{name[: longest - 3]}..."
+
+
 def box(panel: Panel) -> tuple[Array, Array]:
-    """The corners of the smallest box around points and landmarks."""
+    """Return the corners of the bounding box of points and landmarks."""
     everything = panel.points if panel.landmarks is None else np.vstack([panel.points, panel.landmarks])
     return everything.min(axis=0), everything.max(axis=0)
 
 
 def axis_spans(panels: Sequence[Panel]) -> Array:
-    """Length of each axis: the largest that any panel needs, and at least 0.3 of the longest axis."""
+    """Return the length of each axis: the largest that any panel needs, and at least 0.3 of the longest axis."""
     needed = np.max([high - low for low, high in map(box, panels)], axis=0)
     longest = needed.max() if needed.max() > 0 else 1.0
     return np.asarray(np.maximum(needed, 0.3 * longest))

@@ -1,4 +1,4 @@
-"""Points and landmarks on axes: none hides others by the order of arrival, and landmarks hide no colour."""
+"""Draws points and landmarks. Points are in random order so that later arrivals do not hide earlier ones."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from driftmap.utils import Array, Ids
 
 INK = "#22262B"
 MOST_DOTS = 20_000
-"""More points than this are shaded by density in the plane; in space they are an image in vector files."""
+"""More points than this are shaded by density in the plane and, in space, rasterized in vector files."""
 CELLS = 320
 """Cells along the longer side of a density."""
 LEAST_OPACITY = 0.45
-"""Of a cell with one point."""
+"""Opacity of a cell with one point."""
 
 
 class Density(NamedTuple):
     """Points counted in the cells of a grid."""
 
     image: Array
-    """Colour and opacity of every cell, (rows, columns, 4), from below."""
+    """Colour and opacity of each cell, of shape (rows, columns, 4), bottom row first."""
     most: int
     """Points in the fullest cell."""
 
 
 def drawing_order(n: int) -> Ids:
-    """A fixed random order of n points: in order of arrival, the youngest would hide all others.
+    """Return a fixed random order of n points: in order of arrival, the last ones would hide the others.
 
-    Later arrivals leave the order of earlier ones as it is, so that animations do not flicker.
+    Later arrivals do not change the relative order of earlier ones, so that animations do not flicker.
 
     >>> order = drawing_order(100)
     >>> np.array_equal(order[order < 50], drawing_order(50))
@@ -39,10 +39,10 @@ def drawing_order(n: int) -> Ids:
 
 
 def density(points: Array, colors: Array, low: Array, high: Array, shape: tuple[int, int]) -> Density:
-    """Count points, (n, 2), in the cells of a box.
+    """Count points of shape (n, 2) in the cells of a box.
 
-    A cell has the colour of one of its points, drawn at random: mixtures look mixed, and no colour appears that no
-    point has. Its opacity grows with the logarithm of the number of points in it.
+    A cell takes the colour of a random point in it: mixtures look mixed, and only colours of points appear. Its opacity
+    grows with the logarithm of its number of points.
 
     >>> points, colors = np.array([[0.1, 0.1], [0.2, 0.2], [0.9, 0.1]]), np.ones((3, 4))
     >>> found = density(points, colors, np.zeros(2), np.ones(2), (1, 2))
@@ -66,7 +66,10 @@ def density(points: Array, colors: Array, low: Array, high: Array, shape: tuple[
 
 
 def draw_points(ax: Any, points: list[Array], colors: Array, scale: float = 1.0, most: int | None = None) -> Any:
-    """Draw points, given axis by axis, as translucent dots in a random order; ``most``: how many there will be."""
+    """Draw points, given axis by axis, as translucent dots in a random order.
+
+    ``most`` is the final number of points of an animation, which sets the size of the dots.
+    """
     n, k, order = most or len(colors), len(points), drawing_order(len(colors))
     size = scale * float(np.clip(330 / np.sqrt(n), 1.5, 24.0))
     style: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": n > MOST_DOTS, **_in_space(k)}
@@ -75,7 +78,7 @@ def draw_points(ax: Any, points: list[Array], colors: Array, scale: float = 1.0,
 
 
 def draw_density(ax: Any, points: Array, colors: Array, *, has_shape: bool) -> int:
-    """Shade the box of the axes by the density of points, (n, 2); returns the number of points in the fullest cell."""
+    """Shade the axes by the density of points of shape (n, 2); return the number of points in the fullest cell."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     spans = np.array([right - left, top - bottom]) if has_shape else np.array([1.0, 0.6])
     columns, rows = np.maximum(CELLS * spans / spans.max(), 1).astype(int).tolist()
@@ -97,5 +100,5 @@ def draw_landmarks(ax: Any, positions: list[Array], scale: float = 1.0) -> Any:
 
 
 def _in_space(k: int) -> dict[str, Any]:
-    """3d axes would otherwise fade distant points, landmarks and colours alike."""
+    """Options of scatter: 3d axes would otherwise fade distant points and landmarks, and so change their colours."""
     return {"depthshade": False} if k == 3 else {}

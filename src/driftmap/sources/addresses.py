@@ -12,16 +12,10 @@ import re
 from typing import Self
 from urllib.parse import parse_qsl, unquote
 
+from driftmap.sources.schemes import SCHEMES
 from driftmap.utils.columns import suggestion
 from driftmap.utils.errors import InputError
 
-SCHEMES = {
-    "kafka": ("payload", "group", "security"),
-    "redis": ("payload",),
-    "nats": ("payload",),
-    "mqtt": ("payload", "client"),
-}
-"""For each scheme the options of its addresses."""
 PLACE = re.compile(
     r"(?P<host>[^/?#:\[\]]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?(/(?P<stream>[^?#]*))?(\?(?P<query>[^#]*))?"
 )
@@ -86,9 +80,10 @@ class Address(str):
         if not path:
             raise InputError(f"is not a whole address: {form}", source=name)
         options = dict(parse_qsl(query or "", keep_blank_values=True))
+        known = SCHEMES[scheme].options
         for option in options:
-            if option not in SCHEMES[scheme]:
-                raise InputError(f"has the unknown option {option!r}{suggestion(option, SCHEMES[scheme])}", source=name)
+            if option not in known:
+                raise InputError(f"has the unknown option {option!r}{suggestion(option, known)}", source=name)
         address = super().__new__(cls, name if query is None else f"{name}?{query}")
         address.name, address.scheme, address.host, address.options = name, scheme, host.strip("[]"), options
         address.port, address.stream = None if port is None else int(port), _unescaped(path, name)
@@ -102,6 +97,11 @@ class Address(str):
             if given is not None and not _is_text(given):
                 raise InputError("has credentials that are not UTF-8", source=name)
         return address
+
+    @property
+    def port_number(self) -> int:
+        """The port, which is that of the scheme if the address names none."""
+        return self.port or SCHEMES[self.scheme].port
 
 
 def is_address(name: str) -> bool:

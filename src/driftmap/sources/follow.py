@@ -10,6 +10,7 @@ from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
+from driftmap.sources.files import suffix_of
 from driftmap.sources.row_source import RowSource
 from driftmap.utils.errors import InputError
 
@@ -64,6 +65,7 @@ class FollowedStream(RowSource):
 
     def __init__(self, name: str, file: BinaryIO, *, ends: bool) -> None:
         super().__init__(name)
+        self.resumes = "start" if ends else "here"
         self._file, self._ends, self._lines, self._offset = file, ends, Lines(name), 0
 
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
@@ -93,7 +95,7 @@ class FollowedFile(RowSource):
 
     def __init__(self, name: str, path: Path) -> None:
         super().__init__(name)
-        self._path = path
+        self._path, self.suffix = path, suffix_of(path)
         self._open()
 
     def _open(self) -> None:

@@ -1,14 +1,14 @@
 """The protocol of sources whose rows are read as they arrive.
 
-To follow another kind of source, write a subclass and let :func:`~driftmap.tables.readers.open_source` choose it for
-its URLs, as :mod:`driftmap.sources.brokers` does. Runs, parsers, bad lines, checkpoints and outputs work with it.
+To follow another kind of source, write a subclass and let :func:`driftmap.sources.open` choose it for its names.
+Runs, parsers, bad lines, checkpoints and outputs work with it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 
 class RowSource(ABC):
@@ -16,6 +16,12 @@ class RowSource(ABC):
 
     waits = False
     """Whether the source holds back rows until earlier ones are done."""
+
+    suffix: str | None = None
+    """The suffix of a file, which decides its format; None: the first bytes do."""
+    resumes: Literal["position", "start", "here"] = "position"
+    """Where reading goes on in a later process: at the position; at the start of a stream that is given again, of which
+    the rows before are passed over; or here, since the rows before do not come again."""
 
     def __init__(self, name: str) -> None:
         self.name = name

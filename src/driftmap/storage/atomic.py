@@ -1,7 +1,7 @@
-"""Atomic writes: under its name a file is either the old one or the complete new one, also after a crash.
+"""Atomic writes: a path leads to either the old file or the complete new one, even after a crash.
 
-The new content goes to a temporary file in the same folder. Its name is unpredictable and its creation exclusive, so
-neither another writer nor a planted link can come in between. File and folder are synced before and after the rename.
+New content goes to a temporary file in the same folder. Its name is unpredictable and its creation exclusive, so that
+neither another writer nor a planted link can interfere. The file is synced before the rename, the folder after it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import BinaryIO
 from driftmap.storage.paths import OutputPath, check_replaceable, open_regular, open_stream, output_path
 
 TOKEN = 16
-"""Hexadecimal digits that make a temporary name unpredictable."""
+"""Number of random hexadecimal digits in a temporary name."""
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-"""How a file is created that must not be there, and no link followed."""
+"""Flags to create a file that must not exist, without following links."""
 REOPENING_FLAGS = FLAGS & ~os.O_EXCL
-"""How a file is opened or created where an interrupted run or download may have left it."""
+"""Flags to open or create a file that an interrupted run or download may have left."""
 
 
 _unfinished: set[Path] = set()
@@ -30,7 +30,7 @@ _unfinished: set[Path] = set()
 
 
 def remove_unfinished() -> None:
-    """Remove all temporary files and folders of this process, which is about to end at once."""
+    """Remove all temporary files and folders of this process, just before it exits without cleanup."""
     for place in list(_unfinished):
         with contextlib.suppress(OSError):
             if place.is_dir():
@@ -41,9 +41,9 @@ def remove_unfinished() -> None:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A temporary folder that is removed at the end."""
+    """Yield a temporary folder, and remove it at the end."""
     place = Path(tempfile.gettempdir(), f"driftmap-{os.urandom(TOKEN // 2).hex()}")
-    _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
+    _unfinished.add(place)  # before it is created, so that a signal handler can always remove it
     try:
         place.mkdir(mode=0o700)
         yield place
@@ -54,10 +54,10 @@ def scratch_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file that replaces ``path`` if the block ends well and is removed otherwise.
+    """Yield a new file that replaces ``path`` if the block succeeds and is removed otherwise.
 
-    Until the block ends, :func:`remove_leftovers` leaves the file alone. A stream is given the content at the end; it
-    is opened now, so that its reader waits for that.
+    During the block, :func:`remove_leftovers` skips the file. A stream is opened immediately, so that its reader waits,
+    and receives the content at the end.
     """
     output = output_path(path)
     if output.is_stream:
@@ -66,9 +66,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             content.seek(0)
             shutil.copyfileobj(content, stream)
         return
-    target = output.true  # a link stays a link to the new file
+    target = output.true  # a link is kept, and leads to the new file
     place = target.with_name(f".{target.name}.{os.urandom(TOKEN // 2).hex()}.tmp")
-    _unfinished.add(place)  # before it is there, so that a signal in between leaves nothing behind
+    _unfinished.add(place)  # before it is created, so that a signal handler can always remove it
     try:
         with open(place, "w+b", opener=lambda name, flags: os.open(name, FLAGS, 0o666)) as file:
             lock(file)
@@ -80,7 +80,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 with contextlib.suppress(OSError):
                     if os.path.samestat(os.lstat(place), os.fstat(file.fileno())):
                         place.unlink()
-                with contextlib.suppress(OSError):  # what is still buffered may not fit on the disk
+                with contextlib.suppress(OSError):  # flushing may fail on a full disk
                     file.close()
                 raise
     finally:
@@ -88,9 +88,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Remove the temporary files that killed processes left in a folder: those for a file of this name, or for any.
+    """Remove temporary files that killed processes left in a folder, for the file ``name`` or for all files.
 
-    Files with names that :func:`replacing` does not give are left alone, and so are those that are still being written.
+    Only files with names from :func:`replacing` are removed, except those still being written.
     """
     ours = re.compile(rf"\.{re.escape(name) or '.+'}\.[0-9a-f]{{{TOKEN}}}\.tmp")
     with contextlib.suppress(OSError):
@@ -101,24 +101,24 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
 
 
 def partial(output: OutputPath) -> Path:
-    """The unfinished file from which an output will be made."""
+    """Return the path of the unfinished file of an output."""
     return output.true.with_name(f".{output.true.name}.partial")
 
 
 def sync(file: BinaryIO) -> None:
-    """Make sure that the content of a file outlives a power failure."""
+    """Make the content of a file survive a power failure."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def publish(unfinished: Path, target: Path) -> None:
-    """Give a synced file in the same folder its final name, and make sure that the name outlives a power failure.
+    """Rename a synced file to its final name in the same folder, and make the name survive a power failure.
 
-    A file that has the name already keeps it, and only the folder is synced. Only a regular file is replaced.
+    With equal paths, only the folder is synced. Only a regular file is replaced.
     """
     check_replaceable(target)
     unfinished.replace(target)
-    if hasattr(os, "O_DIRECTORY"):  # elsewhere folders cannot be opened, and need not be
+    if hasattr(os, "O_DIRECTORY"):  # other systems cannot sync folders
         descriptor = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
@@ -127,7 +127,7 @@ def publish(unfinished: Path, target: Path) -> None:
 
 
 def lock(file: BinaryIO) -> bool:
-    """Lock a file for this process as long as it is open; false if another process holds the lock."""
+    """Lock a file for this process while it is open; return False if another process holds the lock."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -1,9 +1,9 @@
-"""A checkpoint: named arrays of numbers and a JSON header in one file, which is whole or refused.
+"""Checkpoints: named arrays of numbers and a JSON header in one file with a checksum.
 
-The file is an uncompressed ZIP archive of NPY members, as ``numpy.load`` reads them, after one member of JSON that says
-what each of them must be. Its last 64 bytes are the SHA-256 of all bytes before them, so no change goes unnoticed.
-Nothing in it is ever executed. All numbers are little-endian. The same content gives the same bytes; the size is that
-of the arrays, plus the header, plus about 400 bytes per array.
+The file is an uncompressed ZIP archive. Its first member is a JSON header that states the type and shape of each array;
+the others are NPY files, which ``numpy.load`` can read. The last 64 bytes are the SHA-256 of all bytes before them, so
+that damage is detected. Reading executes no code. All numbers are little-endian. Equal content gives equal bytes; the
+size is that of the arrays and the header, plus about 400 bytes per array.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ FORMAT = "driftmap checkpoint"
 FORMAT_VERSION = 3
 """The version of the format that this library writes."""
 READ_VERSIONS = (2, 3)
-"""Versions that it reads. Version 2, of driftmap 0.2, also states a CRC-32 of each array, which is ignored."""
+"""The versions that it reads. Version 2, of driftmap 0.2, also has a CRC-32 of each array, which is ignored."""
 HEADER = "driftmap.json"
 LARGEST_HEADER = 2**26
-"""More bytes of JSON than this are not a header."""
+"""Maximum size of the header in bytes."""
 DTYPES = frozenset({"|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)), "<f4", "<f8"})
-"""What an array may hold: plain numbers and truth values."""
+"""Allowed types of arrays: numbers and booleans."""
 DIGEST = 64
 COMMENT = b"sha256:" + b"0" * DIGEST
 COPY_BYTES = 2**20
 
-# What the readers of ZIP, NPY and JSON raise, given arbitrary bytes.
+# Exceptions that the readers of ZIP, NPY and JSON raise for arbitrary bytes.
 UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, EOFError, MemoryError,
     NotImplementedError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile, zipfile.LargeZipFile, SyntaxError,
@@ -49,22 +49,19 @@ UNREADABLE = (
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be written or read; the message names the file and takes one line."""
+    """Raised if a checkpoint cannot be written or read; the message is one line and names the file."""
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint holds."""
+    """The content of a checkpoint."""
 
     header: dict[str, Any]
-    """What was given to :func:`write`, and ``format``, ``version``, ``library`` and ``members``."""
+    """The header given to :func:`write`, with ``format``, ``version``, ``library`` and ``members``."""
     arrays: dict[str, NDArray[Any]]
 
 
 def write(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a checkpoint; ``path`` holds the old one or the new one at any moment, whatever happens.
-
-    ``header`` may hold whatever JSON can.
-    """
+    """Write a checkpoint atomically; ``header`` must be serialisable as JSON."""
     text, stored = _prepared(path, header, arrays)
     try:
         with replacing(path) as file:
@@ -84,7 +81,7 @@ def to_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> b
 def _prepared(
     name: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> tuple[bytes, dict[str, NDArray[Any]]]:
-    """The header as text, and the arrays as they are stored."""
+    """Return the header as JSON text, and the arrays in the stored byte order."""
     stored = {name: _portable(name, array) for name, array in arrays.items()}
     members = {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in stored.items()}
     own = {"format": FORMAT, "version": FORMAT_VERSION, "library": _library(), "members": members}
@@ -109,9 +106,9 @@ def _fill(file: BinaryIO, text: bytes, arrays: Mapping[str, NDArray[Any]]) -> No
 
 
 def read(path: PathLike) -> Checkpoint:
-    """Read a checkpoint, or raise a :class:`CheckpointError` that says what is wrong with the file."""
+    """Read a checkpoint; raise a :class:`CheckpointError` if the file is not a valid one."""
     try:
-        if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for
+        if Path(path).exists() and not Path(path).is_file():  # opening a pipe would block
             raise CheckpointError(f"{path} is not a file")
         with open(path, "rb") as file, reading(path):
             return _read(file, str(path))
@@ -120,7 +117,7 @@ def read(path: PathLike) -> Checkpoint:
 
 
 def from_bytes(blob: bytes, name: str = "the checkpoint") -> Checkpoint:
-    """Return what bytes hold, or raise a :class:`CheckpointError` that says what is wrong with them."""
+    """Return the checkpoint in these bytes; raise a :class:`CheckpointError` if they are not a valid one."""
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise CheckpointError(f"{name} must be bytes, got {type(blob).__name__}")
     with reading(name):
@@ -129,7 +126,7 @@ def from_bytes(blob: bytes, name: str = "the checkpoint") -> Checkpoint:
 
 @contextlib.contextmanager
 def reading(name: str | os.PathLike[str]) -> Iterator[None]:
-    """Around what interprets a checkpoint: whatever arbitrary bytes raise becomes one error that names it."""
+    """Turn the exceptions that invalid bytes cause into a :class:`CheckpointError` that names the checkpoint."""
     try:
         yield
     except CheckpointError:
@@ -150,18 +147,18 @@ def _read(file: BinaryIO, name: str) -> Checkpoint:
     if not comment.startswith(COMMENT[:-DIGEST]):
         raise CheckpointError(f"{name} is damaged: its end is missing or overwritten")
     if _digest(file) != comment[-DIGEST:]:
-        raise CheckpointError(f"{name} is damaged: its bytes do not give its checksum")
+        raise CheckpointError(f"{name} is damaged: its checksum does not match")
     with zipfile.ZipFile(file) as archive:
         infos = archive.infolist()
-        # What members state is bounded by what is there, before any memory is asked for.
+        # Check the stated sizes against the file size before allocating memory.
         if sum(info.file_size for info in infos) > size or any(info.compress_type for info in infos):
-            raise ValueError("its members do not fit into it")
+            raise ValueError("its members are larger than the file")
         if infos[0].filename != HEADER or infos[0].file_size > LARGEST_HEADER:
             raise ValueError("its header is too large or out of place")
         header = json.loads(archive.read(infos[0]))
         members = _check_header(header, name)
         if [info.filename for info in infos[1:]] != [f"{member}.npy" for member in members]:
-            raise ValueError("it does not hold the arrays that its header lists")
+            raise ValueError("its arrays differ from those in its header")
         arrays = {
             member: _array(archive, info, stated)
             for info, (member, stated) in zip(infos[1:], members.items(), strict=True)
@@ -170,7 +167,7 @@ def _read(file: BinaryIO, name: str) -> Checkpoint:
 
 
 def _check_header(header: Any, name: str) -> dict[str, dict[str, Any]]:
-    """What the header says of the members, if it is one that this library understands."""
+    """Return the members that the header states; raise if the format or version is not supported."""
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{name} is not a Driftmap checkpoint")
     version = header["version"]
@@ -187,7 +184,7 @@ def _check_header(header: Any, name: str) -> dict[str, dict[str, Any]]:
     members: dict[str, dict[str, Any]] = header["members"]
     for member, stated in members.items():
         if stated["dtype"] not in DTYPES or any(type(n) is not int or n < 0 for n in stated["shape"]):
-            raise ValueError(f"its array {member!r} is stated to be {stated['dtype']!r} of shape {stated['shape']!r}")
+            raise ValueError(f"its array {member!r} has type {stated['dtype']!r} and shape {stated['shape']!r}")
     return members
 
 
@@ -195,11 +192,11 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, stated: Mapping[str,
     dtype, shape = np.dtype(stated["dtype"]), tuple(stated["shape"])
     with archive.open(info) as member:
         if np.lib.format.read_magic(member) != (1, 0):
-            raise ValueError(f"{info.filename} is of another version of NPY")
+            raise ValueError(f"{info.filename} has an unsupported NPY version")
         if np.lib.format.read_array_header_1_0(member) != (shape, False, dtype):
-            raise ValueError(f"{info.filename} is not what the header says")
+            raise ValueError(f"{info.filename} does not match the header")
         if member.tell() + math.prod(shape) * dtype.itemsize != info.file_size:
-            raise ValueError(f"{info.filename} has not the size that its shape needs")
+            raise ValueError(f"{info.filename} has the wrong size for its shape")
         array = np.empty(shape, dtype)
         rest = _bytes_of(array)
         while rest.nbytes:
@@ -207,7 +204,7 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, stated: Mapping[str,
             rest[: len(piece)] = piece
             rest = rest[len(piece) :]
             if not piece:
-                raise EOFError(f"{info.filename} is cut off")
+                raise EOFError(f"{info.filename} is truncated")
         if member.read(1):
             raise ValueError(f"{info.filename} is too long")
     return array.astype(dtype.newbyteorder("="), copy=False)
@@ -217,7 +214,7 @@ def _portable(name: str, array: NDArray[Any]) -> NDArray[Any]:
     stored = np.asarray(array, order="C")
     stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
     if stored.dtype.str not in DTYPES:
-        raise TypeError(f"array {name!r} holds {array.dtype}; a checkpoint holds plain numbers only")
+        raise TypeError(f"array {name!r} has type {array.dtype}; a checkpoint can hold only numbers")
     return stored
 
 
@@ -226,26 +223,26 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a fixed time: the same content gives the same bytes
+    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a fixed time, so that equal content gives equal bytes
     info.create_system, info.external_attr = 3, 0o644 << 16
     return info
 
 
 def _digest(file: BinaryIO) -> bytes:
-    """The hexadecimal SHA-256 of all bytes but those that hold it."""
+    """Return the hexadecimal SHA-256 of all bytes before the digest."""
     left, digest = file.seek(0, os.SEEK_END) - DIGEST, hashlib.sha256()
     file.seek(0)
     while left > 0:
         piece = file.read(min(COPY_BYTES, left))
         if not piece:
-            raise EOFError("it was cut while it was read")
+            raise EOFError("it was truncated during reading")
         digest.update(piece)
         left -= len(piece)
     return digest.hexdigest().encode()
 
 
 def _library() -> str:
-    from importlib import metadata  # which takes a while to import
+    from importlib import metadata  # slow to import
 
     try:
         return metadata.version("driftmap")

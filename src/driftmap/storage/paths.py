@@ -1,9 +1,8 @@
-"""Output paths: where they lead, what may be written there, and when two of them are the same file.
+"""Output paths: resolves them, decides what may be written there, and detects that two paths are the same file.
 
-The system resolves a path, and links in it, while the folders are there; a name that does not exist yet is its folder
-and a name. A new file may take the place of a regular file or of nothing. The null device, standard output and a FIFO
-with a reader take what is written as a stream. Everything else is refused: writing to a device can destroy what lies
-behind it, and so can putting a file in its place.
+Links are resolved; only the last component of a path may be missing. A new file may replace a regular file. The null
+device, standard output and a FIFO with a reader are written as streams. Other targets are refused, since writing to a
+device, or replacing it by a file, can destroy data.
 """
 
 from __future__ import annotations
@@ -19,7 +18,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 MOST_LINKS = 40
-"""Links that lead from a name to the next, at most; Linux follows as many."""
+"""Maximum length of a chain of links, as on Linux."""
+ATTEMPTS = 10
+"""Attempts to resolve a path whose file is being replaced."""
 STANDARD_OUTPUT = 1
 KINDS = {
     stat.S_IFDIR: "a folder",
@@ -32,7 +33,7 @@ KINDS = {
 
 
 class OutputError(OSError):
-    """An output that cannot be written where its path leads; made like an ``OSError``, of number, reason and path."""
+    """Raised if an output cannot be written to its path; takes errno, reason and path, like ``OSError``."""
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
@@ -40,13 +41,13 @@ class OutputError(OSError):
 
 @dataclass(frozen=True)
 class OutputPath(os.PathLike[str]):
-    """An output as the user named it, and the absolute path to which that led when :func:`output_path` was called."""
+    """The path of an output as the user gave it, and the absolute path to which :func:`output_path` resolved it."""
 
     shown: str
     true: Path
-    """The path of a file is free of links; its folder exists."""
+    """Absolute path in an existing folder; free of links unless the output is a stream."""
     is_stream: bool
-    """Whether it takes bytes one after the other, and nothing can be put in its place."""
+    """True if it takes bytes sequentially and cannot be replaced by a file."""
 
     def __fspath__(self) -> str:
         return str(self.true)
@@ -56,18 +57,25 @@ class OutputPath(os.PathLike[str]):
 
 
 def output_path(path: str | os.PathLike[str]) -> OutputPath:
-    """Resolve a path to which something will be written, or raise an :class:`OutputError`.
+    """Resolve the path of an output, or raise an :class:`OutputError`.
 
-    Files are opened by the result, so that a folder or link which appears later leads nowhere else.
+    Open files by the result, so that folders or links which change later do not redirect the output.
     """
     if isinstance(path, OutputPath):
         return path
-    given = Path(path)
+    for _ in range(ATTEMPTS):  # another process may replace the file in between
+        if (found := _resolved(Path(path), str(path))) is not None:
+            return found
+    raise OutputError(errno.ENOENT, "it leads to a file that has no name", str(path))
+
+
+def _resolved(given: Path, shown: str) -> OutputPath | None:
+    """The output at a path, or None if the path leads to one file and the name found for it to another."""
     found = _status(given)
     if found is not None and not stat.S_ISREG(found.st_mode):
         if not _takes_a_stream(found):
-            raise OutputError(errno.EINVAL, f"it is {_kind(found)}, not a file", str(path))
-        return OutputPath(str(path), Path.cwd() / given, is_stream=True)
+            raise OutputError(errno.EINVAL, f"it is {_kind(found)}, not a file", shown)
+        return OutputPath(shown, Path.cwd() / given, is_stream=True)
     true = given
     for _ in range(MOST_LINKS):
         true = _in_true_folder(true, given)
@@ -76,12 +84,12 @@ def output_path(path: str | os.PathLike[str]) -> OutputPath:
         true = true.parent / os.readlink(true)
     now = _status(true)
     if true.is_symlink() or (now is None) != (found is None) or (now and found and not os.path.samestat(now, found)):
-        raise OutputError(errno.ENOENT, "it leads to a file that has no name", str(path))
-    return OutputPath(str(path), true, is_stream=False)
+        return None
+    return OutputPath(shown, true, is_stream=False)
 
 
 def _in_true_folder(path: Path, given: Path) -> Path:
-    """The same name in a folder without links or ``..``; the folder must exist, as ``missing/..`` does not."""
+    """Resolve links and ``..`` in the folder of a path; the folder must exist (``missing/..`` does not)."""
     try:
         if not stat.S_ISDIR(os.stat(path.parent).st_mode):
             raise NotADirectoryError
@@ -94,7 +102,7 @@ def _in_true_folder(path: Path, given: Path) -> Path:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What is at a path, or None if nothing is there."""
+    """Return the status of the file at a path, or None if it does not exist."""
     try:
         return os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -122,7 +130,7 @@ def _is_standard_output(found: os.stat_result) -> bool:
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise unless a regular file or nothing has this name."""
+    """Raise an error if a path exists and is not a regular file."""
     with contextlib.suppress(FileNotFoundError):
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode):
@@ -130,8 +138,8 @@ def check_replaceable(path: Path) -> None:
 
 
 def open_regular(path: Path, flags: int) -> BinaryIO:
-    """Open a file to read and write, with these flags of ``os.open``; what is no regular file is refused unharmed."""
-    check_replaceable(path)  # before it is opened, which a device may take for a command
+    """Open a regular file to read and write, with these flags of ``os.open``; refuse anything else unchanged."""
+    check_replaceable(path)  # before opening, which can trigger an action of a device
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "r+b")
@@ -140,7 +148,7 @@ def open_regular(path: Path, flags: int) -> BinaryIO:
 
 
 class _Stream(io.FileIO):
-    """A stream that knows how many bytes it took, and for which a reader that leaves is an error as any other."""
+    """A stream that counts its bytes, and raises an :class:`OutputError` if its reader closes it."""
 
     def __init__(self, descriptor: int, shown: str) -> None:
         super().__init__(descriptor, "wb")
@@ -159,7 +167,7 @@ class _Stream(io.FileIO):
 
 
 def open_stream(path: OutputPath) -> BinaryIO:
-    """Open a FIFO that has a reader, the null device or standard output, to write to it."""
+    """Open a FIFO with a reader, the null device or standard output for writing."""
     found = os.stat(path)
     if not _takes_a_stream(found):
         raise OutputError(errno.EINVAL, f"it is {_kind(found)} now", path.shown)
@@ -169,17 +177,17 @@ def open_stream(path: OutputPath) -> BinaryIO:
         descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         unread = error.errno == errno.ENXIO
-        reason = "it is a FIFO that nothing reads: start its reader first" if unread else error.strerror
+        reason = "it is a FIFO without a reader: start the reader first" if unread else error.strerror
         raise OutputError(error.errno, reason, path.shown) from error
-    if hasattr(os, "set_blocking"):  # a slow reader is waited for
+    if hasattr(os, "set_blocking"):  # wait for a slow reader
         os.set_blocking(descriptor, True)
     return io.BufferedWriter(_Stream(descriptor, path.shown))
 
 
 def identity(path: str | os.PathLike[str]) -> tuple[int | str, ...]:
-    """What two names of the same file have in common: device and inode, or the folder's and the name before it exists.
+    """Return a key that is equal for two paths of the same file: device and inode, or the folder's and the new name.
 
-    Names that differ only in case or in the form of their accents count as the same: on some file systems they are.
+    Names that differ only in case or Unicode normalisation count as equal, as they are on some file systems.
     """
     with contextlib.suppress(OSError):
         found = os.stat(path)

@@ -1,4 +1,4 @@
-"""Schemas of saved records: a dataclass or named tuple says what a record holds, and JSON is checked against it."""
+"""Schemas of saved records: a dataclass or named tuple declares the fields, and JSON is validated against it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 
 class AtLeast(int):
-    """The least value of an integer: ``Annotated[int, AtLeast(0)]``."""
+    """The minimum of an integer, as in ``Annotated[int, AtLeast(0)]``."""
 
 
 Count = Annotated[int, AtLeast(0)]
-"""An integer that is not negative."""
+"""A non-negative integer."""
 LARGEST = 2**62
-"""Integers of a record are smaller than this, so that sums of them fit into 64 bits."""
+"""Upper bound of integers in a record, so that their sums fit into 64 bits."""
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def as_json(record: Any) -> Any:
 
 
 def from_json(kind: type[T], value: Any, name: str) -> T:
-    """Return the record of a type that JSON holds, or raise a ValueError that says what is wrong with which part."""
+    """Return the record of type ``kind`` in JSON, or raise a ValueError that names the invalid part."""
     checked: T = _checked(kind, value, name)
     return checked
 
@@ -119,7 +119,7 @@ def _checked(kind: Any, value: Any, name: str) -> Any:
 
 
 def _fixed(kind: Any, parts: tuple[Any, ...], value: Any, name: str) -> Any:
-    """A tuple with a type for each place, named or not."""
+    """Check a tuple or named tuple that has a type for each entry."""
     hints = get_type_hints(kind, include_extras=True) if hasattr(kind, "_fields") else dict(enumerate(parts))
     _require(len(value) == len(hints), value, name, f"a list of {len(hints)}")
     found = [_checked(hint, part, f"{name}.{key}") for (key, hint), part in zip(hints.items(), value, strict=True)]

@@ -1,7 +1,7 @@
-"""Serialisation of engines to JSON and arrays, which a checkpoint can hold. Deserialisation executes nothing.
+"""Serialisation of engines to JSON and arrays for checkpoints. Deserialisation executes no user code.
 
-A value is None, a number, a string, an array, a list or dict of values, or an object of a class that the caller knows:
-one whose ``_asdict`` gives the arguments from which it can be made again, or anything whose attributes are values.
+A value is None, a number, a string, an array, a list, tuple or dict of values, or an object of a class that the caller
+lists: its state is the result of ``_asdict``, if it has this method, or its attributes.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from driftmap.utils import PathLike
 Arrays = dict[str, NDArray[Any]]
 
 USER_DEFINED = ("metric", "embedding", "replace_on")
-"""The parameters that may be functions or objects of the user."""
+"""Parameters that may be user-defined functions or objects."""
 
 
 class Saveable(Protocol):
-    """What can be saved."""
+    """An engine that can be saved."""
 
     kind: ClassVar[str]
-    """What a checkpoint says that it holds."""
+    """The name of the type in a checkpoint."""
 
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
-        """Make the engine again from what was packed; ``given`` are parameters that could not be stored."""
+        """Restore the engine from its packed state; ``given`` are the parameters that are not stored."""
 
 
 E = TypeVar("E", bound=Saveable)
 
 
 def load(path: PathLike, kind: type[E], **given: Any) -> E:
-    """The engine in a checkpoint file, which must be of this kind."""
+    """Load an engine of this type from a checkpoint file."""
     return unpack(read(path), kind, place=str(path), **given)
 
 
 def unpack(checkpoint: Checkpoint, *kinds: type[E], place: str = "the checkpoint", **given: Any) -> E:
-    """The engine in a checkpoint, which must be of one of these kinds; it goes on as the original would have."""
+    """Return the engine in a checkpoint, which must be of one of these types; it continues like the original."""
     header, arrays = checkpoint
     names = [kind.kind for kind in kinds]
     if header.get("kind") not in names:
@@ -59,7 +59,7 @@ def unpack(checkpoint: Checkpoint, *kinds: type[E], place: str = "the checkpoint
 
 
 def flatten(value: Any, name: str, arrays: Arrays, known: Iterable[type] = ()) -> Any:
-    """The value as JSON; its arrays go to ``arrays``, under names that begin with ``name``."""
+    """Return a value as JSON; add its arrays to ``arrays``, under names that begin with ``name``."""
     parts: dict[str, Any]
     if isinstance(value, np.generic):
         value = value.item()
@@ -83,8 +83,8 @@ def flatten(value: Any, name: str, arrays: Arrays, known: Iterable[type] = ()) -
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": _flatten_all(value, name, arrays, known)}
     raise CheckpointError(
-        f"{name} cannot be saved: it is of type {type(value).__name__}, and a checkpoint holds numbers, text, arrays "
-        "and lists of these"
+        f"{name} cannot be saved: it is of type {type(value).__name__}, but a checkpoint can hold only numbers, text, "
+        "arrays and lists of these"
     )
 
 
@@ -93,7 +93,7 @@ def _flatten_all(values: Mapping[str, Any], name: str, arrays: Arrays, known: It
 
 
 def rebuild(tree: Any, arrays: Mapping[str, NDArray[Any]], known: Iterable[type] = ()) -> Any:
-    """The value that was flattened."""
+    """Return the value from the result of :func:`flatten`."""
     if not isinstance(tree, dict):
         return tree
     if "float" in tree:
@@ -126,7 +126,7 @@ def _sparse(parts: dict[str, NDArray[Any]], shape: list[int]) -> Any:
 
 
 def pack_params(params: Mapping[str, Any], arrays: Arrays, known: tuple[type, ...]) -> dict[str, Any]:
-    """The parameters of an engine; of functions and objects that cannot be stored, the name."""
+    """Return the parameters of an engine as JSON; functions and objects that cannot be stored become their names."""
     packed: dict[str, Any] = {}
     for key, value in params.items():
         if key in USER_DEFINED and not (isinstance(value, str) or type(value) in known):
@@ -141,27 +141,27 @@ def pack_params(params: Mapping[str, Any], arrays: Arrays, known: tuple[type, ..
 def unpack_params(
     packed: Mapping[str, Any], arrays: Arrays, known: tuple[type, ...], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters; what could not be stored must be among those that are ``given``."""
+    """Return the parameters; those that are not stored must be in ``given``."""
     params = {}
     for key, value in packed.items():
         if isinstance(value, dict) and "given" in value:
             if given.get(key) is None:
                 raise CheckpointError(
-                    f"it was made with {key}={value['given']}, which a checkpoint cannot hold: load it with {key}=..."
+                    f"it was made with {key}={value['given']}, which a checkpoint does not store: pass {key}=..."
                 )
             if _name(given[key]) != value["given"]:
                 other = _name(given[key])
                 raise CheckpointError(f"it was made with {key}={value['given']}, but {key}={other} is given")
             params[key] = given[key]
         elif given.get(key) is not None:
-            raise CheckpointError(f"it holds its {key} already: do not give another")
+            raise CheckpointError(f"it stores its {key}: do not pass another")
         else:
             params[key] = rebuild(value, arrays, known)
     return params
 
 
 def seconds(duration: Any) -> Any:
-    """A span of time as a number; anything else as it is."""
+    """Return a time span as a number of seconds; return other values unchanged."""
     if isinstance(duration, datetime.timedelta):
         return duration.total_seconds()
     if isinstance(duration, np.timedelta64):

@@ -5,27 +5,19 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from driftmap.sources import Source
-from driftmap.tables.table import (
-    Chunk,
-    Labels,
-    Position,
-    Table,
-    Wanted,
-    candidates,
-    check_usable,
-    select,
-    vector_names,
-    without_numbers,
-)
+from driftmap.sources.files import Source
+from driftmap.tables.columns import Wanted, candidates, select, vector_names, without_numbers
+from driftmap.tables.table import Chunk, Labels, Position, Table, check_usable
 from driftmap.utils import Array
+from driftmap.utils.columns import LeftOut
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import InputError
 
@@ -38,70 +30,42 @@ FEWEST_CORES = 2
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
-class ArrowTable(Table):
-    """The numeric columns of a file of record batches; an index that pandas wrote is not taken for data."""
+class BatchFile(ABC):
+    """A file of record batches."""
+
+    format: str
+    schema: Any
+
+    @abstractmethod
+    def __init__(self, source: Source) -> None:
+        """Open the file and read its schema."""
+
+    @abstractmethod
+    def batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+        """Some columns in batches from that of a row on, each with the rows before it and all rows, 0 if not known."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+
+class IPCFile(BatchFile):
+    """An Arrow IPC file or stream, or a Feather file."""
 
     format = "Arrow"
 
-    def __init__(self, source: Source, wanted: Wanted, *, once: bool = True) -> None:
-        self.name, self.label = source.name, wanted.label
-        self._source, self._given, self._missing = source, 0, wanted.missing
-        try:
-            schema = self._open()
-            names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            reason = "it is empty" if source.size == 0 else error
-            raise InputError(f"cannot be read as {self.format}: {reason}", source=self.name) from error
-        kinds = [_kind(schema.field(name).type) if names.count(name) == 1 else "several of that name" for name in names]
-        try:
-            asked = wanted.columns or [names[i] for i in candidates(names, wanted, self.name)]
-            self._widths = {
-                name: self._width(schema.field(name).type, name)
-                for name, kind in zip(names, kinds, strict=True)
-                if name in asked and not kind
-            }
-            empty = [name for name, width in self._widths.items() if width == 0]
-            if not once and wanted.columns is None:
-                numbers = [i for i, name in enumerate(names) if self._widths.get(name, 0) is None]
-                empty += [names[i] for i in without_numbers(numbers, partial(self._columns, names))]
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"is damaged: {error}", source=self.name) from error
-        kinds = ["empty" if name in empty else kind for name, kind in zip(names, kinds, strict=True)]
-        places, _, self.left_out = select(names, wanted, self.name, kinds)
-        self._features = [names[i] for i in places]
-        self._asked = list(dict.fromkeys([*self._features, *([self.label] if self.label is not None else [])]))
-        self.columns = tuple(column for name in self._features for column in vector_names(name, self._widths[name]))
-
-    def _open(self) -> Any:
-        """Open the file and return its schema."""
-        self._file = pa.OSFile(str(self._source.path))  # a memory map of a file that is cut meanwhile crashes
+    def __init__(self, source: Source) -> None:
+        self._file = pa.OSFile(str(source.path))  # a memory map of a file that is cut meanwhile crashes
         self._reader: Any = None
         with contextlib.suppress(pa.ArrowInvalid):
             self._reader = pa.ipc.open_file(self._file)
-            return self._reader.schema
+            self.schema = self._reader.schema
+            return
         self._file.seek(0)
-        return pa.ipc.open_stream(self._file).schema
+        self.schema = pa.ipc.open_stream(self._file).schema
 
-    def _width(self, kind: Any, name: str) -> int | None:
-        """How many numbers each cell of a column of lists has; None: cells are numbers."""
-        if not _is_list(kind):
-            return None
-        if pa.types.is_fixed_size_list(kind):
-            return int(kind.list_size)
-        for _, _, batch in self._batches([name], 1, 0):
-            lengths = [len(cell) for cell in batch.column(name).to_pylist() if cell is not None]
-            if any(lengths):
-                return next(filter(None, lengths))
-        return 0
-
-    def _columns(self, names: Sequence[str], places: Sequence[int]) -> Iterator[Array]:
-        """The numbers of some columns, block by block."""
-        asked = [names[i] for i in places]
-        for _, _, batch in self._batches(asked, FIRST_ROWS, 0):
-            yield np.column_stack([_doubles(batch.column(name)) for name in asked])
-
-    def _batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
-        """Some columns in batches from that of a row on, each with the rows before it and all rows, 0 if not known."""
+    def batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+        """Some columns in batches; the number of all rows is not known."""
         first = 0
         if self._reader is None:
             self._file.seek(0)
@@ -115,10 +79,66 @@ class ArrowTable(Table):
                 yield first, 0, asked
             first += batch.num_rows
 
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class ParquetFile(BatchFile):
+    """A Parquet file."""
+
+    format = "Parquet"
+
+    def __init__(self, source: Source) -> None:
+        from pyarrow import parquet
+
+        # What is buffered beforehand is the whole file, however large it is.
+        self._file = parquet.ParquetFile(source.path, pre_buffer=False)
+        self.schema = self._file.schema_arrow
+
+    def batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+        """Some columns in batches, each with the number of all rows."""
+        sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
+        group = sum(end <= start for end in itertools.accumulate(sizes))
+        first = sum(sizes[:group])
+        # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
+        for batch in self._file.iter_batches(
+            AT_ONCE * rows,
+            row_groups=range(group, len(sizes)),
+            columns=columns,
+            use_threads=n_threads(-1) > FEWEST_CORES,
+        ):
+            if first + batch.num_rows > start:
+                yield first, sum(sizes), batch
+            first += batch.num_rows
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class ArrowTable(Table):
+    """Columns of numbers, or of lists of numbers, in a file of record batches; ``widths``: how long the lists are."""
+
+    def __init__(
+        self,
+        source: Source,
+        file: BatchFile,
+        wanted: Wanted,
+        features: list[str],
+        widths: Mapping[str, int | None],
+        left_out: tuple[LeftOut, ...],
+    ) -> None:
+        self.name, self.label, self.left_out = source.name, wanted.label, left_out
+        self.columns = tuple(column for name in features for column in vector_names(name, widths[name]))
+        self._file, self._missing, self._given = file, wanted.missing, 0
+        self._features, self._widths = features, widths
+        self._asked = list(dict.fromkeys([*features, *([self.label] if self.label is not None else [])]))
+
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
         """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
         begin = 0 if start is None else start.rows
-        batches = self._batches(self._asked, rows, begin)
+        batches = self._file.batches(self._asked, rows, begin)
         while True:
             try:
                 first, total, batch = next(batches, (0, 0, None))
@@ -187,32 +207,59 @@ class ArrowTable(Table):
         self._file.close()
 
 
-class ParquetTable(ArrowTable):
-    """The numeric columns of a Parquet file."""
+def open_arrow(source: Source, wanted: Wanted, kind: type[BatchFile], *, once: bool) -> ArrowTable:
+    """Read the schema of a file, and all rows if they decide which columns have numbers; return the table.
 
-    format = "Parquet"
+    An index that pandas wrote is not taken for data.
+    """
+    try:
+        file = kind(source)
+        names = [name for name in file.schema.names if not PANDAS_INDEX.fullmatch(name)]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = "it is empty" if source.size == 0 else error
+        raise InputError(f"cannot be read as {kind.format}: {reason}", source=source.name) from error
+    with contextlib.ExitStack() as stack:  # a table that could not be opened is not closed by its user
+        stack.callback(file.close)
+        types = [None if names.count(name) > 1 else file.schema.field(name).type for name in names]
+        kinds = ["several of that name" if kind is None else _kind(kind) for kind in types]
+        try:
+            asked = wanted.columns or [names[i] for i in candidates(names, wanted, source.name)]
+            widths = {
+                name: _width(file, kind, name)
+                for name, kind, holds in zip(names, types, kinds, strict=True)
+                if name in asked and not holds
+            }
+            empty = [name for name, width in widths.items() if width == 0]
+            if not once and wanted.columns is None:
+                numbers = [i for i, name in enumerate(names) if widths.get(name, 0) is None]
+                empty += [names[i] for i in without_numbers(numbers, partial(_numbers_of, file, names))]
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"is damaged: {error}", source=source.name) from error
+        kinds = ["empty" if name in empty else holds for name, holds in zip(names, kinds, strict=True)]
+        places, _, left_out = select(names, wanted, source.name, kinds)
+        table = ArrowTable(source, file, wanted, [names[i] for i in places], widths, left_out)
+        stack.pop_all()
+    return table
 
-    def _open(self) -> Any:
-        from pyarrow import parquet
 
-        # What is buffered beforehand is the whole file, however large it is.
-        self._file = parquet.ParquetFile(self._source.path, pre_buffer=False)
-        return self._file.schema_arrow
+def _width(file: BatchFile, kind: Any, name: str) -> int | None:
+    """How many numbers each cell of a column of lists has; None: cells are numbers."""
+    if not _is_list(kind):
+        return None
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size)
+    for _, _, batch in file.batches([name], 1, 0):
+        lengths = [len(cell) for cell in batch.column(name).to_pylist() if cell is not None]
+        if any(lengths):
+            return next(filter(None, lengths))
+    return 0
 
-    def _batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
-        sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
-        group = sum(end <= start for end in itertools.accumulate(sizes))
-        first = sum(sizes[:group])
-        # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
-        for batch in self._file.iter_batches(
-            AT_ONCE * rows,
-            row_groups=range(group, len(sizes)),
-            columns=columns,
-            use_threads=n_threads(-1) > FEWEST_CORES,
-        ):
-            if first + batch.num_rows > start:
-                yield first, sum(sizes), batch
-            first += batch.num_rows
+
+def _numbers_of(file: BatchFile, names: Sequence[str], places: Sequence[int]) -> Iterator[Array]:
+    """The numbers of some columns, block by block."""
+    asked = [names[i] for i in places]
+    for _, _, batch in file.batches(asked, FIRST_ROWS, 0):
+        yield np.column_stack([_doubles(batch.column(name)) for name in asked])
 
 
 def _kind(kind: Any) -> str:

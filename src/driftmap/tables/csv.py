@@ -1,30 +1,29 @@
-"""CSV and TSV, by pyarrow: the parser, and what the first lines say of separator, header and forms of numbers."""
+"""CSV and TSV, by pyarrow."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.tables.table import Wanted, check_columns, kind_of, numbered, unusable
-from driftmap.tables.text import BOM, MISSING, Block, not_a_number, not_utf8
+from driftmap.tables.blocks import BOM, Block
+from driftmap.tables.cells import MISSING, kind_of, not_a_number, not_utf8, unusable
+from driftmap.tables.columns import Wanted, check_columns, numbered
+from driftmap.tables.sniffing import NumberForm, delimiter_of, first_line, other_form
 from driftmap.utils import Array
-from driftmap.utils.errors import Advice, InputError
+from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER
 
 NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.title())} | {"NaN"})
 """What Arrow takes for a missing number; with blanks around it, it is found later."""
-LONGEST_QUOTED = 2**17
-"""Bytes of a row that is longer than a line, at most: beyond, its quote was never meant to be open."""
 MOST_CELLS_OF_ROW = 100_000
 """Cells of a row of text, at most: Arrow takes some 20 kB for each."""
-FEWEST_COUNTED = 5
-"""Columns that a first line of integers counts, at least, if the next line may hold integers, too."""
+LONGEST_QUOTED = 2**17
+"""Bytes of the longest row of several lines; past this, an open quote is taken for a stray character."""
 
 
 class CSV:
@@ -44,9 +43,7 @@ class CSV:
         enable_signal_handlers(False)
         self._arrow, self._refused, self._number, self._text = csv, ArrowInvalid, float64(), string()
         self._source, self._wanted, self._single, self._missing = source, wanted, single, wanted.missing
-        self._decimal, self._thousands = wanted.decimal, wanted.thousands
-        digits = r"[+-]?\d{1,3}(?:%s\d{3})+(?:%s\d*)?(?:[eE][+-]?\d+)?"
-        self._grouped = re.compile(digits % (re.escape(self._thousands), re.escape(self._decimal)), re.ASCII)
+        self._form = NumberForm(wanted.decimal, wanted.thousands, wanted.missing)
         self._delimiter = "\t" if tabs else delimiter_of(head)
         self._parse = csv.ParseOptions(
             delimiter=self._delimiter, ignore_empty_lines=False, newlines_in_values=not single
@@ -101,30 +98,23 @@ class CSV:
 
     def _names_columns(self, cells: list[str], first: Block, more: Callable[[], Block | None]) -> bool:
         """Whether these cells of the first line are names."""
-        if any(name in cells and name not in numbered(len(cells)) for name in self._wanted.asked):
-            return True
-        numeric = [self._is_number(cell) for cell in cells]
-        if not any(numeric) or (all(numeric) and not counts_columns(cells)):
-            return not any(numeric)
-        second = first.part(1, 2) if len(first) > 1 else more()
-        if second is None:
-            return not all(numeric)
-        row = second.part(0, 1).data
-        if all(numeric):
-            is_header = self._is_like(numeric, row) and are_counted(cells, self._cells(row))
-            if is_header:
-                problem = ": line 1 counts the columns and is taken as their names"
-                self._wanted.rejected.report(InputError(problem, source=self._source, advice="counted"))
-            return is_header
-        if self._is_like(numeric, row):
+
+        def next_row() -> list[str] | None:
+            second = first.part(1, 2) if len(first) > 1 else more()
+            if second is None:
+                return None
+            with contextlib.suppress(ValueError):
+                return self._cells(second.part(0, 1).data)
+            return []
+
+        found = first_line(cells, self._wanted.asked, self._form, next_row)
+        if found == "counts":
+            problem = ": line 1 counts the columns and is taken as their names"
+            self._wanted.rejected.report(InputError(problem, source=self._source, advice="counted"))
+        if found == "unclear":
             problem = "has text and numbers in the same columns as the next line, so it may be names or data"
             raise InputError(problem, source=self._source, line=first.line(), advice="header")
-        return True
-
-    def _is_like(self, numeric: list[bool], row: bytes) -> bool:
-        with contextlib.suppress(ValueError):
-            return [self._is_number(cell) for cell in self._cells(row)] == numeric
-        return False
+        return found != "data"
 
     def cells(self, rows: list[bytes], places: list[int]) -> list[list[Any]]:
         """The cells of these columns, None where they are missing; rows of another width are left to the parser."""
@@ -143,18 +133,9 @@ class CSV:
 
     def kind(self, place: int, cells: list[Any]) -> str:
         """What a column holds, by cells that are not missing; "" for numbers."""
-        kind = kind_of(any(map(self._is_number, cells)), cells)
+        kind = kind_of(any(map(self._form.is_number, cells)), cells)
         form = other_form(cells) if kind == "text" else None
         return kind if form is None else f"numbers of another form: {form}"
-
-    def _is_number(self, cell: str) -> bool:
-        """Whether a cell of the first line speaks for data; a missing number does, since names are rarely left out."""
-        if cell.strip().lower() in MISSING:
-            return True
-        with contextlib.suppress(ValueError):
-            float(self._plain(cell) or "nan")
-            return "_" not in cell
-        return False
 
     def choose(self, places: list[int], label: int | None) -> list[str]:
         """The columns that are wanted; returns the names of the features."""
@@ -171,12 +152,12 @@ class CSV:
                 raise ValueError
         types = {} if label is None else {label: self._text}
         try:
-            if self._thousands:
+            if self._form.thousands:
                 raise self._refused
             table = self._read(data, types | dict.fromkeys(self._places, self._number), width)
             columns = [table.column(place).combine_chunks() for place in self._places]
         except self._refused:
-            if not (self._thousands or self._missing):
+            if not (self._form.thousands or self._missing):
                 raise
             table = self._read(data, types | dict.fromkeys(self._places, self._text), width)
             columns = [self._cast(table.column(place).to_pylist()) for place in self._places]
@@ -196,22 +177,7 @@ class CSV:
         """Texts as numbers, null where they are missing and may be; or a ValueError."""
         from pyarrow import array
 
-        return array([self._plain(cell) for cell in cells], self._text).cast(self._number)
-
-    def _plain(self, cell: str) -> str | None:
-        """A number as Arrow reads it; None if it is missing and may be."""
-        cell = cell.strip()
-        if self._missing and cell.lower() in MISSING:
-            return None
-        if self._thousands and self._thousands in cell:
-            if not self._grouped.fullmatch(cell):
-                raise ValueError
-            cell = cell.replace(self._thousands, "")
-        if self._decimal == ".":
-            return cell
-        if "." in cell:
-            raise ValueError
-        return cell.replace(self._decimal, ".")
+        return array([self._form.plain(cell) for cell in cells], self._text).cast(self._number)
 
     def _read(self, data: bytes, types: dict[str, Any], width: int, *, nulls: bool = False) -> Any:
         """Some columns by their types; ``nulls``: texts may be missing, too."""
@@ -221,7 +187,7 @@ class CSV:
             include_columns=list(types),
             null_values=NULLS if self._missing or nulls else [],
             strings_can_be_null=nulls,
-            decimal_point=self._decimal,
+            decimal_point=self._form.decimal,
         )
         return self._arrow.read_csv(arrow_memory(data), options, self._parse, convert)
 
@@ -266,19 +232,12 @@ class CSV:
                 return wrong
         return InputError("holds a carriage return within a row")
 
-    def _usual_form(self, cell: str) -> Advice | None:
-        """What to do if a cell is a number with a decimal point, where a comma is one."""
-        with contextlib.suppress(ValueError):
-            float(cell)
-            return "decimal '.'" if self._decimal != "." and cell.strip().lower() not in MISSING else None
-        return None
-
     def _wrong(self, cell: str, column: str) -> InputError | None:
         """What is wrong with a cell, if anything is."""
         try:
             value = self._cast([cell])[0].as_py()
         except ValueError:
-            return not_a_number(cell, column, other_form([cell]) or self._usual_form(cell))
+            return not_a_number(cell, column, self._form.form_of(cell))
         return None if value is None or abs(value) <= LARGEST_NUMBER else unusable(value, column=column)
 
 
@@ -298,50 +257,3 @@ def arrow_memory(data: bytes) -> Any:
     buffer = allocate_buffer(len(data))
     FixedSizeBufferWriter(buffer).write(data)
     return BufferReader(buffer)
-
-
-def delimiter_of(head: bytes) -> str:
-    """What separates the cells of the first lines.
-
-    Decimal commas make semicolons usual in some countries; a comma in the first line settles it. Names may have spaces,
-    so these separate only where they separate numbers.
-
-    >>> delimiter_of(b"a;b\\n1,5;2,5\\n"), delimiter_of(b"1e0 2e0\\n3e0 4e0\\n"), delimiter_of(b"a name\\n5\\n")
-    (';', ' ', ',')
-    """
-    first, second = (head.split(b"\n", 2) + [b""])[:2]
-    mark = next((mark for mark in ",;\t|" if mark.encode() in first), "")
-    if mark:
-        return mark
-    cells = (second.strip() or first).strip().split(b" ")
-    with contextlib.suppress(ValueError):
-        if len([*map(float, cells)]) == len(first.strip().split(b" ")) > 1:
-            return " "
-    return ","
-
-
-def counts_columns(cells: list[str]) -> bool:
-    """Whether each cell is the integer after the one before."""
-    if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() and len(cell) < 10 for cell in cells):
-        return False
-    return all(int(b) == int(a) + 1 for a, b in pairwise(cells))
-
-
-def are_counted(names: list[str], row: list[str]) -> bool:
-    """Whether a line that counts columns is followed by something else: fractions or, if it is long, no such line."""
-    return not any(map(str.isdigit, map(str.strip, row))) or (len(names) >= FEWEST_COUNTED and not counts_columns(row))
-
-
-def other_form(cells: list[str]) -> Advice | None:
-    """Which other form texts need to be numbers: a comma as decimal point, or thousands separated; None: none helps.
-
-    >>> other_form(["1.234,5", "7,25"]), other_form(["1,234", "12,345.5"]), other_form(["1,5", "x"])
-    ("decimal ',', thousands '.'", "thousands ','", None)
-    """
-    for decimal, thousands in ((",", "."), (".", ",")):
-        number = rf"[+-]?(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)(?:{re.escape(decimal)}\d+)?"
-        if all(re.fullmatch(number, cell.strip(), re.ASCII) for cell in cells):
-            if not any(thousands in cell for cell in cells):
-                return "decimal ','" if decimal == "," else None
-            return "decimal ',', thousands '.'" if decimal == "," else "thousands ','"
-    return None

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.tables.table import kind_of, numbered, unusable, vector_names
-from driftmap.tables.text import Block, not_a_number, not_utf8
+from driftmap.tables.blocks import Block
+from driftmap.tables.cells import kind_of, not_a_number, not_utf8, unusable
+from driftmap.tables.columns import numbered, vector_names
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER

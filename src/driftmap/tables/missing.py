@@ -25,13 +25,13 @@ class FillMissing:
     >>> rows, kept = fill(np.array([[1.0, np.nan], [1.0, 4.0], [np.nan, 6.0], [5.0, np.nan]]))
     >>> rows, kept
     (array([[1., 4.], [1., 6.], [5., 5.]]), array([1, 2, 3]))
-    >>> fill.n_filled, fill.n_dropped
-    (2, 1)
+    >>> fill.n_dropped
+    1
     """
 
     warm_up = 1
     _KINDS: ClassVar[Mapping[str, ArrayOf]] = {
-        "counts": ArrayOf(np.int64, (2,), least=0),
+        "dropped": ArrayOf(np.int64, (), least=0),
         "count": ArrayOf(np.float64, ("d",), least=0, finite=True),
         "total": ArrayOf(np.float64, ("d",), finite=True),
         "last": ArrayOf(np.float64, ("d",), least=-LARGEST_NUMBER, most=LARGEST_NUMBER),
@@ -48,7 +48,7 @@ class FillMissing:
 
     def reset(self) -> None:
         """Forget all rows."""
-        self.n_filled = self.n_dropped = 0
+        self.n_dropped = 0
         self._count: Array = np.empty(0)
         """Values seen so far in each column: their number, their sum, and the last one."""
         self._total: Array = np.empty(0)
@@ -69,7 +69,6 @@ class FillMissing:
         kept = np.flatnonzero(~lacking.any(axis=1))
         self._lacking = self._lacking + lacking.sum(axis=0)
         self.n_dropped += len(rows) - len(kept)
-        self.n_filled += int(missing[kept].sum())
         return np.ascontiguousarray(filled[kept]), kept
 
     def _values(self, rows: Array, missing: NDArray[np.bool_]) -> Array | None:
@@ -103,10 +102,9 @@ class FillMissing:
         return [RowsLeftOut("missing", self.n_dropped, lacking)]
 
     def state(self) -> State:
-        """Values so far, how many were filled and dropped, and what was missing in the dropped rows."""
-        counts = np.array([self.n_filled, self.n_dropped])
+        """Values so far, how many rows were dropped, and what was missing in these."""
         return {
-            "counts": counts,
+            "dropped": np.array(self.n_dropped),
             "count": self._count,
             "total": self._total,
             "last": self._last,
@@ -115,11 +113,11 @@ class FillMissing:
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
         """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
-        filled = {"counts", "lacking"} if self.method == "drop" else {*self._KINDS}
+        filled = {"dropped", "lacking"} if self.method == "drop" else {*self._KINDS}
         if not len(state.get("lacking", ())):  # no row has come
-            filled = {"counts"}
+            filled = {"dropped"}
         kinds = {name: kind if name in filled else kind._replace(shape=(0,)) for name, kind in self._KINDS.items()}
         check_arrays(state, kinds, "fill", **({} if n_columns is None else {"d": n_columns}))
-        self.n_filled, self.n_dropped = (int(n) for n in state["counts"])
+        self.n_dropped = int(state["dropped"])
         self._count, self._total, self._last = state["count"], state["total"], state["last"]
         self._lacking = state["lacking"]

@@ -10,22 +10,10 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.sources import Source
+from driftmap.sources.files import Source
 from driftmap.storage.schema import LARGEST
-from driftmap.tables.table import (
-    CHUNK_CELLS,
-    MOST_COLUMNS,
-    Chunk,
-    Labels,
-    Position,
-    Table,
-    Wanted,
-    candidates,
-    check_usable,
-    numbered,
-    select,
-    without_numbers,
-)
+from driftmap.tables.columns import MOST_COLUMNS, Selection, Wanted, candidates, numbered, select, without_numbers
+from driftmap.tables.table import CHUNK_CELLS, Chunk, Labels, Position, Table, check_usable
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut
 from driftmap.utils.errors import InputError
@@ -87,24 +75,29 @@ def _as_labels(labels: NDArray[Any] | None) -> Labels:
 class NumpyTable(ArrayTable):
     """An NPY file with a matrix, or a vector as one column; columns are named by their numbers from 1."""
 
-    def __init__(self, source: Source, wanted: Wanted, *, once: bool = True) -> None:
-        with contextlib.ExitStack() as stack:  # a table that could not be opened is not closed by its user
-            self._file = stack.enter_context(contextlib.closing(NumpyFile(source)))
-            names = numbered(self._file.width)
-            kinds = [""] * len(names)
-            for i in [] if once else without_numbers(candidates(names, wanted, source.name), self._file.blocks):
-                kinds[i] = "empty"
-            places, label, left_out = select(names, wanted, source.name, kinds)
-            stack.pop_all()
-        columns = [names[i] for i in places]
-        super().__init__(source.name, self._file, columns, label, wanted.label, missing=wanted.missing)
-        self.left_out = left_out
-        if places != list(range(len(names))):
-            self._places = places
+    def __init__(self, file: NumpyFile, wanted: Wanted, selection: Selection) -> None:
+        columns = [numbered(file.width)[i] for i in selection.places]
+        super().__init__(file.name, file, columns, selection.label, wanted.label, missing=wanted.missing)
+        self._file, self.left_out = file, selection.left_out
+        if selection.places != list(range(file.width)):
+            self._places = selection.places
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def open_numpy(source: Source, wanted: Wanted, *, once: bool) -> NumpyTable:
+    """Read the header of an NPY file, and all rows if they decide which columns have numbers; return the table."""
+    with contextlib.ExitStack() as stack:  # a table that could not be opened is not closed by its user
+        file = stack.enter_context(contextlib.closing(NumpyFile(source)))
+        names = numbered(file.width)
+        kinds = [""] * len(names)
+        for i in [] if once else without_numbers(candidates(names, wanted, source.name), file.blocks):
+            kinds[i] = "empty"
+        table = NumpyTable(file, wanted, select(names, wanted, source.name, kinds))
+        stack.pop_all()
+    return table
 
 
 class NumpyFile:
@@ -112,7 +105,7 @@ class NumpyFile:
 
     def __init__(self, source: Source) -> None:
         assert source.path is not None
-        self._name = source.name
+        self.name = source.name
         with contextlib.ExitStack() as stack:
             self._file = stack.enter_context(source.path.open("rb"))
             self._shape, self._fortran, self._dtype = _read_header(self._file, source)
@@ -140,7 +133,7 @@ class NumpyFile:
         numbers = np.empty(count, self._dtype)
         self._file.seek(self._start + first * self._dtype.itemsize)
         if self._file.readinto(numbers.view(np.uint8).data) != numbers.nbytes:
-            raise InputError("was cut while it was read", source=self._name)
+            raise InputError("was cut while it was read", source=self.name)
         return numbers
 
     def close(self) -> None:

@@ -13,7 +13,11 @@ from driftmap.tables.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.validation import LARGEST_NUMBER
 
-NORMALIZATIONS = ("minmax", "zscore")
+NORMALIZATIONS = ("minmax", "zscore", "robust")
+MOST_SAMPLED = 2**13
+"""Rows from which medians and quartiles are estimated, at most: half as many are always kept of a longer table."""
+GROWTH = 1.02
+"""A running estimate of quartiles is renewed whenever the number of rows has grown by this factor."""
 
 
 class Scaling(NamedTuple):
@@ -127,6 +131,91 @@ def _running(operation: np.ufunc, start: Array, rows: NDArray[Any]) -> Array:
     return np.asarray(operation.accumulate(np.vstack([start, rows]), axis=0)[1:])
 
 
+class Quartiles:
+    """Median and interquartile range of each column, from a bounded sample of the rows; missing values are left out.
+
+    The sample is every row at first, then every second, every fourth, ...: the same rows whatever the batches.
+
+    >>> quartiles = Quartiles()
+    >>> quartiles.update(np.array([[1.0], [2.0], [3.0], [4.0], [1000.0]]))
+    >>> quartiles.scaling("robust")
+    Scaling(shift=array([3.]), scale=array([2.]))
+    """
+
+    def __init__(self, state: Mapping[str, NDArray[Any]] | None = None, n_columns: int | None = None) -> None:
+        if state:
+            self._check(state, {} if n_columns is None else {"d": n_columns})
+        self._rows: Array = np.empty((0, 0)) if not state else state["rows"]
+        self._stride, self._seen, self._due = (1, 0, 1) if not state else (int(n) for n in state["counts"])
+        self._present = None if not state else Scaling(state["shift"], state["scale"])
+        """The running estimate, which is renewed when ``_due`` rows have been seen."""
+
+    @staticmethod
+    def _check(state: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) -> None:
+        """Raise a ValueError unless these are the arrays of a state. Without a running estimate, that is empty."""
+        shape = ("d",) if len(state.get("shift", ())) else (0,)
+        rows = ("n", "d") if len(state.get("rows", ())) else (0, -1)
+        number = ArrayOf(np.float64, rows, least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
+        estimate = ArrayOf(np.float64, shape, finite=True)
+        kinds = {"rows": number, "counts": ArrayOf(np.int64, (3,), least=0), "shift": estimate, "scale": estimate}
+        check_arrays(state, kinds, "quartiles", **sizes)
+        stride, seen, _ = (int(n) for n in state["counts"])
+        if stride < 1 or -(-seen // stride) != len(state["rows"]) or not (state["scale"] > 0).all():
+            raise ValueError("its quartiles contradict themselves")
+
+    def state(self) -> State:
+        """The sample, and the running estimate."""
+        present = self._present or Scaling(np.empty(0), np.empty(0))
+        counts = np.array([self._stride, self._seen, self._due])
+        return {"rows": self._rows, "counts": counts, "shift": present.shift, "scale": present.scale}
+
+    def update(self, rows: Array) -> None:
+        """Take in further rows."""
+        sampled = rows[-self._seen % self._stride :: self._stride]
+        self._rows = np.vstack([self._rows.reshape(-1, rows.shape[1]), sampled])
+        self._seen += len(rows)
+        while len(self._rows) > MOST_SAMPLED:
+            self._rows, self._stride = self._rows[::2].copy(), 2 * self._stride
+
+    def running(self, rows: Array) -> dict[str, Array]:
+        """Take in further rows, and give shift and scale as they are for each of them."""
+        shift, scale = np.empty_like(rows), np.empty_like(rows)
+        first = 0
+        while first < len(rows):
+            if self._present is None or not self._present.shift.size or self._seen + 1 >= self._due:
+                self.update(rows[first : first + 1])
+                self._present = self.scaling("robust")
+                self._due = int(np.ceil(self._seen * GROWTH)) + 1
+                last = first + 1
+            else:
+                last = min(len(rows), first + self._due - 1 - self._seen)
+                self.update(rows[first:last])
+            shift[first:last], scale[first:last] = self._present
+            first = last
+        return {"shift": shift, "scale": scale}
+
+    def scaling(self, kind: str, estimates: Mapping[str, Array] | None = None) -> Scaling:
+        """To median 0 and interquartile range 1; a column whose middle half is constant is only shifted.
+
+        By the rows so far or, with ``estimates`` of :meth:`running`, row by row.
+        """
+        if estimates is not None:
+            return Scaling(estimates["shift"], estimates["scale"])
+        known = np.where(np.isnan(self._rows).all(axis=0), 0.0, self._rows)  # a column without numbers stays as it is
+        low, middle, high = np.nanpercentile(known, [25, 50, 75], axis=0)
+        return Scaling(middle, np.where(high > low, high - low, 1.0))
+
+
+Statistics = Moments | Quartiles
+
+
+def statistics_for(
+    kind: str, state: Mapping[str, NDArray[Any]] | None = None, n_columns: int | None = None
+) -> Statistics:
+    """Return what a kind of normalisation needs to know of the columns, empty or in a state."""
+    return Quartiles(state, n_columns) if kind == "robust" else Moments(state, n_columns)
+
+
 class RunningScale:
     """Normalises each row by all rows up to it; the first ``warm_up`` rows by all of these.
 
@@ -146,7 +235,7 @@ class RunningScale:
 
     def reset(self) -> None:
         """Forget all rows."""
-        self._moments, self._seen = Moments(), 0
+        self._known, self._seen = statistics_for(self.kind), 0
 
     def __call__(self, rows: Array) -> tuple[Array, Ids]:
         """The rows, scaled."""
@@ -155,11 +244,11 @@ class RunningScale:
         self._seen += len(rows)
         parts = []
         if len(first):
-            self._moments.update(first)
-            parts.append(self._moments.scaling(self.kind)(first))
+            self._known.update(first)
+            parts.append(self._known.scaling(self.kind)(first))
         if len(rest):
-            sums = self._moments.running(rest)
-            parts.append(self._moments.scaling(self.kind, sums)(rest))
+            running = self._known.running(rest)
+            parts.append(self._known.scaling(self.kind, running)(rest))
         return np.concatenate(parts), np.arange(len(rows))
 
     def columns(self, names: Sequence[str]) -> list[str]:
@@ -171,14 +260,12 @@ class RunningScale:
         return []
 
     def state(self) -> State:
-        """The sums, and the number of rows."""
-        return {**self._moments.state(), "seen": np.array(self._seen)}
+        """What is known of the columns, and the number of rows."""
+        return {**self._known.state(), "seen": np.array(self._seen)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
         """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
         seen = {name: array for name, array in state.items() if name == "seen"}
         check_arrays(seen, {"seen": ArrayOf(np.int64, (), least=0)}, "scale")
-        sums = {name: array for name, array in state.items() if name != "seen"}
-        if bool(sums) != bool(seen["seen"]):
-            raise ValueError(f"its scale has seen {seen['seen']} rows, which its sums contradict")
-        self._seen, self._moments = int(seen["seen"]), Moments(sums, n_columns)
+        known = {name: array for name, array in state.items() if name != "seen"}
+        self._seen, self._known = int(seen["seen"]), statistics_for(self.kind, known, n_columns)

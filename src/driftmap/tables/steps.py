@@ -14,6 +14,8 @@ from driftmap.tables.table import Chunk, Labels
 from driftmap.utils import Array, Ids
 
 State = dict[str, NDArray[Any]]
+REASONS = {"missing": "missing numbers", "delay": "the delay"}
+"""Why rows are left out, in words."""
 
 
 class RowsLeftOut(NamedTuple):
@@ -24,6 +26,20 @@ class RowsLeftOut(NamedTuple):
     n_rows: int
     lacking: Mapping[str, int] = {}
     """By column: in how many of these rows its number is missing."""
+
+
+def described(left_out: Sequence[RowsLeftOut]) -> str:
+    """Rows that were left out, in words; of those that lack numbers, the column that lacks most of them.
+
+    >>> described([RowsLeftOut("missing", 4887, {"ISK": 4800, "HRK": 96}), RowsLeftOut("delay", 9)])
+    "4,887 for missing numbers (4,800 in column 'ISK'), 9 for the delay"
+    """
+    said = []
+    for reason, n_rows, lacking in left_out:
+        column = next(iter(lacking), None)
+        where = "" if column is None else f" ({lacking[column]:,} in column {column!r})"
+        said += [f"{n_rows:,} for {REASONS[reason]}{where}"] if n_rows else []
+    return ", ".join(said)
 
 
 class Step(Protocol):

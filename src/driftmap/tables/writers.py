@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from driftmap.utils.errors import InputError
 
-TEXT_SUFFIXES = (".csv", ".jsonl", ".ndjson")
 NEEDS_QUOTES = re.compile('[,"\r\n]')
 """What makes a cell of CSV need quotes."""
 FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -235,14 +234,3 @@ class ParquetWriter:
             self._write(self._pa.concat_tables(self._waiting))
         if self._writer is not None:
             self._writer.close()
-
-
-WRITERS: dict[str, Callable[[BinaryIO, Sequence[str]], Writer]] = {
-    ".csv": CSVWriter,
-    ".jsonl": JSONWriter,
-    ".ndjson": JSONWriter,
-    ".parquet": ParquetWriter,
-    ".npy": NumpyWriter,
-}
-"""Writers by the suffix of an open file, given the names of the columns; rows that it has already are continued."""
-TABLE_SUFFIXES = tuple(WRITERS)

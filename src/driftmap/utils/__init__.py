@@ -1,4 +1,4 @@
-"""What all modules share: array types, validation of input, threads and locks."""
+"""Shared utilities: array types, validation of input, threads and locks."""
 
 import os
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
-"""Arrival numbers or rows."""
+"""Arrival numbers or row numbers."""
 
 PathLike = str | os.PathLike[str]
 
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
-"""The smallest positive number in double precision that has all its digits."""
+"""The smallest positive normal number in double precision."""

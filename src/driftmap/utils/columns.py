@@ -1,4 +1,4 @@
-"""Names of columns in messages: what was probably meant, and what cannot be used."""
+"""Names of columns in messages: suggestions for misspelt names, and lists of columns with reasons."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 LISTED_NAMES = 12
-"""Names of columns that a message lists."""
+"""Most column names listed in a message."""
 
 
 class LeftOut(NamedTuple):
-    """A column that cannot be a feature, and why."""
+    """A column that cannot be a feature, and the reason."""
 
     name: str
     reason: str
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Words that name what was probably meant; empty if nothing is like it.
+    """Return a hint that names the most similar known name; empty if no name is similar.
 
     >>> suggestion("euclidian", ["cosine", "euclidean"])
     " (did you mean 'euclidean'?)"
     >>> suggestion("PRICE", ["date", "price"])
     " (did you mean 'price'?)"
     """
-    import difflib  # for those who made a mistake
+    import difflib  # needed only after a mistake
 
     spelled = {other.lower(): other for other in known}
     close = difflib.get_close_matches(name.lower(), spelled, n=1)
@@ -32,7 +32,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def describe(columns: Sequence[LeftOut]) -> str:
-    """Columns by what they hold.
+    """List columns grouped by reason.
 
     >>> describe([LeftOut("day", "dates"), LeftOut("name", "text"), LeftOut("city", "text")])
     "'day' (dates), 'name', 'city' (text)"
@@ -44,6 +44,6 @@ def describe(columns: Sequence[LeftOut]) -> str:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first names of a list that may be long."""
+    """List the first names of a list that may be long."""
     more = f" and {len(names) - LISTED_NAMES} more" if len(names) > LISTED_NAMES else ""
     return ", ".join(names[:LISTED_NAMES]) + more

@@ -1,4 +1,4 @@
-"""Concurrency: a pool of threads, the threads of BLAS, and locks that survive a fork."""
+"""Concurrency: a thread pool, control of BLAS threads, and locks that survive a fork."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Result = TypeVar("Result")
 Lock = Any  # threading.RLock is a function, not a type
 
 FORK_TIMEOUT = 1.0
-"""Seconds for which a fork holds some locks while it waits for another, whose owner may need one of these."""
+"""Seconds that a fork waits for a lock before it releases those it holds, which the lock's owner may need."""
 
-_controller = functools.cache(ThreadpoolController)  # to find the loaded libraries takes milliseconds
+_controller = functools.cache(ThreadpoolController)  # cached because finding the loaded libraries takes milliseconds
 _registry = threading.RLock()
 _locks: WeakSet[Lock] = WeakSet()
 _held: list[Lock] = []
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """The number of threads that a parameter ``n_jobs`` asks for; None: one, -1: one per core, -2: one less, ..."""
+    """Return the number of threads for a parameter ``n_jobs``; None: one, -1: one per core, -2: one less, ..."""
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
@@ -43,9 +43,9 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def in_parallel(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Generator[Result]:
-    """The results of the work on each item, in order. One thread: the caller's own.
+    """Yield the results of the work on each item, in order; with one thread, in the thread of the caller.
 
-    Items are taken only a few ahead of the results, so neither need fit into memory.
+    Items are read only a few ahead of the results, so neither must fit into memory.
 
     >>> list(in_parallel(str.upper, "abc", threads=2))
     ['A', 'B', 'C']
@@ -66,11 +66,28 @@ def in_parallel(work: Callable[[Item], Result], items: Iterable[Item], threads: 
             pool.shutdown(cancel_futures=True)
 
 
-def new_lock() -> Lock:
-    """A reentrant lock, so that a metric may call the estimator that called it.
+def read_ahead(items: Generator[Item], most: int) -> Generator[Item]:
+    """The same items, which a thread takes, at most ``most`` of them before they are used.
 
-    A forked process has no other threads that could release a lock, or finish what they were doing. So all locks are
-    taken before a fork and released after it, on both sides.
+    >>> list(read_ahead((letter for letter in "abc"), 2))
+    ['a', 'b', 'c']
+    """
+    with ThreadPoolExecutor(1, "read-ahead") as pool:
+        pending: deque[Future[Item | None]] = deque(pool.submit(next, items, None) for _ in range(most))
+        try:
+            while (item := pending.popleft().result()) is not None:
+                pending.append(pool.submit(next, items, None))
+                yield item
+        finally:
+            pool.shutdown(cancel_futures=True)
+            items.close()
+
+
+def new_lock() -> Lock:
+    """Return a reentrant lock (a metric may call the estimator that called it) that survives a fork.
+
+    A forked process has no other threads that could release a lock or finish their work. So all locks are acquired
+    before a fork and released after it, in both processes.
     """
     lock = threading.RLock()
     with _registry:
@@ -80,10 +97,11 @@ def new_lock() -> Lock:
 
 @contextmanager
 def one_thread() -> Generator[None]:
-    """Within this context BLAS computes in one thread, so that the bits do not depend on the number of cores.
+    """Limit BLAS to one thread in this context, so that results to the bit do not depend on the number of cores.
 
-    That number belongs to the process, so threads take turns: one that left would change it for those within. From
-    version 3.8 on, threadpoolctl obeys only the thread that set the first limit, so this one takes that right first.
+    The limit is global to the process, so threads take turns: otherwise a thread that leaves the context would lift the
+    limit for others. threadpoolctl 3.8 and later obeys only the thread that set the first limit, so this thread takes
+    over control first.
     """
     with _turns:
         for library in _controller().lib_controllers:

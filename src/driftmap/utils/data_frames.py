@@ -1,6 +1,6 @@
-"""Tables of other libraries as matrices: data frames column by column, lazy frames, tensors.
+"""Converts tables of other libraries to matrices: data frames column by column, lazy frames, tensors.
 
-None of these libraries is imported here: whoever passes a data frame has imported its library.
+The module does not import these libraries at the top: a caller who passes a data frame has imported its library.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ NUMERIC = "biuf"
 
 
 def materialized(X: Any) -> Any:
-    """X itself; of a lazy frame of polars, its rows; of a record batch of Arrow, the table."""
+    """Return X; collect a lazy polars frame, and convert an Arrow record batch to a table."""
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
         return X.collect()
     if hasattr(X, "to_struct_array") and hasattr(X, "serialize"):
-        import pyarrow  # whose batch it is
+        import pyarrow  # already imported, since X is one of its objects
 
         return pyarrow.Table.from_batches([X])
     return X
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X has named columns."""
-    if hasattr(X, "collect_schema"):  # a lazy frame, which would have to look for its columns first
+    """Return True if X has named columns."""
+    if hasattr(X, "collect_schema"):  # a lazy frame, whose columns are expensive to resolve
         return True
     return hasattr(X, "column_names") or (hasattr(X, "columns") and not isinstance(X, np.ndarray))
 
 
 def as_matrix(X: Any) -> tuple[Any, list[str] | None]:
-    """X as something that NumPy can convert, and the names of its columns, where it has any.
+    """Return X in a form that NumPy can convert, and the names of its columns, if any.
 
-    Numbers of all kinds become floating-point numbers, null becomes NaN, and durations count in seconds. An error names
-    every column that holds something else.
+    Numbers of all types become floating-point numbers, null becomes NaN, and durations become seconds. The error for
+    columns with other values names all of them.
     """
     X = materialized(X)
     if is_frame(X):
@@ -51,33 +51,31 @@ def as_matrix(X: Any) -> tuple[Any, list[str] | None]:
             return np.column_stack(numbers) if numbers else np.empty((X.shape[0], 0)), names
         unfit = [LeftOut(str(name), values) for name, values in found if isinstance(values, str)]
         if unfit:
-            stack = "; lists of one length: np.stack" if any(reason == "lists" for _, reason in unfit) else ""
-            problem = (
-                f"has columns that are no numbers: {describe(unfit)}; leave them out or map them to numbers{stack}"
-            )
+            stack = "; for lists of equal length, use np.stack" if any(why == "lists" for _, why in unfit) else ""
+            problem = f"has columns that are not numeric: {describe(unfit)}; drop them or map them to numbers{stack}"
             raise InputError(problem, parameter="X")
-        return X, names  # an error will name the cell
+        return X, names  # validation will name the cell
     if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray):
         try:
             return np.from_dlpack(X), None
         except (BufferError, TypeError, RuntimeError) as error:
             if not hasattr(X, "__array__"):
-                problem = f"cannot be read: {error}; copy it to the memory of the processor"
+                problem = f"cannot be read: {error}; copy it to the CPU"
                 raise InputError(problem, parameter="X") from error
     return X, None
 
 
 def as_row(x: Mapping[str, Any], names: Sequence[str]) -> NDArray[Any]:
-    """A point that is a dict of features as a matrix of one row."""
+    """Convert a dict of features to a matrix of one row."""
     values = [x[name] for name in names]
     try:
         return np.array([values], dtype=np.float64)
     except (TypeError, ValueError):
-        return np.array([values], dtype=object)  # an error names the column where the rows are checked
+        return np.array([values], dtype=object)  # validation will name the column
 
 
 ColumnValues = NDArray[np.float64] | str | None
-"""Numbers; or what else a column holds; None: both numbers and something else."""
+"""The numbers of a column, or the type of its other values; None if it mixes numbers with other values."""
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, ColumnValues]]:
@@ -110,7 +108,7 @@ def _of_pandas(column: Any) -> ColumnValues:
 def _of_polars(column: Any) -> ColumnValues:
     dtype, kind = column.dtype, column.dtype.base_type().__name__
     if dtype.is_numeric() or kind == "Boolean":
-        import polars  # whose column it is
+        import polars  # already imported, since the column is one of its objects
 
         return column.cast(polars.Float64).to_numpy()
     if kind == "Duration":
@@ -145,7 +143,7 @@ def _of_arrow(column: Any) -> ColumnValues:
 
 
 def _of_objects(values: NDArray[Any]) -> ColumnValues:
-    """Python objects: numbers of any kind, or what they are if none of them is a number."""
+    """Convert Python objects to numbers, or return their type if none of them is a number."""
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Errors that carry their place as attributes, and are put into words once."""
+"""Errors with their location as attributes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Advice = Literal[
     "missing", "lacking", "cell", "line", "encoding", "header", "counted", "endless", "address",
     "decimal '.'", "decimal ','", "thousands ','", "decimal ',', thousands '.'",
 ]  # fmt: skip
-"""What can be done about an error, apart from what is wrong: the command line has other words for it than Python."""
+"""Keys of the advice on an error; the texts differ between Python and the command line."""
 ADVICE: Mapping[Advice, str] = {
     "missing": "fill such entries first, or leave out such rows or the column",
     "lacking": "leave out such columns, or fill them",
@@ -25,15 +25,15 @@ ADVICE: Mapping[Advice, str] = {
     "thousands ','": "read it with thousands ',' or leave out such lines",
     "decimal ',', thousands '.'": "read it with decimal ',', thousands '.' or leave out such lines",
 }
-"""How it is said in Python."""
+"""Advice texts for library users."""
 
 
 class InputError(ValueError, TypeError):
-    """Input that cannot be used: what is wrong with it, and where.
+    """Raised for invalid input, with the problem and its location.
 
-    The place is a ``parameter``, or the ``row`` (from 0) and ``column`` of an array, or the ``line`` or the ``row``
-    (from 1) and the ``column`` of a file, the ``source``. The problem follows its place as in a sentence ("is empty");
-    one that begins with ":", "=" or "[" follows without a space.
+    The location is a ``parameter``, or the ``row`` (from 0) and ``column`` of an array, or the ``line`` or ``row``
+    (from 1) and ``column`` of a file, the ``source``. The problem continues the location as a sentence ("is empty"); a
+    problem that begins with ":", "=" or "[" follows without a space.
 
     >>> str(InputError("is 'x', not a number", source="t.csv", line=3, column="b"))
     "t.csv, line 3, column 'b' is 'x', not a number"
@@ -65,7 +65,7 @@ class InputError(ValueError, TypeError):
         return self.in_words(self.parameter)
 
     def in_words(self, parameter: str | None, advice: Mapping[Advice, str] = ADVICE) -> str:
-        """The message; ``parameter`` and ``advice``: how these are called where the message is read, if at all."""
+        """Return the message with the reader's name of the parameter (None to omit it) and the reader's advice."""
         place = [text for text in (parameter, self.source) if text is not None]
         place += [f"{name} {number}" for name, number in (("line", self.line), ("row", self.row)) if number is not None]
         if self.column is not None:
@@ -79,7 +79,7 @@ class InputError(ValueError, TypeError):
 
 
 class MissingDependencyError(ImportError):
-    """An optional dependency is not installed; the message names the extra to install.
+    """Raised when an optional dependency is missing; the message names the extra to install.
 
     >>> str(MissingDependencyError("figures need matplotlib", extra="plot"))
     'figures need matplotlib: pip install "driftmap[plot]"'

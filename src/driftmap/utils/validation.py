@@ -1,6 +1,6 @@
-"""Validation of input: one error that names the row, the column or the parameter, before any state changes.
+"""Validates input before any state changes; errors name the row, the column or the parameter.
 
-Also the words that parameters choose from.
+Also defines the choices of some parameters.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ FIGURE_FORMATS = (".png", ".svg", ".pdf")
 ANIMATION_FORMATS = (".gif", ".mp4")
 
 NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
-"""What the core takes as it is."""
-LARGEST_NUMBER = np.float64(1e140)  # with a Python number, single precision would be compared in single precision
-"""Of the features of a point."""
+"""Types that the core takes without conversion."""
+LARGEST_NUMBER = np.float64(1e140)  # a Python float would be compared with single precision in single precision
+"""Largest feature of a point."""
 LARGEST_SQUARABLE = np.float64(1e150)
-"""Of what is computed from them, distances and places: many squares can be added before they overflow."""
+"""Largest distance or position: sums of many squares do not overflow."""
 MISSING_ADVICE = (
     "fill such entries first, for example with sklearn.impute.SimpleImputer, or drop such rows, "
     'or choose metric="nan_euclidean"'
 )
-"""What can be done about missing numbers."""
+"""Advice on missing numbers."""
 SAFE_SUM_OF_SQUARES = 1e30
-"""If the squares of all numbers sum up to no more than this, all of them can be used."""
+"""If the sum of all squares is at most this, all numbers are usable."""
 
 
 def integer_at_least(value: Any, name: str, lowest: int, needed_by: str = "") -> int:
-    """Return an integer parameter, or raise an error that names it, and what needs it to be so large."""
+    """Return an integer parameter; raise an error that names it if it is too small, with the reason ``needed_by``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InputError(f"must be an integer, got {value!r}", parameter=name)
     if value < lowest:
@@ -46,7 +46,7 @@ def integer_at_least(value: Any, name: str, lowest: int, needed_by: str = "") ->
 
 
 def positive_number(value: Any, name: str, *, or_zero: bool = False) -> float:
-    """Return a positive finite parameter (``or_zero``: or 0), or raise an error that names it."""
+    """Return a positive finite parameter (``or_zero`` allows 0), or raise an error that names it."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"must be a number, got {value!r}", parameter=name)
     number = float(value)
@@ -57,7 +57,7 @@ def positive_number(value: Any, name: str, *, or_zero: bool = False) -> float:
 
 
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
-    """Return a parameter that must be one of some words, or raise an error that lists them."""
+    """Return a parameter that must be one of the choices, or raise an error that lists them."""
     if not isinstance(value, str) or value not in choices:
         hint = suggestion(value, choices) if isinstance(value, str) else ""
         raise InputError(f"must be one of {', '.join(map(repr, choices))}; got {value!r}{hint}", parameter=name)
@@ -65,19 +65,19 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
 
 
 def not_fitted(who: str) -> Exception:
-    """scikit-learn's error for an estimator that has seen no points; scikit-learn is imported only here."""
+    """Return scikit-learn's error for an estimator that is not fitted; imports scikit-learn only when needed."""
     from sklearn.exceptions import NotFittedError
 
     return NotFittedError(f"This {who} has seen no points yet: call partial_fit or fit first")
 
 
 def is_plain(X: Any) -> bool:
-    """Whether X is a matrix of floating-point numbers as the core takes it."""
+    """Return True if X is a matrix that the core takes without conversion."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in NATIVE_DTYPES and X.flags.c_contiguous and X.size > 0
 
 
 def column_names(X: Any) -> tuple[str, ...]:
-    """The names of the columns of a data frame as scikit-learn has them; of anything else, none."""
+    """Return the column names of a data frame as scikit-learn does; empty for other input."""
     if is_plain(X) or len(getattr(X, "shape", ())) != 2:
         return ()
     from sklearn.base import BaseEstimator
@@ -89,15 +89,15 @@ def column_names(X: Any) -> tuple[str, ...]:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix of scipy."""
+    """Return True if X is a scipy sparse matrix."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
 
 def points(X: Any, width: int | None = None, *, missing: bool = False, largest: np.float64 = LARGEST_NUMBER) -> Array:
     """Return X as a C-contiguous matrix of usable numbers, or raise an error that names the bad row and column.
 
-    The result has double precision, or single precision if X is a C-contiguous matrix of it. ``width``: of the points
-    seen so far. With ``missing``, NaN stands for a number that is missing and is left as it is.
+    The result has double precision, or single precision if X is a C-contiguous matrix of that type. ``width`` is the
+    number of features of the points seen so far. With ``missing``, NaN is allowed as a missing value.
     """
     array, columns = (X, None) if is_plain(X) else _as_matrix(X)
     if not usable(array, missing=missing, largest=largest):
@@ -110,12 +110,12 @@ def points(X: Any, width: int | None = None, *, missing: bool = False, largest: 
 
 
 def _as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
-    """X as a matrix, and the names of its columns, where it has any."""
+    """Return X as a matrix, and the names of its columns, if any."""
     X, columns = as_matrix(X)
     if np.ma.is_masked(X):
         raise InputError(f"has masked entries; {MISSING_ADVICE}", parameter="X")
     if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
-        raise InputError("holds dates or time spans: map them to numbers first", parameter="X")
+        raise InputError("has dates or time spans: map them to numbers first", parameter="X")
     from sklearn.utils.validation import check_array  # slow to import
 
     try:
@@ -131,25 +131,25 @@ def _as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
 
 
 def places(coordinates: Any) -> Array:
-    """Return places on a map as a matrix, like :func:`points`; they may be larger."""
+    """Return positions on a map as a matrix, like :func:`points`, but with a larger limit."""
     return points(coordinates, largest=LARGEST_SQUARABLE)
 
 
 def usable(numbers: Array, *, missing: bool = False, largest: np.float64 = LARGEST_NUMBER) -> bool:
-    """Whether all numbers are finite and their squares do not overflow; with ``missing``, NaN is usable, too."""
-    # One fast pass decides nearly always; in these forms NaN fails too.
+    """Return True if all numbers are finite and their squares do not overflow; ``missing`` also allows NaN."""
+    # The first, fast test is nearly always sufficient. NaN fails both tests.
     if np.vdot(numbers, numbers) <= SAFE_SUM_OF_SQUARES or (np.abs(numbers) <= largest).all():
         return True
     return missing and not bool((np.abs(numbers) > largest).any())
 
 
 def positive_masses(masses: Array | None, n: int) -> Array:
-    """Masses as n positive numbers; ones where none are given."""
+    """Return masses as n positive numbers; ones if ``masses`` is None."""
     if masses is None:
         return np.ones(n)
     masses = np.asarray(masses, dtype=np.float64)
     if masses.shape != (n,):
-        raise ValueError(f"there must be one mass for each of the {n} points, got an array of shape {masses.shape}")
+        raise ValueError(f"masses must have one entry for each of the {n} points, got shape {masses.shape}")
     if not np.all((masses > 0) & (masses < np.inf)):
         raise ValueError("masses must be positive and finite")
     return masses
@@ -158,14 +158,14 @@ def positive_masses(masses: Array | None, n: int) -> Array:
 def first_unusable(
     array: Array, *, missing: bool = False, largest: np.float64 = LARGEST_NUMBER
 ) -> tuple[int, int, str]:
-    """Return row and column of the first number that cannot be used, and what is wrong with it."""
+    """Return row and column of the first number that is not usable, and the problem with it."""
     size = np.abs(array)
     row, column = (int(i) for i in np.argwhere(size > largest if missing else ~(size <= largest))[0])
     return row, column, problem_of(float(array[row, column]), largest)
 
 
 def problem_of(value: float, largest: float = LARGEST_NUMBER) -> str:
-    """Return what is wrong with a number that cannot be used."""
+    """Return the problem with a number that is not usable."""
     if value != value:
         return f"is NaN; {MISSING_ADVICE}"
     if abs(value) == np.inf:
@@ -174,7 +174,7 @@ def problem_of(value: float, largest: float = LARGEST_NUMBER) -> str:
 
 
 def _first_text(X: Any) -> tuple[int, int, object] | None:
-    """The first entry of a matrix that is text and no number, if there is one."""
+    """Return the first entry of a matrix that is text other than a number, if any."""
     try:
         cells = np.asarray(X, dtype=object)
     except ValueError:

@@ -1,1 +1,1 @@
-"""What a browser is given: columns of a map, the wire protocol, pages made of the ES modules in `static`."""
+"""Data and pages for the browser: columns of a map, the wire protocol, pages built from the ES modules in `static`."""

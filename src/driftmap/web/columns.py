@@ -1,4 +1,4 @@
-"""Columns of what is shown: numbers, dates or groups, as numbers that a browser can colour by."""
+"""Columns of values (numbers, dates or groups) encoded as numbers, by which a browser colours points."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from numpy.typing import NDArray
 from driftmap.utils import Array
 
 COLOURED_GROUPS = 10
-"""Groups that have a colour of their own."""
+"""Groups that get a colour; the others share grey."""
 MOST_NAMES = 20_000
-"""Different texts that are stored; of more, only the most frequent ones."""
+"""Most distinct texts stored: the most frequent ones; others are missing values."""
 MOST_LIVE_NAMES = 1000
-"""Different texts of a stream; later ones are missing."""
+"""Most distinct texts stored for a stream; later ones are missing values."""
 
 
 class Column(NamedTuple):
-    """A column: what it is called, and a number for each row."""
+    """A named column with a number for each row."""
 
     name: str
     kind: str
     """"number", "date" or "category"."""
     values: Array
-    """Numbers; seconds since ``base``; or the places of texts in ``names``. NaN is missing."""
+    """Numbers, seconds since ``base``, or indices into ``names``. NaN is missing."""
     base: float = 0.0
     names: tuple[str, ...] = ()
 
     def described(self) -> dict[str, Any]:
-        """As the header of a message has it."""
+        """Return the description for the header of a message."""
         return {"name": self.name, "kind": self.kind, "base": self.base, "names": self.names}
 
 
 def column_of(name: str, values: Any) -> Column:
-    """The column of an array or a list: numbers, dates (of any kind) or text.
+    """Return the column of an array or list of numbers, dates (of any type) or text.
 
     >>> column_of("kind", ["b", "a", "b"])
     Column(name='kind', kind='category', values=array([1., 0., 1.]), base=0.0, names=('a', 'b'))
@@ -54,14 +54,14 @@ def column_of(name: str, values: Any) -> Column:
 
 
 def dates(name: str, moments: NDArray[Any]) -> Column:
-    """A column of dates; they are relative to the first one, so that single precision tells seconds apart."""
+    """Return a column of dates, relative to the earliest one so that single precision resolves seconds."""
     seconds = np.where(np.isnat(moments), np.nan, moments.astype("datetime64[us]").astype(np.float64) / 1e6)
     base = float(np.nanmin(seconds)) if np.isfinite(seconds).any() else 0.0
     return Column(name, "date", seconds - base, base)
 
 
 def groups(name: str, texts: Sequence[str]) -> Column:
-    """A column of text; if there are more groups than colours, the most frequent ones come first."""
+    """Return a column of text. With more groups than colours, groups are numbered by decreasing frequency."""
     different, places, counts = np.unique(np.array(texts, dtype=str), return_inverse=True, return_counts=True)
     if len(different) <= COLOURED_GROUPS:
         return Column(name, "category", places.astype(np.float64), names=tuple(different.tolist()))
@@ -74,7 +74,7 @@ def groups(name: str, texts: Sequence[str]) -> Column:
 
 
 class GrowingColumn:
-    """A column of a stream: what it holds is seen from the first values that are not empty.
+    """A column of a stream, whose kind is inferred from the first value that is not empty.
 
     >>> column = GrowingColumn("kind")
     >>> column.add(["b", "a", "b"]), column.names
@@ -87,11 +87,11 @@ class GrowingColumn:
         self._places: dict[str, int] = {}
 
     def described(self) -> dict[str, Any]:
-        """As the header of a message has it."""
+        """Return the description for the header of a message."""
         return {"name": self.name, "kind": self.kind or "number", "base": self.base, "names": self.names}
 
     def add(self, values: Any) -> Array:
-        """Further values as numbers; what does not fit is missing."""
+        """Encode further values as numbers; values that do not fit the kind become NaN."""
         if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
             self.kind = self.kind or "number"
             return values.astype(np.float64)
@@ -123,7 +123,7 @@ def _number(text: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    """Seconds since 1970; a date without a time zone is taken for one of UTC."""
+    """Return the seconds since 1970; a date without a time zone is taken as UTC."""
     try:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:

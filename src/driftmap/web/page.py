@@ -1,4 +1,4 @@
-"""The pages: the ES modules of ``web`` put together for places that take one file, and maps as such a file."""
+"""Bundles the ES modules of ``static`` into one module, and writes maps as single HTML files."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ WEB = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import [^;]*? from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(async )?(function|class|const)\b)", re.MULTILINE)
 BUDGET = 1_750_000
-"""Bytes of numbers in a file before they are compressed and written as text, where coarser numbers can achieve that."""
+"""Target size of the numbers in a file, in bytes before compression; larger maps are stored with lower precision."""
 PRECISIONS = (("f4", "f4"), ("f4", "u2"), ("u2", "u2"), ("u2", "u1"))
-"""Of positions and of columns, from the finest on."""
+"""Types of positions and of columns, finest first."""
 
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -48,7 +48,7 @@ PAGE_TEMPLATE = """<!doctype html>
 
 @cache
 def joined(entry: str) -> str:
-    """A module and all that it imports, as one module: each after those that it needs, without its imports."""
+    """Bundle a module with its imports into one module: each module follows its dependencies."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -64,13 +64,13 @@ def joined(entry: str) -> str:
 
 @cache
 def style() -> str:
-    """The style of the map."""
+    """Return the style sheet of the map."""
     return (WEB / "style.css").read_text("utf-8")
 
 
 @cache
 def page_style() -> str:
-    """The style of the map in a page of its own."""
+    """Return the style sheet of a page that consists of the map."""
     return style() + (WEB / "page.css").read_text("utf-8")
 
 
@@ -81,7 +81,7 @@ def standalone(
     title: str,
     color: str | None,
 ) -> str:
-    """A map as one HTML file; ``landmarks``: their arrival numbers, coordinates and masses."""
+    """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
     message = _message(coordinates, columns, landmarks, title, color)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
@@ -152,5 +152,5 @@ def _codes(column: Column) -> Quantized:
 
 
 def _hash(text: str) -> str:
-    """How a Content-Security-Policy names a script or a style that stands in the page itself."""
+    """Return the source expression by which a Content-Security-Policy allows an inline script or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

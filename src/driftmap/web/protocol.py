@@ -1,4 +1,4 @@
-"""Messages to the browser: a JSON header and arrays. ``docs/protocol.md`` describes them."""
+"""Messages to the browser: a JSON header and arrays. ``docs/protocol.md`` specifies them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TYPES: dict[str, np.dtype[Any]] = {
     "u2": np.dtype("<u2"),
 }
 ALIGNMENT = 8
-"""The header and each array take a multiple of so many bytes."""
+"""The header and each array are padded to a multiple of this many bytes."""
 
 
 class Quantized(NamedTuple):
-    """Numbers as ``low + step * code``; the largest code is a missing value."""
+    """Numbers stored as ``low + step * code``; the largest code is a missing value."""
 
     codes: NDArray[Any]
     low: float
@@ -33,12 +33,12 @@ class Quantized(NamedTuple):
 
 
 def missing_code(kind: str) -> int:
-    """The code of a missing value."""
+    """Return the code of a missing value."""
     return int(2 ** (8 * TYPES[kind].itemsize) - 1)
 
 
 def quantize(values: Array, kind: str) -> Quantized:
-    """Numbers by codes of one byte ("u1") or two ("u2").
+    """Encode numbers in one byte ("u1") or two ("u2") each.
 
     >>> quantize(np.array([1.0, 2.0, np.nan]), "u1")
     Quantized(codes=array([  0, 254, 255], dtype=uint8), low=1.0, step=0.003937007874015748)
@@ -51,7 +51,7 @@ def quantize(values: Array, kind: str) -> Quantized:
 
 
 def encode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | Quantized]) -> bytes:
-    """A message. Arrays have single or double precision, as they are given (integers double), or are their codes.
+    """Return a message. Arrays keep single or double precision (integers become double) or are stored as codes.
 
     >>> decode(encode({"kind": "delta"}, {"x": np.array([0.5, np.nan], np.float32), "first": np.array([2**40])}))
     ({'kind': 'delta'}, {'x': array([0.5, nan], dtype=float32), 'first': array([1.09951163e+12])})
@@ -71,7 +71,7 @@ def encode(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | Quanti
 
 
 def decode(message: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and the arrays of a message, or a ValueError that says why it is none."""
+    """Return the header and the arrays of a message; raise ValueError if it is not a message of this version."""
     if message[:3] != MESSAGE_MAGIC:
         raise ValueError("this is not a message of Driftmap")
     if message[3] != PROTOCOL_VERSION:

@@ -1,26 +1,20 @@
-"""Message brokers as sources and sinks of rows: Kafka, Redis streams, NATS JetStream, MQTT; each needs its extra."""
+"""Message brokers as sources and sinks of rows, by the table :data:`driftmap.sources.schemes.SCHEMES`."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from driftmap.sources.addresses import Address
-from driftmap.sources.brokers.base import Broker
+from driftmap.sources.brokers.base import Broker, Sink
 from driftmap.sources.brokers.payloads import PAYLOADS
+from driftmap.sources.schemes import SCHEMES
 from driftmap.utils.errors import InputError
 
-if TYPE_CHECKING:
-    from driftmap.sources.brokers.sinks import Sink
-
-CLASSES = {"kafka": "KafkaTopic", "redis": "RedisStream", "nats": "NatsStream", "mqtt": "MqttTopic"}
-"""For each scheme its class, in the module of its name."""
-
-__all__ = ["Address", "Broker", "open_broker", "open_sink", "parse"]
+__all__ = ["Address", "Broker", "Sink", "open_broker", "open_sink", "parse"]
 
 
 def parse(url: str) -> Address:
-    """An address whose options can be used."""
+    """Return an address whose options can be used."""
     address = url if isinstance(url, Address) else Address(url)
     payload = address.options.get("payload")
     if payload is not None and payload not in PAYLOADS:
@@ -29,16 +23,20 @@ def parse(url: str) -> Address:
 
 
 def open_broker(url: str) -> Broker:
-    """The source of rows that a URL names; it connects when rows are read."""
+    """Return the source of rows that a URL names; it connects when rows are read."""
     address = parse(url)
-    module = import_module(f"driftmap.sources.brokers.{address.scheme}")
-    broker: Broker = getattr(module, CLASSES[address.scheme])(address)
+    broker: Broker = _class(address, SCHEMES[address.scheme].source)(address)
     return broker
 
 
 def open_sink(url: str) -> Sink:
-    """The sink that a URL names; it connects when records are sent."""
-    from driftmap.sources.brokers.sinks import SINKS
-
+    """Return the sink that a URL names; it connects when records are sent."""
     address = parse(url)
-    return SINKS[address.scheme](address)
+    sink: Sink = _class(address, SCHEMES[address.scheme].sink)(address)
+    return sink
+
+
+def _class(address: Address, name: str) -> type:
+    """A class of the scheme's module, which is imported here."""
+    found: type = vars(import_module(f"driftmap.sources.brokers.{address.scheme}"))[name]
+    return found

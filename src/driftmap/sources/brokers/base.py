@@ -1,32 +1,20 @@
-"""What all message brokers have in common: an address, a position, rows out of messages, and lost connections."""
+"""What brokers have in common: a source of rows out of messages, and a sink of records."""
 
 from __future__ import annotations
 
-import hashlib
-import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from driftmap.sources.addresses import Address
+from driftmap.sources.brokers.connection import persist
 from driftmap.sources.brokers.payloads import rows_of
 from driftmap.sources.row_source import RowSource
-from driftmap.utils.errors import InputError, MissingDependencyError
+from driftmap.utils.errors import InputError
 
-WAIT_SECONDS = 0.1
-"""How long a client waits for a message before it looks for signals."""
-CONNECT_TIMEOUT = 10.0
-"""Seconds to wait for a connection, or for the answer of a broker."""
-LONGEST_PAUSE = 30.0
-"""Seconds between two attempts to connect, at most."""
-
-
-def pause_before(attempt: int) -> float:
-    """Seconds before another attempt to connect, the first, second, ...: twice as long each time, up to a limit.
-
-    >>> [pause_before(attempt) for attempt in (1, 2, 2000)]
-    [0.2, 0.4, 30.0]
-    """
-    return min(0.1 * 2 ** min(attempt, 10), LONGEST_PAUSE)
+SEND_TIMEOUT = 30.0
+"""Seconds to wait until a broker has what was sent."""
 
 
 class Message(NamedTuple):
@@ -41,28 +29,6 @@ class Record(NamedTuple):
 
     id: str
     data: bytes
-
-
-class LostError(Exception):
-    """The connection is lost; it may be there again later."""
-
-
-def digest(*parts: bytes) -> str:
-    """A short digest of a message, by which it is recognised when it is read again."""
-    found = hashlib.sha256()
-    for part in parts:
-        found.update(len(part).to_bytes(8, "big") + part)
-    return found.hexdigest()[:16]
-
-
-def require(module: str, extra: str) -> Any:
-    """The client library of a broker, or an error that names the extra to install."""
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingDependencyError(f"{extra}:// needs {module.split('.')[0]}", extra=extra) from error
 
 
 class Broker(RowSource):
@@ -84,34 +50,26 @@ class Broker(RowSource):
 
     def read(self, position: Any, limit: int) -> tuple[list[bytes], Any]:
         """The rows of the next messages, at most ``limit`` messages, and the position after the last of them."""
-        lost = 0
+        kind = self.address.options.get("payload")
         while True:
             try:
-                if self._position is None or position != self._position:
-                    self._open(position)
-                    self._position = position
-                messages = self._poll(limit)
-                if lost:
-                    self.report(f"{self.name} is connected again")
-                    lost = 0
+                messages = persist(self, partial(self._next, position, limit))
             except InputError:
                 self.close()
                 raise
-            except LostError as error:
-                self.close()
-                if not lost:
-                    self.report(f"{self.name} is not connected ({error}): trying again")
-                lost += 1
-                self._pause(pause_before(lost))
-                continue
-            kind = self.address.options.get("payload")
-            rows = [row for message in messages for row in rows_of(message.payload, kind)]
-            if messages:
-                position = self._position = messages[-1].position
-            if rows:
-                return rows, position
             if not messages:
                 self.waiting()
+                continue
+            position = self._position = messages[-1].position
+            if rows := [row for message in messages for row in rows_of(message.payload, kind)]:
+                return rows, position
+
+    def _next(self, position: Any, limit: int) -> list[Message]:
+        """The next messages after a position, by a new connection unless this one is there."""
+        if self._position is None or position != self._position:
+            self._open(position)
+            self._position = position
+        return self._poll(limit)
 
     def close(self) -> None:
         """Close the connection; the next read opens another one."""
@@ -136,12 +94,6 @@ class Broker(RowSource):
     def _start_again(self, problem: str) -> InputError:
         return InputError(f"{problem}; start again without the checkpoint", source=self.name)
 
-    def _pause(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.waiting()
-            time.sleep(min(WAIT_SECONDS, left))
-
     @abstractmethod
     def _open(self, position: Any) -> None:
         """Connect and go to a position; an InputError if the rows after it are gone."""
@@ -149,6 +101,51 @@ class Broker(RowSource):
     @abstractmethod
     def _poll(self, limit: int) -> list[Message]:
         """The next messages, at most ``limit``; none if there are none for a moment."""
+
+    @abstractmethod
+    def _close(self) -> None: ...
+
+
+class Sink(ABC):
+    """Where records go, each at least once and with its own id. ``send`` returns when the broker has them."""
+
+    def __init__(self, address: Address) -> None:
+        self.address, self.name = address, address.name
+        self.report: Callable[[str], Any] = lambda message: None
+        """Takes one line when the connection is lost or there again."""
+        self.waiting: Callable[[], Any] = lambda: None
+        """Called again and again while there is no connection; an exception that it raises ends the attempts."""
+        self._is_open = False
+
+    def send(self, records: Sequence[Record]) -> None:
+        """Send some records, again if the connection is lost."""
+        try:
+            persist(self, partial(self._attempt, records))
+        except InputError:  # what the broker refuses says why
+            raise
+        except BaseException:
+            self.report(f"{self.name} did not get the last {len(records):,} records")
+            raise
+
+    def _attempt(self, records: Sequence[Record]) -> None:
+        if not self._is_open:
+            self._open()
+            self._is_open = True
+        self._send(records)
+
+    def close(self) -> None:
+        """Close the connection; the next records open another one."""
+        if self._is_open:
+            self._is_open = False
+            self._close()
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Connect; a LostError if that fails."""
+
+    @abstractmethod
+    def _send(self, records: Sequence[Record]) -> None:
+        """Send records and wait until the broker has them; a LostError if the connection is lost meanwhile."""
 
     @abstractmethod
     def _close(self) -> None: ...

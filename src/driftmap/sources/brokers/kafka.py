@@ -7,10 +7,12 @@ compacted or written in transactions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from driftmap.sources.addresses import Address
-from driftmap.sources.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
+from driftmap.sources.brokers.base import SEND_TIMEOUT, Broker, Message, Record, Sink
+from driftmap.sources.brokers.connection import CONNECT_TIMEOUT, WAIT_SECONDS, LostError, digest, require
 from driftmap.utils.errors import InputError
 
 
@@ -130,10 +132,34 @@ class KafkaTopic(Broker):
             self._consumer = None
 
 
+class KafkaSink(Sink):
+    """Messages of a topic, with the id as key."""
+
+    def _open(self) -> None:
+        self._kafka = require("confluent_kafka", "kafka")
+        self._producer = self._kafka.Producer(client_settings(self.address) | {"enable.idempotence": True})
+
+    def _send(self, records: Sequence[Record]) -> None:
+        failed: list[str] = []
+
+        def delivered(error: Any, message: Any) -> None:
+            if error is not None:
+                failed.append(error.str())
+
+        for record in records:
+            self._producer.produce(self.address.stream, record.data, key=record.id, on_delivery=delivered)
+        if self._producer.flush(SEND_TIMEOUT) or failed:
+            self._producer.purge()
+            raise LostError(failed[0] if failed else "no answer")
+
+    def _close(self) -> None:
+        del self._producer
+
+
 def client_settings(address: Address) -> dict[str, Any]:
     """Settings of a client of the address; with credentials it authenticates by SASL, by default over TLS."""
     settings: dict[str, Any] = {
-        "bootstrap.servers": f"{address.host}:{address.port or 9092}",
+        "bootstrap.servers": f"{address.host}:{address.port_number}",
         "log_level": 0,
         "topic.metadata.refresh.interval.ms": 1000,
     }

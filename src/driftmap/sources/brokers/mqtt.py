@@ -12,11 +12,12 @@ import platform
 import queue
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from driftmap.sources.addresses import Address
-from driftmap.sources.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
+from driftmap.sources.brokers.base import SEND_TIMEOUT, Broker, Message, Record, Sink
+from driftmap.sources.brokers.connection import CONNECT_TIMEOUT, WAIT_SECONDS, LostError, digest, require
 from driftmap.utils.errors import InputError
 
 REMEMBERED = 4096
@@ -107,7 +108,7 @@ class MqttTopic(Broker):
         arrived = self._arrived
         self._client.on_message = lambda client, data, message: arrived.put(message)
         try:
-            self._client.connect(self.address.host, self.address.port or 1883, **connect_options(self._mqtt))
+            self._client.connect(self.address.host, self.address.port_number, **connect_options(self._mqtt))
         except OSError as error:
             raise LostError(str(error)) from error
         self._client.loop_start()
@@ -187,6 +188,33 @@ class MqttTopic(Broker):
             self._client.disconnect()
             self._client.loop_stop()
             self._client = None
+
+
+class MqttSink(Sink):
+    """Messages of a topic (QoS 1); the id is part of the record."""
+
+    def _open(self) -> None:
+        mqtt = require("paho.mqtt.client", "mqtt")
+        self._client = client_of(mqtt, self.address, session=False)
+        try:
+            self._client.connect(self.address.host, self.address.port_number)
+        except OSError as error:
+            raise LostError(str(error)) from error
+        self._client.loop_start()
+
+    def _send(self, records: Sequence[Record]) -> None:
+        sent = [self._client.publish(self.address.stream, record.data, qos=1) for record in records]
+        try:
+            for one in sent:
+                one.wait_for_publish(SEND_TIMEOUT)
+        except (RuntimeError, ValueError) as error:
+            raise LostError(str(error)) from error
+        if not all(one.is_published() for one in sent):
+            raise LostError("no answer")
+
+    def _close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
 
 
 def client_of(mqtt: Any, address: Address, *, session: bool) -> Any:

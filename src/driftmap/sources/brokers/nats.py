@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from driftmap.sources.addresses import Address
-from driftmap.sources.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
+from driftmap.sources.brokers.base import SEND_TIMEOUT, Broker, Message, Record, Sink
+from driftmap.sources.brokers.connection import CONNECT_TIMEOUT, WAIT_SECONDS, LostError, digest, require
 from driftmap.utils.errors import InputError
 
 CLOSING = 2.0
@@ -125,6 +126,35 @@ class NatsStream(Broker):
         self._loop = self._connection = self._pull = None
 
 
+class NatsSink(Sink):
+    """Messages of a JetStream subject; the header ``Nats-Msg-Id`` lets the server leave out copies."""
+
+    def _open(self) -> None:
+        self._nats, self._loop = require("nats", "nats"), BackgroundLoop()
+        try:
+            self._connection = self._loop.run(connected(self._nats, self.address))
+        except (OSError, self._nats.errors.Error) as error:
+            self._loop.close(None)
+            raise LostError(str(error) or type(error).__name__) from error
+
+    def _send(self, records: Sequence[Record]) -> None:
+        jetstream = self._connection.jetstream(timeout=SEND_TIMEOUT)
+
+        async def publish() -> None:
+            for record in records:
+                await jetstream.publish(self.address.stream, record.data, headers={"Nats-Msg-Id": record.id})
+
+        try:
+            self._loop.run(publish())
+        except self._nats.js.errors.NoStreamResponseError as error:
+            raise InputError("belongs to no stream of the server", source=self.name) from error
+        except (OSError, self._nats.errors.Error) as error:
+            raise LostError(str(error) or type(error).__name__) from error
+
+    def _close(self) -> None:
+        self._loop.close(self._connection)
+
+
 async def connected(nats: Any, address: Address) -> Any:
     """A connection that does not reconnect by itself: a lost one is reported, and opened again at the position."""
 
@@ -134,7 +164,7 @@ async def connected(nats: Any, address: Address) -> Any:
     client = nats.NATS()
     try:
         await client.connect(
-            f"nats://{address.host}:{address.port or 4222}", user=address.user, password=address.password,
+            f"nats://{address.host}:{address.port_number}", user=address.user, password=address.password,
             allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT, error_cb=silent,
         )  # fmt: skip
     except BaseException:

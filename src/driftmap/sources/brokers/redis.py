@@ -6,11 +6,13 @@ a stream that was deleted, filled again beyond all that was read, and then trimm
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from driftmap.sources.addresses import Address
-from driftmap.sources.brokers.base import WAIT_SECONDS, Broker, LostError, Message, digest, require
+from driftmap.sources.brokers.base import SEND_TIMEOUT, Broker, Message, Record, Sink
+from driftmap.sources.brokers.connection import WAIT_SECONDS, LostError, digest, require
 from driftmap.utils.errors import InputError
 
 COUNTED_AT_ONCE = 1000
@@ -70,7 +72,7 @@ class RedisStream(Broker):
         address = self.address
         self._mark = None if position == 0 else self._mark_of(position)
         self._client = self._redis.Redis(
-            address.host, address.port or 6379, username=address.user, password=address.password, socket_timeout=10,
+            address.host, address.port_number, username=address.user, password=address.password, socket_timeout=10,
             decode_responses=False,
         )  # fmt: skip
         self._request(1)
@@ -168,6 +170,35 @@ class RedisStream(Broker):
     def _close(self) -> None:
         if self._client is not None:
             self._client.close()
+
+
+class RedisSink(Sink):
+    """Entries of a stream with the fields ``id`` and ``data``."""
+
+    def _open(self) -> None:
+        redis, address = require("redis", "redis"), self.address
+        self._errors = redis.exceptions
+        self._client = redis.Redis(
+            address.host,
+            address.port_number,
+            username=address.user,
+            password=address.password,
+            socket_timeout=SEND_TIMEOUT,
+        )
+
+    def _send(self, records: Sequence[Record]) -> None:
+        try:
+            with self._client.pipeline(transaction=False) as pipeline:
+                for record in records:
+                    pipeline.xadd(self.address.stream, {"id": record.id, "data": record.data})
+                pipeline.execute()
+        except (self._errors.AuthenticationError, self._errors.ResponseError) as error:
+            raise InputError(f"refuses: {error}", source=self.name) from error
+        except (self._errors.ConnectionError, self._errors.TimeoutError) as error:
+            raise LostError(str(error)) from error
+
+    def _close(self) -> None:
+        self._client.close()
 
 
 def is_replaced(mark: Mark, state: StreamState, found: str | None) -> bool:

@@ -1,11 +1,11 @@
-/** Which part of the map is shown: a centre, and pixels per unit of distance, the same in both directions. */
+/** The visible part of the map: a centre, and pixels per unit of distance, equal in both directions. */
 
 export class Camera {
   constructor() {
     this.x = this.y = 0;
     this.scale = 1;
     this.width = this.height = 1;
-    /** Whether it follows the points; not after the user has moved it. */
+    /** True while the camera follows the points, until the user moves it. */
     this.auto = true;
   }
 
@@ -17,7 +17,7 @@ export class Camera {
     return [this.x + (px - this.width / 2) / this.scale, this.y - (py - this.height / 2) / this.scale];
   }
 
-  /** Show a whole rectangle, a part of the way at a time. */
+  /** Move towards a view of a whole rectangle; `part` is the fraction of the way. */
   fit([left, bottom, right, top], part = 1) {
     if (!(right >= left && top >= bottom)) return;
     const fit = Math.min(this.width / (right - left || 1e-9), this.height / (top - bottom || 1e-9));
@@ -33,7 +33,7 @@ export class Camera {
     this.y += dy / this.scale;
   }
 
-  /** Enlarge around a place on the screen, which stays where it is. */
+  /** Zoom around a fixed point of the screen. */
   zoom(factor, at = [this.width / 2, this.height / 2]) {
     this.auto = false;
     const before = this.toMap(at);

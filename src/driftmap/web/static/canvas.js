@@ -1,4 +1,4 @@
-/** The picture by a plain canvas, where there is no WebGL 2: the same, with squares for dots, more slowly. */
+/** Renders with a plain canvas if WebGL 2 is unavailable: squares instead of dots, and slower. */
 
 import { cssColour } from "./colours.js";
 import { DIAMOND, LINE } from "./marks.js";
@@ -6,7 +6,7 @@ import { DIAMOND, LINE } from "./marks.js";
 export class CanvasPicture {
   constructor(canvas) {
     this.canvas = canvas;
-    // without WebGL there is hardly a graphics card: let the processor draw, not its imitation of one
+    // Without WebGL a graphics card is unlikely; drawing on the CPU is faster than emulating one.
     this.context = canvas.getContext("2d", { willReadFrequently: true });
   }
 

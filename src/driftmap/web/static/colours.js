@@ -1,26 +1,26 @@
-/** Colours of points: a scale for numbers and dates, a palette for groups. The same as in the figures. */
+/** Colours of points: a scale for numbers and dates, a palette for groups, as in the figures. */
 
 const VIRIDIS =
   "440154 48186a 472d7b 424086 3b528b 33638d 2c728e 26828e 21918c 1fa088 28ae80 3fbc73 5ec962 84d44b addc30 d8e219 fde725"
     .split(" ").map(parseColour);
 const GROUPS = "0072b2 e69f00 009e73 cc79a7 56b4e9 d55e00 7a5195 8c564b 66a61e 4d4d4d".split(" ").map(parseColour);
 const GREY = parseColour("a9afb6");
-/** The place in a palette of missing values, and of groups beyond the tenth. */
+/** Palette index of missing values, and of groups beyond the tenth. */
 export const MISSING_SHADE = 255;
 
-/** Red, green and blue of six hexadecimal digits. */
+/** Parse six hexadecimal digits as red, green and blue. */
 export function parseColour(hex) {
   return [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }
 
-/** The colour at t from 0 to 1. On a dark background the darkest part of the scale is left out. */
+/** The colour at t from 0 to 1. A dark background omits the darkest part of the scale. */
 function onScale(t, dark) {
   const place = (dark ? 0.18 + 0.82 * t : t * 0.97) * (VIRIDIS.length - 1);
   const i = Math.min(VIRIDIS.length - 2, Math.floor(place));
   return VIRIDIS[i].map((c, j) => Math.round(c + (place - i) * (VIRIDIS[i + 1][j] - c)));
 }
 
-/** 256 colours as red, green, blue. */
+/** 256 colours, each as red, green, blue. */
 export function paletteOf(coloring, dark) {
   return Array.from({ length: 256 }, (_, i) => {
     if (i === MISSING_SHADE) return GREY;
@@ -44,7 +44,7 @@ export class Coloring {
     this.high = 1;
   }
 
-  /** Find the range of the scale: the middle 98 % of the values, so that one outlier does not take all colours. */
+  /** Set the range of the scale to the middle 98 % of the values, so that outliers do not compress it. */
   measure(store) {
     if (!this.column || this.kind === "category") return;
     const step = Math.max(1, Math.floor(store.count / 5000));

@@ -1,4 +1,4 @@
-/** Curves over time: radius, stress, novelty and rate, none of which is negative, as SVG. */
+/** Curves over time as SVG: radius, stress, novelty and rate, all non-negative. */
 
 import { element, formatNumber, svg } from "./dom.js";
 import { panel } from "./panels.js";
@@ -10,9 +10,9 @@ const CURVES = [
   ["rate", "Rows per second"],
 ];
 const HEIGHT = 72;
-/** Sides of the plot in the picture, in pixels; its right side is this far from the edge. */
+/** Left, top and bottom of the plot, and the margin at its right, in pixels. */
 const [LEFT, TOP, BOTTOM, MARGIN] = [46, 8, 52, 4];
-/** Pixels that a label needs, in height for a value and in width for a time. */
+/** Pixels that a label needs: the height of a value and the width of a time. */
 const [VALUE_SPACE, TIME_SPACE] = [15, 72];
 const DAY = 86400;
 /** Seconds between time labels. */
@@ -42,7 +42,7 @@ export function curvePanel(view) {
   return panel("Over time", body);
 }
 
-/** The lines and labels of one curve that ends at a right edge; there are gaps where values are not finite. */
+/** The lines and labels of one curve, with gaps where values are not finite; `right` is its right edge. */
 function chart(times, values, right) {
   const [start, end] = [times[0], times.at(-1)];
   const highest = 1.1 * values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), 0) || 1;
@@ -55,7 +55,7 @@ function chart(times, values, right) {
   }
   const needed = ((end - start) * TIME_SPACE) / (right - LEFT);
   const step = TIME_STEPS.find((known) => known >= needed) ?? DAY * Math.ceil(needed / DAY);
-  const offset = 60 * new Date(1000 * start).getTimezoneOffset(); // hours and days are those of the reader's clock
+  const offset = 60 * new Date(1000 * start).getTimezoneOffset(); // labels fall on full hours and days of local time
   for (const time of multiples(start - offset, end - offset, step)) {
     const at = x(time + offset);
     if (at < right - TIME_SPACE / 3) parts.push(svg("text", { x: at, y: HEIGHT - 5 }, timeLabel(time, step)));
@@ -75,13 +75,13 @@ function multiples(low, high, step) {
   return Array.from({ length: Math.max(0, Math.floor(high / step) - first + 1) }, (_, i) => (first + i) * step);
 }
 
-/** The smallest of 1, 2, 5, 10, ... times a power of ten that reaches a length. */
+/** The smallest of 1, 2, 5, 10, ... times a power of ten that is at least `length`. */
 function roundStep(length) {
   const power = 10 ** Math.floor(Math.log10(length));
   return power * ([1, 2, 5].find((factor) => factor * power >= length) ?? 10);
 }
 
-/** A local time as fine as the step between labels. */
+/** A local time in the resolution of the step between labels. */
 function timeLabel(seconds, step) {
   const text = new Date(1000 * seconds).toISOString();
   return step < 60 ? text.slice(11, 19) : step < DAY ? text.slice(11, 16) : text.slice(5, 10);

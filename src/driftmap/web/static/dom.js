@@ -1,6 +1,6 @@
-/** Elements of the page. Whatever comes from data goes in as text, never as markup. */
+/** Elements of the page. Data is always inserted as text, never as markup. */
 
-/** An element with properties (aria-* and data-* as attributes, on* as listeners) and children. */
+/** Create an element with properties (aria-* and data-* as attributes, on* as listeners) and children. */
 export function element(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -12,7 +12,7 @@ export function element(tag, properties = {}, ...children) {
   return node;
 }
 
-/** An element of a vector picture, with attributes. */
+/** Create an SVG element with attributes and children. */
 export function svg(tag, attributes = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -20,14 +20,14 @@ export function svg(tag, attributes = {}, ...children) {
   return node;
 }
 
-/** Offer some text as a file. */
+/** Download text as a file. */
 export function download(name, text, type) {
   const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** A number as a reader wants it: four digits, thousands apart. */
+/** Format a number with four significant digits and thousands separators. */
 export function formatNumber(value) {
   if (!Number.isFinite(value)) return "–";
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en");
@@ -36,13 +36,13 @@ export function formatNumber(value) {
   return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 7 });
 }
 
-/** A number that is only known up to a step. */
+/** Format a number that was rounded to a multiple of `step`. */
 function formatRounded(value, step) {
   const digits = Math.min(12, Math.max(0, -Math.floor(Math.log10(step))));
   return `≈ ${value.toLocaleString("en", { maximumFractionDigits: digits })}`;
 }
 
-/** A value of a column: a number, a date or the name of a group. */
+/** Format a value of a column: a number, a date or the name of a group. */
 export function formatValue(column, value) {
   if (!Number.isFinite(value)) return "–";
   if (column.kind === "category") return column.names[value] ?? "–";

@@ -1,4 +1,4 @@
-/** The map in a file of its own: its data is a message, compressed, as text in the page. */
+/** The map in a single HTML file, which has the data as a compressed message in base64. */
 
 import { mount } from "./mount.js";
 import { decodeMessage } from "./protocol.js";

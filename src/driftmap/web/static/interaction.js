@@ -3,10 +3,10 @@
 const PAN_STEP = 60;
 
 export class Interaction {
-  /** @param view a MapView  @param {Object<string, () => void>} keys further keys and what they do */
+  /** @param view a MapView  @param {Object<string, () => void>} keys actions of further keys */
   constructor(view, keys) {
     this.view = view;
-    /** Whether dragging draws a lasso; else it moves the map, unless shift is held. */
+    /** True if dragging draws a lasso; otherwise it pans, unless shift is held. */
     this.lassoMode = false;
     this.keys = { ...this.ownKeys(), ...keys };
     const { element } = view;
@@ -79,7 +79,7 @@ export class Interaction {
     };
   }
 
-  /** Show all points, and follow them again. */
+  /** Show all points, and resume following them. */
   fit() {
     const { camera, bounds } = this.view;
     camera.auto = true;
@@ -87,7 +87,7 @@ export class Interaction {
     this.view.redraw();
   }
 
-  /** To the row that arrived before or after; from the last one if there is none. */
+  /** Hover over the next or previous arrival; start from the last one if none is hovered. */
   step(by) {
     const { view } = this;
     if (!view.store) return;

@@ -1,4 +1,4 @@
-/** Landmarks: those of now, which glide to new places, and those of earlier moments, for the time slider. */
+/** The current landmarks, which glide to new positions, and earlier ones for the time slider. */
 
 import { GLIDE_MS } from "./store.js";
 
@@ -23,7 +23,7 @@ export class LandmarkSet {
     return [this.fromX[i] + blend * (this.x[i] - this.fromX[i]), this.fromY[i] + blend * (this.y[i] - this.fromY[i])];
   }
 
-  /** Those that were there before glide from where they are seen now; if none has a new place, they go on as they do. */
+  /** Let known landmarks glide from where they are drawn now; if none has moved, continue the glide in progress. */
   glideFrom(earlier, now) {
     const known = new Map(Array.from(earlier.ids, (id, i) => [id, i]));
     const pairs = Array.from(this.ids, (id, i) => [i, known.get(id)]).filter(([, j]) => j !== undefined);
@@ -36,7 +36,7 @@ export class LandmarkSet {
     this.start = moved ? now : earlier.start;
   }
 
-  /** The same without landmarks that had not arrived. */
+  /** This set without landmarks that arrived later. */
   before(next) {
     const known = Array.from(this.ids.keys()).filter((i) => this.ids[i] < next);
     const part = (array) => known.map((i) => array[i]);
@@ -59,7 +59,7 @@ export class LandmarkHistory {
     if (this.sets.length > SETS_KEPT) this.sets.splice(1, 1);
   }
 
-  /** Those after so many arrivals, as far as they are remembered. */
+  /** The landmarks after `next` arrivals, or the earliest ones kept. */
   at(next) {
     const earlier = this.sets.filter((set) => set.next <= next);
     return earlier.length ? earlier[earlier.length - 1] : (this.sets[0] ?? this.latest).before(next);

@@ -1,13 +1,13 @@
-/** What lies over the points: the trail, landmarks as diamonds, rings around alerts and the row under the pointer. */
+/** Marks over the points: the trail, landmarks as diamonds, rings around alerts and the hovered row. */
 
 export const [LINE, DIAMOND, RING] = [0, 1, 2];
 const TRAIL = 60;
 
 /**
- * The marks of a map, those below first. A renderer draws them; sizes are in pixels of the page.
+ * The marks of a map, bottom first, for a renderer. Sizes are in CSS pixels.
  * @param view see view.js
  * @returns {{shape: number, from: number[], to: number[], radius: number, width: number, colour: string, alpha: number}[]}
- *   a line goes from one place to another, the other shapes are around `from`; colour: a name of look
+ *   a line goes from `from` to `to`; other shapes are centred on `from`; colour is a key of look
  */
 export function marksOf(view, now) {
   return [
@@ -21,7 +21,7 @@ export function marksOf(view, now) {
 const line = (from, to, width, alpha) => ({ shape: LINE, from, to, radius: 0, width, colour: "ink", alpha });
 const ring = (at, radius, width, colour) => ({ shape: RING, from: at, to: at, radius, width, colour, alpha: 1 });
 
-/** Lines from each of the last arrivals to the one before it, of its group if groups are coloured. */
+/** Lines between successive recent arrivals; if points are coloured by group, between those of the same group. */
 function trail({ store, camera, back, coloring }, now) {
   const stop = store.next - back;
   const last = new Map();
@@ -35,7 +35,7 @@ function trail({ store, camera, back, coloring }, now) {
   return lines;
 }
 
-/** Diamonds whose area is the landmark's mass. */
+/** Diamonds with area proportional to the landmark's mass, within limits. */
 function diamonds(view, now) {
   const set = view.landmarksShown();
   let mean = 0;
@@ -47,7 +47,7 @@ function diamonds(view, now) {
   });
 }
 
-/** Rings around rows with an alert, at the border if they are outside of the view. */
+/** Rings around rows with an alert; rows outside the view are marked at its border. */
 function alertRings({ store, camera, alerts, back }, now) {
   const shown = alerts.filter(({ row }) => store.has(row) && row < store.next - back);
   return shown.map(({ row }) => {
@@ -57,7 +57,7 @@ function alertRings({ store, camera, alerts, back }, now) {
   });
 }
 
-/** A ring around the row under the pointer, and a line to its nearest landmark. */
+/** A ring around the hovered row, and a line to its nearest landmark. */
 function hoverMarks(view, now) {
   if (view.hovered === null || !view.store.has(view.hovered)) return [];
   const at = view.camera.toScreen(view.store.position(view.hovered, now));

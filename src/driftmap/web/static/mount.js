@@ -1,4 +1,4 @@
-/** Puts the map and what is around it into an element: the same for the page, the notebook and the file. */
+/** Puts the map with its controls into an element, for the page, the notebook and the file alike. */
 
 import { element } from "./dom.js";
 import { Interaction } from "./interaction.js";
@@ -10,7 +10,7 @@ const PLAY_MS = 12000;
 /**
  * @param {HTMLElement} root
  * @param {{live: boolean, onPause?: (paused: boolean) => void, more?: (view: MapView) => HTMLElement[]}} options
- *   live: points keep coming; more: further panels
+ *   live: true if points keep arriving; more: returns further panels
  */
 export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   const view = new MapView(live);
@@ -77,13 +77,13 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   return { view, setStatus: (text) => (status.textContent = text), isPaused: () => state.paused };
 }
 
-/** Whether JupyterLab, or else the system, has a dark theme. */
+/** True if JupyterLab or, outside of it, the system has a dark theme. */
 function startsDark() {
   const light = document.body.dataset.jpThemeLight;
   return light === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : light === "false";
 }
 
-/** Let the arrivals come one after the other. */
+/** Replay the arrivals in order. */
 function play(view, end, isStopped) {
   const start = performance.now();
   const first = view.back ? view.store.count - view.back : 1;

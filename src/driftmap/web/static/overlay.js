@@ -1,8 +1,8 @@
-/** Elements over the picture, which change rarely: a scale bar, and the lasso while it is drawn. */
+/** Elements over the canvas that change rarely: a scale bar, and the lasso during drawing. */
 
 import { element, svg } from "./dom.js";
 
-/** A bar of a round length: distances on the map are distances of the data, as far as the map is true. */
+/** A bar of a round length. Distances on the map approximate distances between rows. */
 export class ScaleBar {
   constructor() {
     this.element = element("div", { className: "scale" });
@@ -14,7 +14,7 @@ export class ScaleBar {
     const power = 10 ** Math.floor(Math.log10(wanted));
     const length = [5, 2, 1].find((factor) => factor * power <= wanted) * power;
     const [text, width] = [String(Number(length.toPrecision(1))), `${Math.round(length * camera.scale)}px`];
-    if (this.shown === text + width) return; // text costs as much to draw as the map
+    if (this.shown === text + width) return; // drawing text takes as long as drawing the map
     this.shown = text + width;
     this.element.textContent = text;
     this.element.style.width = width;

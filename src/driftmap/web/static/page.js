@@ -1,4 +1,4 @@
-/** The page of `driftmap watch`: messages come by a WebSocket, which is opened again whenever it is lost. */
+/** The page of `driftmap watch`: receives messages from a WebSocket, and reconnects when it is lost. */
 
 import { curvePanel } from "./curves.js";
 import { formatNumber } from "./dom.js";
@@ -8,7 +8,7 @@ import { decodeMessage } from "./protocol.js";
 const LONGEST_WAIT_MS = 3000;
 
 let socket = null;
-/** Whether the server waits for the notice that its last message is drawn, before it sends another one. */
+/** True while the server waits for the acknowledgement of its last message. */
 let owed = false;
 let wait = 250;
 
@@ -18,7 +18,7 @@ const { view, setStatus, isPaused } = mount(document.getElementById("driftmap"),
   more: (map) => [curvePanel(map)],
 });
 
-/** Ask for the next message; a page that is paused, hidden or slow does so later, and gets newer ones then. */
+/** Request the next message; a paused, hidden or slow page does so later and then gets newer data. */
 function acknowledge() {
   if (!owed || isPaused() || socket.readyState !== WebSocket.OPEN) return;
   owed = false;
@@ -29,7 +29,7 @@ function connect() {
   socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/stream`);
   socket.binaryType = "arraybuffer";
   owed = false;
-  // A page that is hidden draws nothing for now; the server hears from it nevertheless.
+  // A hidden page does not draw, but the server expects a first message soon.
   socket.addEventListener("open", () => socket.send("open"));
   socket.addEventListener("message", ({ data }) => {
     wait = 250;

@@ -1,4 +1,4 @@
-/** Everything around the map: choice of colours, legend, the row under the pointer, selection, alerts, time. */
+/** Panels around the map: choice of colours, legend, the hovered row, selection, alerts, time. */
 
 import { cssColour } from "./colours.js";
 import { download, element, formatNumber, formatValue } from "./dom.js";
@@ -8,12 +8,12 @@ const ALERTS_SHOWN = 5;
 const GROUPS_SHOWN = 10;
 const TIME_MS = 250;
 
-/** A titled part of the side bar. */
+/** A section of the side bar with a title. */
 export function panel(title, ...children) {
   return element("section", { className: "panel" }, element("h2", { textContent: title }), ...children);
 }
 
-/** The choice of what colours the points, with its legend. */
+/** The choice of the column that colours the points, with its legend. */
 export function colourPanel(view) {
   const choice = element("select", { "aria-label": "Colour by" });
   const legend = element("div", { className: "legend" });
@@ -59,7 +59,7 @@ function groups({ coloring, palette }) {
   return [element("ul", {}, ...list)];
 }
 
-/** The row under the pointer, next to it; screen readers announce it. */
+/** A tooltip with the values of the hovered row, which screen readers announce. */
 export function rowTip(view) {
   const tip = element("dl", { className: "tip", hidden: true });
   const announcement = element("p", { className: "unseen", "aria-live": "polite" });
@@ -82,10 +82,10 @@ export function rowTip(view) {
     tip.style.left = `${Math.max(4, x + 16 + width > camera.width ? x - 16 - width : x + 16)}px`;
     tip.style.top = `${Math.max(4, Math.min(y - 20, camera.height - height - 4))}px`;
   };
-  view.addEventListener("drawn", place); // the point may glide
+  view.addEventListener("drawn", place); // the point may be gliding
 }
 
-/** Names and values of a row, with its nearest landmark. */
+/** Names and values of a row, and its nearest landmark. */
 function describeRow(view, arrival) {
   const { store, columns } = view;
   const slot = store.slot(arrival);
@@ -99,7 +99,7 @@ function describeRow(view, arrival) {
   ];
 }
 
-/** What the lasso holds, to be written as CSV. */
+/** The number of rows in the lasso, with buttons to export and clear them. */
 export function selectionPanel(view) {
   const count = element("p");
   const save = element("button", { textContent: "Export CSV", onclick: () => download("rows.csv", selectionAsCsv(view), "text/csv") });
@@ -115,7 +115,7 @@ export function selectionPanel(view) {
   return box;
 }
 
-/** The last alerts; a click shows the row. */
+/** The latest alerts; a click hovers over the row. */
 export function alertPanel(view) {
   const list = element("ol", { className: "alerts", role: "log", "aria-label": "Alerts" });
   const box = panel("Alerts", list);
@@ -137,7 +137,7 @@ function alertButton(view, { row, time, reach, features }) {
   return element("button", { textContent: text, title: text, onclick: () => view.hover(view.store.has(row) ? row : null) });
 }
 
-/** The time slider: the map after each of the arrivals that are kept. */
+/** The time slider: shows the map after any of the kept arrivals. */
 export function timePanel(view, onBack) {
   const label = element("output");
   const slider = element("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Time" });
@@ -157,7 +157,7 @@ export function timePanel(view, onBack) {
     view.goBack(view.store.next - Number(slider.value));
     onBack(view.back);
   });
-  // text that changes with each picture would take as long to draw as the map
+  // Throttled: text that changes in each frame would take as long to draw as the map.
   let waiting;
   view.addEventListener("drawn", () => {
     waiting ??= setTimeout(() => {

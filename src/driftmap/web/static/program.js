@@ -1,9 +1,9 @@
 /** Shaders of WebGL 2. */
 
 /**
- * A program with the places of its uniforms.
+ * Compile a program and look up the locations of its uniforms.
  * @param {WebGL2RenderingContext} gl
- * @param {string[]} attributes their names; the first has the location 0
+ * @param {string[]} attributes names of the attributes, by location
  * @param {string[]} names of the uniforms
  */
 export function buildProgram(gl, vertex, fragment, attributes, names) {

@@ -1,11 +1,11 @@
-/** Messages: a JSON header and arrays. docs/protocol.md describes them; protocol.py is the other end. */
+/** Messages: a JSON header and arrays. docs/protocol.md specifies them; protocol.py is the counterpart. */
 
 export const PROTOCOL_VERSION = 1;
 const MAGIC = "DRM";
 const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, u1: Uint8Array, u2: Uint16Array };
 
 /**
- * The header of a message, with its arrays by their names.
+ * Return the header of a message, and its arrays by name.
  * @param {ArrayBuffer} buffer
  * @returns {{header: object, arrays: Object<string, Float32Array|Float64Array>}}
  */
@@ -27,7 +27,7 @@ export function decodeMessage(buffer) {
   return { header, arrays };
 }
 
-/** Numbers from their codes; the largest code is a missing value. */
+/** Decode numbers from their codes; the largest code is a missing value. */
 function dequantize(codes, low, step) {
   const missing = 2 ** (8 * codes.BYTES_PER_ELEMENT) - 1;
   return Float32Array.from(codes, (code) => (code === missing ? NaN : low + step * code));

@@ -1,12 +1,12 @@
-/** The points on the map: a ring buffer of the last arrivals, each with where it was and where it goes. */
+/** The points on the map: a ring buffer of the last arrivals, with their previous and target positions. */
 
 export const GLIDE_MS = 500;
 const SAMPLED = 4000;
 
 export class PointStore {
   /**
-   * @param {number} capacity the most points
-   * @param {number} nColumns values of each point
+   * @param {number} capacity maximum number of points
+   * @param {number} nColumns number of values per point
    */
   constructor(capacity, nColumns) {
     this.capacity = capacity;
@@ -14,12 +14,12 @@ export class PointStore {
     this.to = new Float32Array(2 * capacity);
     this.values = Array.from({ length: nColumns }, () => new Float32Array(capacity));
     this.nearest = new Float64Array(capacity).fill(NaN);
-    /** Two bytes per point for the renderer: its place in the palette, and whether it is selected. */
+    /** Two bytes per point for the renderer: its palette index, and 255 if it is selected. */
     this.look = new Uint8Array(2 * capacity);
     this.oldest = 0;
     this.next = 0;
     this.glideStart = -Infinity;
-    /** Ranges of slots [start, stop) that the renderer has not seen. */
+    /** Ranges of slots [start, stop) to upload again. */
     this.changed = [[0, capacity]];
   }
 
@@ -35,7 +35,7 @@ export class PointStore {
     return arrival >= this.oldest && arrival < this.next;
   }
 
-  /** Arrivals numbered from `first`: those that are known stay in place; after a gap the older ones are forgotten. */
+  /** Add arrivals numbered from `first`. Known ones keep their position; after a gap, older ones are dropped. */
   append(first, x, y, values, nearest) {
     if (first < this.oldest || first > this.next) this.oldest = this.next = first;
     for (let i = 0; i < x.length; i++) {
@@ -53,7 +53,7 @@ export class PointStore {
     this.touch(Math.max(first, this.oldest), this.next);
   }
 
-  /** Arrivals from `first` on have new places: they glide there from where they are seen now. */
+  /** Set new target positions from arrival `first` on; points glide there from where they are drawn now. */
   move(first, x, y, now) {
     const blend = this.blend(now);
     for (let i = 0; i < this.from.length; i++) this.from[i] += blend * (this.to[i] - this.from[i]);
@@ -67,7 +67,7 @@ export class PointStore {
     this.changed = [[0, this.capacity]];
   }
 
-  /** How far points have come from their old to their new places, from 0 to 1, slow at both ends. */
+  /** Progress of the glide from 0 to 1, eased at both ends. */
   blend(now) {
     const t = Math.min(1, Math.max(0, (now - this.glideStart) / GLIDE_MS));
     return t * t * (3 - 2 * t);
@@ -79,7 +79,7 @@ export class PointStore {
     return [this.from[i] + blend * (this.to[i] - this.from[i]), this.from[i + 1] + blend * (this.to[i + 1] - this.from[i + 1])];
   }
 
-  /** The rectangle of the points where they go, without a share of them on each side: [left, bottom, right, top]. */
+  /** Bounds of the target positions, [left, bottom, right, top]; `share` of the points is cut off on each side. */
   box(share = 0) {
     const step = share ? Math.max(1, Math.floor(this.count / SAMPLED)) : 1;
     const n = Math.ceil(this.count / step);
@@ -95,7 +95,7 @@ export class PointStore {
     return n ? [xs[out], ys[out], xs[n - 1 - out], ys[n - 1 - out]] : [0, 0, 0, 0];
   }
 
-  /** The renderer has to look at these arrivals again. */
+  /** Mark the slots of these arrivals for upload. */
   touch(first, stop) {
     if (stop <= first) return;
     const [a, b] = [this.slot(first), this.slot(stop - 1) + 1];

@@ -20,7 +20,7 @@ function plainValue(column, value) {
   return column.kind === "number" ? plainNumber(value) : formatValue(column, value);
 }
 
-/** The shortest text that is this single-precision number. */
+/** The shortest text that parses to this single-precision number. */
 function plainNumber(value) {
   for (let digits = 1; digits < 9; digits++) {
     const text = Number(value).toPrecision(digits);
@@ -29,12 +29,12 @@ function plainNumber(value) {
   return String(value);
 }
 
-/** What a spreadsheet takes for a formula, unless it is a number. */
+/** Text that a spreadsheet interprets as a formula, unless it is a number. */
 const FORMULA = /^[=+\-@\t\r]/;
 const DIGITS = String.raw`\d(_?\d)*`;
 const NUMBER = new RegExp(`^\\s*[+-]?(inf(inity)?|nan|(${DIGITS}\\.?(${DIGITS})?|\\.${DIGITS})(e[+-]?${DIGITS})?)\\s*$`, "i");
 
-/** A cell; a formula gets an apostrophe, which makes it text. The command line does the same (io/writers.py). */
+/** Quote a cell; an apostrophe turns a formula into text, as in the command line's tables/writers.py. */
 export function csvCell(cell) {
   const plain = String(cell);
   const text = FORMULA.test(plain) && !NUMBER.test(plain) ? `'${plain}` : plain;

@@ -1,4 +1,4 @@
-/** The map: takes messages, holds what is shown, and draws when something has changed. */
+/** The map: receives messages, holds the content, and redraws it after changes. */
 
 import { Camera } from "./camera.js";
 import { CanvasPicture } from "./canvas.js";
@@ -14,11 +14,11 @@ const ALERTS_KEPT = 100;
 const REACH_PIXELS = 14;
 const MEASURE_MS = 1000;
 const FOLLOW_MS = 200;
-/** The share of a stream's points, on each side, that need not be in view: one outlier would make the map tiny. */
+/** Share of a stream's points on each side that may be out of view, so that one outlier does not shrink the map. */
 const STRAGGLERS = 0.002;
 
 export class MapView extends EventTarget {
-  /** @param {boolean} live whether points keep coming: then old ones fade, and a trail shows the last ones */
+  /** @param {boolean} live true if points keep arriving: old ones fade, and a trail shows the last ones */
   constructor(live) {
     super();
     this.camera = new Camera();
@@ -28,7 +28,7 @@ export class MapView extends EventTarget {
     this.store = null;
     this.columns = [];
     this.alerts = [];
-    /** Arrivals that are hidden because the time slider is back. */
+    /** Number of latest arrivals that the time slider hides. */
     this.back = 0;
     this.hovered = this.lasso = null;
     this.selected = 0;
@@ -53,7 +53,7 @@ export class MapView extends EventTarget {
 
   // --- messages ---
 
-  /** Take a message of protocol.js. */
+  /** Apply a message decoded by protocol.js. */
   receive({ header, arrays }) {
     const now = performance.now();
     const continued = header.kind === "whole" && this.isContinuedBy(header, arrays);
@@ -85,7 +85,7 @@ export class MapView extends EventTarget {
     this.emit("received", { header, arrays });
   }
 
-  /** Whether a whole scene is that of the same stream, a little later: then points glide to it. */
+  /** True if a whole scene continues the one shown, so that its points glide. */
   isContinuedBy({ title, capacity, columns, first }, { x }) {
     const { store } = this;
     const names = (list) => JSON.stringify(list.map(({ name, kind }) => [name, kind]));
@@ -93,7 +93,7 @@ export class MapView extends EventTarget {
     return Boolean(same) && first >= store.oldest && first <= store.next && first + x.length >= store.next;
   }
 
-  /** Start again with what a whole scene says; a user's choice of colour and place stays. */
+  /** Start over with a whole scene; the user's choice of colour and view stays. */
   begin(header) {
     this.columns = header.columns;
     this.title = header.title;
@@ -113,7 +113,7 @@ export class MapView extends EventTarget {
 
   // --- what is shown ---
 
-  /** Colour by the column of this name; null: by arrival. */
+  /** Colour by the column with this name; null: by arrival. */
   colourBy(name) {
     const j = this.columns.findIndex((column) => column.name === name);
     this.coloring = j < 0 ? new Coloring(null, null) : new Coloring(this.columns[j], this.store.values[j]);
@@ -149,7 +149,7 @@ export class MapView extends EventTarget {
     return this.back ? this.landmarks.at(this.store.next - this.back) : this.landmarks.latest;
   }
 
-  /** The landmark that was nearest to a row, or, where that is not known, the nearest one on the map. */
+  /** The landmark nearest to a row; if that is unknown, the nearest one on the map. */
   nearestLandmark(arrival, now) {
     const set = this.landmarksShown();
     const id = this.store.nearest[this.store.slot(arrival)];
@@ -166,7 +166,7 @@ export class MapView extends EventTarget {
     return best < 0 ? null : { id: set.ids[best], mass: set.mass[best], position: set.position(best, now) };
   }
 
-  /** The arrival that is drawn nearest to a place on the screen, if one is near enough. */
+  /** The arrival drawn nearest to a point of the screen, or null if none is close. */
   pick(at) {
     if (!this.store) return null;
     const now = performance.now();
@@ -186,7 +186,7 @@ export class MapView extends EventTarget {
     this.redraw();
   }
 
-  /** Select the rows whose points lie in a polygon on the screen; null: none. */
+  /** Select the rows drawn inside a polygon on the screen; null clears the selection. */
   select(polygon) {
     const { store } = this;
     if (!store) return;
@@ -203,14 +203,14 @@ export class MapView extends EventTarget {
     this.redraw();
   }
 
-  /** The arrivals that are selected. */
+  /** The selected arrivals. */
   selection() {
     const { store } = this;
     const all = Array.from({ length: store?.count ?? 0 }, (_, i) => store.oldest + i);
     return all.filter((arrival) => store.look[2 * store.slot(arrival) + 1]);
   }
 
-  /** What a screen reader says of the map. */
+  /** Update the description for screen readers. */
   describe() {
     const n = (this.store?.count ?? 0).toLocaleString("en");
     const label = `Map of ${n} rows with ${this.landmarks.latest.ids.length} landmarks. Arrow keys move it, plus and minus zoom, N and P go from row to row.`;
@@ -227,10 +227,10 @@ export class MapView extends EventTarget {
     this.points.width = Math.max(1, Math.round(width * this.ratio));
     this.points.height = Math.max(1, Math.round(height * this.ratio));
     if (this.store && (first || this.camera.auto)) this.camera.fit(this.bounds);
-    this.draw(performance.now()); // now: a canvas whose size changes is empty
+    this.draw(performance.now()); // immediately: resizing clears a canvas
   }
 
-  /** Ask for a picture; many requests make one. */
+  /** Request a redraw; several requests before the next frame are merged. */
   redraw() {
     this.scheduled ??= requestAnimationFrame((now) => {
       this.scheduled = undefined;
@@ -259,7 +259,7 @@ export class MapView extends EventTarget {
     if (store.blend(now) < 1 || this.landmarks.latest.blend(now) < 1) this.redraw();
   }
 
-  /** Keep the points in view, without a jump. */
+  /** Move the camera smoothly to keep the points in view. */
   follow(now) {
     const { camera } = this;
     const before = [camera.x, camera.y, camera.scale];
@@ -270,7 +270,7 @@ export class MapView extends EventTarget {
   }
 }
 
-/** Whether a place is inside a polygon: a ray from it crosses the border an odd number of times. */
+/** True if a point is inside a polygon: a ray from it crosses the border an odd number of times. */
 function isInside([x, y], polygon) {
   let inside = false;
   polygon.forEach(([ax, ay], i) => {

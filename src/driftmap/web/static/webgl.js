@@ -1,10 +1,10 @@
-/** The picture by WebGL 2. */
+/** Renders with WebGL 2. */
 
 import { WebGLMarks } from "./webgl_marks.js";
 import { WebGLPoints } from "./webgl_points.js";
 
 export class WebGLPicture {
-  /** @param {HTMLCanvasElement} canvas  @param {() => void} redraw called when a lost context is back */
+  /** @param {HTMLCanvasElement} canvas  @param {() => void} redraw called when a lost context is restored */
   constructor(canvas, redraw) {
     this.canvas = canvas;
     this.gl = canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false });
@@ -17,7 +17,7 @@ export class WebGLPicture {
     this.build();
   }
 
-  /** Everything that a context owns; made again when it was lost. */
+  /** Create the resources of the context, initially and after it was lost. */
   build() {
     const { gl } = this;
     this.points = new WebGLPoints(gl);

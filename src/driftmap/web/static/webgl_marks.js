@@ -1,4 +1,4 @@
-/** Marks by WebGL 2: one rectangle for each, whose pixels know their distance from the line of the shape. */
+/** Draws marks with WebGL 2: one rectangle each; the fragment shader computes the distance to the outline. */
 
 import { buildProgram } from "./program.js";
 

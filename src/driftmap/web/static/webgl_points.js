@@ -1,4 +1,4 @@
-/** Points by WebGL 2. Two position buffers are mixed in the shader, so a glide needs no upload per picture. */
+/** Draws points with WebGL 2. The shader blends two position buffers, so a glide needs no uploads. */
 
 import { buildProgram } from "./program.js";
 
@@ -55,7 +55,7 @@ export class WebGLPoints {
     this.store = this.palette = null;
   }
 
-  /** Give the changed slots to the graphics memory, or all of a new store. */
+  /** Upload the changed slots, or all slots of a new store. */
   upload(store) {
     const gl = this.gl;
     const arrays = [store.from, store.to, store.look];
@@ -100,7 +100,7 @@ export class WebGLPoints {
     gl.uniform1i(uniforms.back, look.back);
     gl.uniform1i(uniforms.byAge, look.byAge);
     gl.uniform1i(uniforms.selecting, look.selecting);
-    // from the oldest on, so that new points lie above old ones
+    // Oldest first, so that new points cover old ones.
     const [a, b] = [store.slot(store.oldest), store.slot(store.next - 1) + 1];
     if (!store.count) return;
     if (a < b) gl.drawArrays(gl.POINTS, a, b - a);

@@ -1,4 +1,4 @@
-/** The map in a notebook: the kernel sets the scene, a whole message, whenever it has changed. */
+/** The map in a notebook: the kernel sets the scene, a whole message, when it has changed. */
 
 import { element } from "./dom.js";
 import { mount } from "./mount.js";

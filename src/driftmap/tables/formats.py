@@ -1,0 +1,179 @@
+"""The table of file formats. Options, help, checks, errors, tests and `make torture` follow from it.
+
+A format of text has a parser (:class:`~driftmap.tables.blocks.Parser`): it can be compressed, come through a pipe and
+be followed. Any other format has a reader, which opens a :class:`~driftmap.tables.table.Table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Literal, Protocol
+
+from driftmap.sources.files import COMPRESSIONS, Source
+from driftmap.tables.blocks import Parser
+from driftmap.tables.columns import Wanted
+from driftmap.tables.table import Table
+from driftmap.tables.writers import CSVWriter, JSONWriter, NumpyWriter, ParquetWriter, Writer
+from driftmap.utils.errors import InputError
+
+
+class NewParser(Protocol):
+    """Makes a parser for a text whose first bytes are ``head``; ``single``: every row is one line."""
+
+    def __call__(self, name: str, head: bytes, wanted: Wanted, *, single: bool) -> Parser:
+        """Return the parser; ``name`` is for messages."""
+
+
+class Reader(Protocol):
+    """Opens a file; if it is read more than ``once``, all rows decide which columns have numbers."""
+
+    def __call__(self, source: Source, wanted: Wanted, *, once: bool) -> Table:
+        """Return the table."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    """Of files that are read."""
+    parser: NewParser | None = None
+    reader: Reader | None = None
+    begins: tuple[bytes, ...] = ()
+    """How text without a name begins, after white space; text that begins otherwise is CSV."""
+    cached: Literal["disk", "memory", "never"] = "disk"
+    """Where the numbers of a file are kept for later passes. Text takes longer to parse than numbers to write down."""
+    written: tuple[str, ...] = ()
+    """The suffixes of outputs."""
+    writer: Callable[[BinaryIO, Sequence[str]], Writer] | None = None
+    """Writes to an open file, given the names of the columns; rows that the file has already are continued."""
+    holds_text: bool = True
+    """Whether a cell may be text, such as a label."""
+    continues: bool = True
+    """Whether a file can be continued after an interruption."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether rows are lines of text."""
+        return self.parser is not None
+
+
+def _csv(name: str, head: bytes, wanted: Wanted, *, single: bool, tabs: bool = False) -> Parser:
+    from driftmap.tables.csv import CSV
+
+    return CSV(name, head, wanted, tabs=tabs, single=single)
+
+
+def _json_lines(name: str, head: bytes, wanted: Wanted, *, single: bool) -> Parser:
+    from driftmap.tables.jsonl import JSONLines
+
+    return JSONLines(missing=wanted.missing)
+
+
+def _parquet(source: Source, wanted: Wanted, *, once: bool) -> Table:
+    from driftmap.tables.arrow import ParquetFile, open_arrow
+
+    return open_arrow(source, wanted, ParquetFile, once=once)
+
+
+def _arrow(source: Source, wanted: Wanted, *, once: bool) -> Table:
+    from driftmap.tables.arrow import IPCFile, open_arrow
+
+    return open_arrow(source, wanted, IPCFile, once=once)
+
+
+def _numpy(source: Source, wanted: Wanted, *, once: bool) -> Table:
+    from driftmap.tables.npy import open_numpy
+
+    return open_numpy(source, wanted, once=once)
+
+
+CSV = Format("CSV", (".csv", ".txt"), parser=_csv, written=(".csv",), writer=CSVWriter)
+TSV = Format("TSV", (".tsv", ".tab"), parser=partial(_csv, tabs=True))
+JSON_LINES = Format(
+    "JSON lines",
+    (".jsonl", ".ndjson"),
+    parser=_json_lines,
+    begins=(b"{", b"["),
+    written=(".jsonl", ".ndjson"),
+    writer=JSONWriter,
+)
+PARQUET = Format(
+    "Parquet",
+    (".parquet", ".pq"),
+    reader=_parquet,
+    cached="memory",
+    written=(".parquet",),
+    writer=ParquetWriter,
+    continues=False,
+)
+ARROW = Format("Arrow IPC", (".arrow", ".arrows", ".ipc"), reader=_arrow, cached="memory")
+FEATHER = Format("Feather", (".feather",), reader=_arrow, cached="memory")
+NPY = Format("NPY", (".npy",), reader=_numpy, cached="never", written=(".npy",), writer=NumpyWriter, holds_text=False)
+
+FORMATS = (CSV, TSV, JSON_LINES, PARQUET, ARROW, FEATHER, NPY)
+OUTPUTS = {suffix: kind for kind in FORMATS for suffix in kind.written}
+"""The formats of outputs, by suffix."""
+TABLE_SUFFIXES = tuple(OUTPUTS)
+TEXT_SUFFIXES = tuple(suffix for suffix, kind in OUTPUTS.items() if kind.is_text)
+"""The suffixes of outputs, and of those that can be written row by row."""
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words by commas, the last one by "or".
+
+    >>> listed([".csv", ".jsonl", ".npy"])
+    '.csv, .jsonl or .npy'
+    """
+    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+
+def readable() -> str:
+    """Return the formats that are read, in words."""
+    texts, others = [kind.name for kind in FORMATS if kind.is_text], [kind.name for kind in FORMATS if not kind.is_text]
+    return listed([f"{', '.join(texts)} (each plain, {listed([c.suffix for c in COMPRESSIONS])})", *others])
+
+
+def text_formats() -> str:
+    """Return the formats of text, in words."""
+    return listed([kind.name for kind in FORMATS if kind.is_text])
+
+
+def format_of(suffix: str, name: str) -> Format:
+    """Return the format of a file to be read, by its suffix; the error for an unknown one names the file."""
+    for kind in FORMATS:
+        if suffix in kind.suffixes:
+            return kind
+    texts, others = ([kind.suffixes[0] for kind in FORMATS if kind.is_text == is_text] for is_text in (True, False))
+    compressed = listed([compression.suffix for compression in COMPRESSIONS])
+    known = listed([f"{listed(texts)} (each also with {compressed})", *others])
+    raise InputError(f"has no known suffix: {known}; other text can come through standard input, as -", source=name)
+
+
+def format_of_text(head: bytes) -> Format:
+    """Return the format of a text without a name, by its first bytes."""
+    begin = head.lstrip()[:1]
+    return next((kind for kind in FORMATS if begin in kind.begins), CSV)
+
+
+def is_followable(name: str) -> bool:
+    """Whether a file can be followed, by its suffix: only lines of plain text can."""
+    suffix = Path(name).suffix.lower()
+    binary = any(suffix in kind.suffixes for kind in FORMATS if not kind.is_text)
+    return not binary and all(suffix != compression.suffix for compression in COMPRESSIONS)
+
+
+def output_format(path: Path) -> Format:
+    """Return the format of an output, whose suffix must be one of ``TABLE_SUFFIXES``."""
+    return OUTPUTS[path.suffix.lower()]
+
+
+def new_writer(path: Path, file: BinaryIO, names: Sequence[str]) -> Writer:
+    """Return what writes an output of this name to an open file."""
+    writer = output_format(path).writer
+    assert writer is not None
+    return writer(file, names)

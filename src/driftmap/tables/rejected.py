@@ -1,0 +1,48 @@
+"""Bad lines of text: counted and reported, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from driftmap.utils.errors import InputError
+
+
+@dataclass(eq=False)
+class RejectedLines:
+    """Lines of text that are no rows of numbers. The first is an error; with ``skip`` each is reported and counted.
+
+    ``report`` takes one message; ``settled`` lines up to the line ``last`` are not counted again by another pass.
+    """
+
+    skip: bool = False
+    report: Callable[[str | InputError], Any] = lambda message: None
+    settled: int = 0
+    last: int = 0
+    _recent: set[int] = field(default_factory=set)
+
+    @property
+    def count(self) -> int:
+        """All of them so far."""
+        return self.settled + len(self._recent)
+
+    def reject(self, error: InputError) -> None:
+        """Count and report a line, or raise the error."""
+        if not self.skip:
+            raise error
+        line = error.line or 0
+        if line > self.last and line not in self._recent:
+            self._recent.add(line)
+            self.report(f"skipped: {error.in_words(error.parameter, {})}")  # what to do about it is decided
+
+    def settle(self, line: int) -> None:
+        """All lines up to this one have been read."""
+        if line > self.last:
+            self.settled, self.last = self.settled + len(self._recent), line
+            self._recent.clear()
+
+    def restart(self) -> None:
+        """Lines are numbered from 1 again, since the input was replaced."""
+        self.settled, self.last = self.count, 0
+        self._recent.clear()

@@ -1,0 +1,148 @@
+"""What the first lines of CSV say: what separates cells, whether line 1 is a header, how numbers are written."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+from driftmap.tables.cells import MISSING
+from driftmap.tables.columns import numbered
+from driftmap.utils.errors import Advice
+
+DELIMITERS = ",;\t|"
+"""In the order of precedence; a space separates where it separates numbers."""
+FEWEST_COUNTED = 5
+"""Fewest consecutive integers that make line 1 a header when line 2 is also integers."""
+
+
+@dataclass(frozen=True)
+class NumberForm:
+    """How numbers are written."""
+
+    decimal: str = "."
+    thousands: str = ""
+    missing: bool = False
+    """Whether they may be missing."""
+
+    @cached_property
+    def _grouped(self) -> re.Pattern[str]:
+        digits = r"[+-]?\d{1,3}(?:%s\d{3})+(?:%s\d*)?(?:[eE][+-]?\d+)?"
+        return re.compile(digits % (re.escape(self.thousands), re.escape(self.decimal)), re.ASCII)
+
+    def plain(self, cell: str) -> str | None:
+        """Return a number as Arrow reads it, None if it is missing and may be; or raise a ValueError.
+
+        >>> NumberForm(",", ".").plain("1.234,5")
+        '1234.5'
+        """
+        cell = cell.strip()
+        if self.missing and cell.lower() in MISSING:
+            return None
+        if self.thousands and self.thousands in cell:
+            if not self._grouped.fullmatch(cell):
+                raise ValueError
+            cell = cell.replace(self.thousands, "")
+        if self.decimal == ".":
+            return cell
+        if "." in cell:
+            raise ValueError
+        return cell.replace(self.decimal, ".")
+
+    def is_number(self, cell: str) -> bool:
+        """Whether a cell speaks for data; a missing number does, since names are rarely left out."""
+        if cell.strip().lower() in MISSING:
+            return True
+        with contextlib.suppress(ValueError):
+            float(self.plain(cell) or "nan")
+            return "_" not in cell
+        return False
+
+    def form_of(self, cell: str) -> Advice | None:
+        """Return which other form a cell needs to be a number; None: none helps."""
+        if (form := other_form([cell])) is not None:
+            return form
+        with contextlib.suppress(ValueError):
+            float(cell)
+            return "decimal '.'" if self.decimal != "." and cell.strip().lower() not in MISSING else None
+        return None
+
+
+def delimiter_of(head: bytes) -> str:
+    """What separates the cells of the first lines.
+
+    Decimal commas make semicolons usual in some countries; a comma in the first line settles it. Names may have spaces,
+    so these separate only where they separate numbers.
+
+    >>> delimiter_of(b"a;b\\n1,5;2,5\\n"), delimiter_of(b"1e0 2e0\\n3e0 4e0\\n"), delimiter_of(b"a name\\n5\\n")
+    (';', ' ', ',')
+    """
+    first, second = (head.split(b"\n", 2) + [b""])[:2]
+    mark = next((mark for mark in DELIMITERS if mark.encode() in first), "")
+    if mark:
+        return mark
+    cells = (second.strip() or first).strip().split(b" ")
+    with contextlib.suppress(ValueError):
+        if len([*map(float, cells)]) == len(first.strip().split(b" ")) > 1:
+            return " "
+    return ","
+
+
+def first_line(
+    cells: list[str], asked: Sequence[str], form: NumberForm, next_row: Callable[[], list[str] | None]
+) -> Literal["names", "counts", "data", "unclear"]:
+    """Return what line 1 is: names; integers that count the columns, and so are names; data; or names or data.
+
+    ``asked`` are names that the user gives. ``next_row`` reads the cells of the next row, none if they cannot be read;
+    None: there is no such row.
+
+    >>> first_line(["a", "b"], [], NumberForm(), lambda: ["1", "2"])
+    'names'
+    >>> first_line(["1", "2"], [], NumberForm(), lambda: ["0.5", "0.25"])
+    'counts'
+    """
+    if any(name in cells and name not in numbered(len(cells)) for name in asked):
+        return "names"
+    numeric = [form.is_number(cell) for cell in cells]
+    if not any(numeric):
+        return "names"
+    if all(numeric) and not counts_columns(cells):
+        return "data"
+    row = next_row()
+    if row is None:
+        return "data" if all(numeric) else "names"
+    is_like = [form.is_number(cell) for cell in row] == numeric
+    if all(numeric):
+        return "counts" if is_like and are_counted(cells, row) else "data"
+    return "unclear" if is_like else "names"
+
+
+def counts_columns(cells: list[str]) -> bool:
+    """Whether each cell is the integer after the one before."""
+    if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() and len(cell) < 10 for cell in cells):
+        return False
+    return all(int(b) == int(a) + 1 for a, b in pairwise(cells))
+
+
+def are_counted(names: list[str], row: list[str]) -> bool:
+    """Whether a line that counts columns is followed by something else: fractions or, if it is long, no such line."""
+    return not any(map(str.isdigit, map(str.strip, row))) or (len(names) >= FEWEST_COUNTED and not counts_columns(row))
+
+
+def other_form(cells: list[str]) -> Advice | None:
+    """Which other form texts need to be numbers: a comma as decimal point, or thousands separated; None: none helps.
+
+    >>> other_form(["1.234,5", "7,25"]), other_form(["1,234", "12,345.5"]), other_form(["1,5", "x"])
+    ("decimal ',', thousands '.'", "thousands ','", None)
+    """
+    for decimal, thousands in ((",", "."), (".", ",")):
+        number = rf"[+-]?(?:\d+|\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+)(?:{re.escape(decimal)}\d+)?"
+        if all(re.fullmatch(number, cell.strip(), re.ASCII) for cell in cells):
+            if not any(thousands in cell for cell in cells):
+                return "decimal ','" if decimal == "," else None
+            return "decimal ',', thousands '.'" if decimal == "," else "thousands ','"
+    return None
