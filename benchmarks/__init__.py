@@ -1,4 +1,4 @@
-"""What we claim about speed, runnable by anyone; ratios are taken side by side in one run.
+"""Benchmarks behind all claims about speed; ratios come from runs side by side.
 
-``python -m benchmarks`` prints all promises with ticks, ``python -m benchmarks.speed`` is the check that they are kept.
+``python -m benchmarks`` measures all claims and reports which hold; ``python -m benchmarks.speed`` checks regressions.
 """

@@ -1,6 +1,6 @@
-"""Everything that is promised about speed, with ticks: python -m benchmarks [--quick]
+"""Measure all claims about speed: python -m benchmarks [--quick]
 
-Each part is a command of its own, too: ``python -m benchmarks.learning`` and so on. Less than ten minutes.
+Each part is also a separate command, such as ``python -m benchmarks.learning``. Takes less than ten minutes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PARTS: dict[str, Callable[[bool], list[Limit]]] = {
 
 
 def run(quick: bool) -> list[Limit]:
-    """All parts, one after the other."""
+    """Run all parts; return their limits."""
     limits = []
     for title, part in PARTS.items():
         print(f"\n## {title}\n", flush=True)

@@ -1,8 +1,8 @@
-"""The handful of cases that matter: kernels in short slices, each with the least numpy work that it is compared with.
+"""The most important kernels in short slices, each with a minimal NumPy reference.
 
-A slice takes some milliseconds at most, so a kernel and its reference can take turns many times. Everything goes
-through the public estimators, on one thread: what a user gets is what is kept fast. ``benchmarks/speed.py`` checks the
-ratios, ``pytest benchmarks`` prints the times.
+A slice takes a few milliseconds at most, so that a kernel and its reference can take turns many times. Kernels run
+through the public estimators on one thread, as for users. ``benchmarks/speed.py`` checks the ratios, ``pytest
+benchmarks`` prints the times.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ M = 100
 LEARNT = 100_000
 SLICES = 16
 LEFT = 10_000
-"""Arrivals of a storm that has not ended when it is compared."""
+"""Arrivals available for the slices of a storm."""
 
 
 class Case(NamedTuple):
-    """Two runs to compare: a kernel, and its reference on the same rows."""
+    """A kernel, and its reference on the same rows."""
 
     kernel: Callable[[], object]
     reference: Callable[[], object]
 
 
 def learning(d: int, rows: int, memory: str | None) -> Case:
-    """Learning in steady state, against the blocked product and row minimum."""
+    """Learning in steady state, against a blocked product and row minimum."""
     stream = seasonal(LEARNT + SLICES * rows, d)
     landmarks = OnlineLandmarks(M, memory=memory).partial_fit(stream[:LEARNT])
     L = stream[:: LEARNT // M][:M].copy()
@@ -47,7 +47,7 @@ def learning(d: int, rows: int, memory: str | None) -> Case:
 
 
 def mapping(embedding: str, rows: int) -> Case:
-    """A batch, against the products with the landmarks and with their positions."""
+    """Mapping a batch, against products with the landmarks and with their positions."""
     stream = seasonal(20_000, 16)
     mapper = DriftMap(n_landmarks=M, embedding=embedding).fit(stream)
     X, L, P = stream[:rows], mapper.landmarks_, np.ones((M, 2))
@@ -55,7 +55,7 @@ def mapping(embedding: str, rows: int) -> Case:
 
 
 def replacements(stored: int = 6000, rows: int = 5) -> Case:
-    """Arrivals that all replace a landmark, against passes over as many stored points."""
+    """Arrivals that each replace a landmark, against passes over all stored points."""
     stream = spiral(stored + LEFT)
     landmarks = OnlineLandmarks(500, memory=None).partial_fit(stream[:stored])
     coming = iter(np.split(stream[stored:], LEFT // rows))
@@ -64,7 +64,7 @@ def replacements(stored: int = 6000, rows: int = 5) -> Case:
 
 
 def single_rows(rows: int = 50) -> Case:
-    """Row by row, learnt and mapped, against nearest landmarks found with small numpy operations."""
+    """Learning and mapping row by row, against nearest landmarks found with small NumPy operations."""
     stream = seasonal(20_000, 16)
     mapper = DriftMap(n_landmarks=M).fit(stream)
     L = mapper.landmarks_
@@ -84,4 +84,4 @@ CASES: dict[str, Callable[[], Case]] = {
     "replacing, d=16, m=500": replacements,
     "row by row, d=16, m=100": single_rows,
 }
-"""How each is set up, which takes longer than a slice."""
+"""Functions that set up each case."""

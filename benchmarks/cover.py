@@ -1,6 +1,6 @@
-"""Covering radii of one pass against an offline method: python -m benchmarks.cover
+"""Compare covering radii of one pass with an offline method: python -m benchmarks.cover
 
-Offline farthest-first traversal sees all data beforehand. The paper's data come from DRIFTMAP_DATA, or are downloaded.
+The offline method is farthest-first traversal of all data. The paper's data are read from DRIFTMAP_DATA or downloaded.
 """
 
 import numpy as np
@@ -9,9 +9,9 @@ from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.landmarks import FarthestFirstLandmarks, OnlineLandmarks
 
 
-def generated(n: int = 5000) -> dict[str, np.ndarray]:
-    """Ten streams: blobs that drift, random walks, bursts, outliers, a spiral, a cube."""
-    rng = np.random.default_rng(0)
+def generated() -> dict[str, np.ndarray]:
+    """Return ten streams: drifting blobs, random walks, bursts, outliers, a spiral, a cube."""
+    rng, n = np.random.default_rng(0), 5000
     normal = rng.standard_normal
     which = rng.integers(0, 8, n)
     centres, ways = 4 * normal((8, 5)), 3 * normal((8, 5))

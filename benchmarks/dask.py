@@ -1,10 +1,10 @@
-"""Merged leaves against one pass over the same rows: python -m benchmarks.dask [--quick] [--rows N]
+"""Compare merged leaves with one pass over the same rows: python -m benchmarks.dask [--quick] [--rows N]
 
-For streams of three kinds and widths, cut into leaves, in their order or shuffled: the true covering radius, the stated
-bound and the stress of the map, each divided by that of one pass; and whether the bound holds for every row. First,
-what a merge of two full memories costs, and what a leaf sends. With ``--rows``, instead: so many rows, and a tenth of
-them, in Parquet files (some 97 bytes a row, deleted at the end) on two local workers against one process, and what that
-says of 10^12 rows.
+Streams of three kinds and widths, in order or shuffled, are split into leaves. The table shows the true covering
+radius, the stated bound and the stress of the map, each divided by that of one pass, and whether the bound holds for
+every row. It starts with the cost of merging two full memories and the size of a leaf. With ``--rows N`` it instead
+compares two local workers with one process, on N rows and a tenth of them in Parquet files (about 97 bytes per row,
+deleted at the end), and extrapolates to 10^12 rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RADIUS, BOUND, SIGMA, MERGE = 1.10, 1.4, 1.01, 0.15
 
 
 class Facts(NamedTuple):
-    """What is known of a map of a stream."""
+    """Covering radius, its bound and the stress of a map."""
 
     radius: float
     bound: float
@@ -44,7 +44,7 @@ class Facts(NamedTuple):
 
 
 def s_curve(n: int, d: int) -> np.ndarray:
-    """The S-curve, in a space of any width, with a little noise."""
+    """Return the S-curve in d dimensions, with a little noise."""
     rng = np.random.default_rng(0)
     axes, _ = np.linalg.qr(rng.standard_normal((d, 3)))
     return s_curve_stream(n) @ axes.T + 0.01 * rng.standard_normal((n, d))
@@ -54,14 +54,14 @@ STREAMS = {"walk": walk, "S-curve": s_curve, "clusters": clusters}
 
 
 def facts(mapper: DriftMap, X: np.ndarray, sample: np.ndarray) -> Facts:
-    """The covering radius of all rows, the bound that is stated, and the stress of some rows."""
+    """Return the covering radius of all rows, the stated bound, and the stress of a sample."""
     parts = [X[i : i + 8192] for i in range(0, len(X), 8192)]
     radius = max(mapper.freeze().distances(part).min(axis=1).max() for part in parts)
     return Facts(float(radius), mapper.coverage_bound_, stress(sample, mapper.transform(sample)))
 
 
 def quality(quick: bool) -> list[Limit]:
-    """The table of all streams."""
+    """Print the table of all streams; return the limits."""
     n = 10**5 if quick else 3 * 10**5
     print(f"{n:,} rows, {M} landmarks, 10,000 stored points, fan-in 8; covering radius, bound and sigma, each")
     print("divided by that of one pass over the same rows:\n")
@@ -99,13 +99,13 @@ def quality(quick: bool) -> list[Limit]:
 
 
 def costs(quick: bool) -> list[Limit]:
-    """The time of a merge and the bytes of a leaf."""
+    """Print the time of a merge and the size of a leaf; return the limits."""
     print("| d | stored | merge (s) | bytes of a leaf per stored point | without its numbers | whole state |")
     print("|---" * 6 + "|")
     beside, seconds = [], {}
     for d in DIMENSIONS:
         first, second = (DriftMap(n_landmarks=M).fit(part) for part in np.split(walk(2 * 10**5, d), 2))
-        part = second.coreset()._replace(origin=None)  # what travels
+        part = second.coreset()._replace(origin=None)  # as it is transferred
         stored = len(part.arrivals)
         seconds[d] = in_turn([lambda a=first, b=part: a.merge(b)], 3 if quick else 10, time.process_time)[0]
         size, whole = len(pickle.dumps(part, protocol=5)) / stored, len(pickle.dumps(second, protocol=5)) / stored
@@ -119,7 +119,7 @@ def costs(quick: bool) -> list[Limit]:
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the tables; returns the limits."""
+    """Print the tables; return the limits."""
     with threadpool_limits(1), dask.config.set(scheduler="synchronous"):
         return costs(quick) + quality(quick)
 
@@ -127,8 +127,8 @@ def run(quick: bool) -> list[Limit]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
-    parser.add_argument("--rows", type=int, help="of the run on files, a multiple of 10,000,000")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where its files are written")
+    parser.add_argument("--rows", type=int, help="number of rows for the run on files, a multiple of 10,000,000")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="folder for its files")
     args = parser.parse_args()
     print(f"{machine()}\n")
     print(f"\n{summary(run(args.quick) if args.rows is None else dask_files.run(args.rows, args.folder))}")

@@ -1,4 +1,4 @@
-"""Parquet files on two local workers against one process, and a model of larger runs; see ``benchmarks.dask``."""
+"""Compares two local workers with one process on Parquet files, and models larger runs; see ``benchmarks.dask``."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from driftmap.dask.blocks import LEAF_ROWS, MOST_LEAVES, Partition, leaves, parq
 D, M, WORKERS, FAN_IN, FILE_ROWS = 16, 100, 2, 8, 10**6
 CPU, GROWTH, MODEL = 2.0, 11.0, 1.5
 PLANNED_ROWS, PLANNED_CORES, BYTES_PER_SECOND = 10**12, 1024, 10**8
-"""What is planned for: so many rows, cores, and bytes that a worker receives in a second."""
+"""The modelled run: rows, cores, and the bytes that a worker receives per second."""
 
 
 class Used(NamedTuple):
-    """What a process has used so far."""
+    """Resources that a process has used so far."""
 
     cpu: float
     peak: int
-    """Bytes of memory."""
+    """Peak memory in bytes."""
 
 
 def used() -> Used:
-    """What this process has used so far."""
-    # not by getrusage: its maximum begins with what the parent had when it started this process
+    """Return the resources that this process has used so far."""
+    # getrusage is unsuitable: its maximum includes the parent's memory at the start of this process.
     lines = Path("/proc/self/status").read_text().splitlines()
     peak = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
     return Used(time.process_time(), 1024 * int(peak))
 
 
 def mapper() -> DriftMap:
-    """A map that has learnt nothing."""
+    """Return an unfitted map."""
     return DriftMap(n_landmarks=M)
 
 
 def write_walk(folder: Path, rows: int) -> None:
-    """A random walk in single precision, in files of a million rows."""
+    """Write a random walk in single precision, in files of a million rows."""
     position = np.zeros(D)
     for i in range(rows // FILE_ROWS):
         walk = position + np.cumsum(np.random.default_rng(i).standard_normal((FILE_ROWS, D)), axis=0)
@@ -61,11 +61,11 @@ def write_walk(folder: Path, rows: int) -> None:
         pq.write_table(pa.table(columns), folder / f"{i:06}.parquet")
 
 
-# --- one process, alone ---
+# --- a single process ---
 
 
 def alone(work: Callable[..., Any], *args: Any) -> Any:
-    """Do something in a process of its own, so that what it uses can be said."""
+    """Run a function in a new process, to measure its resources."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_with_one_thread, work, *args).result()
 
@@ -76,7 +76,7 @@ def _with_one_thread(work: Callable[..., Any], *args: Any) -> Any:
 
 
 def read(parts: list[Partition]) -> float:
-    """Processor seconds to read files and do nothing with the rows."""
+    """Return the CPU seconds to read files."""
     start = used().cpu
     for part in parts:
         for _ in part.source.pieces():
@@ -85,7 +85,7 @@ def read(parts: list[Partition]) -> float:
 
 
 def learn(parts: list[Partition]) -> tuple[list[float], int]:
-    """Processor seconds to read and learn each of several files, one after the other, and the peak of memory."""
+    """Return the CPU seconds to read and learn each of several files in order, and the peak memory."""
     estimator, seconds = mapper(), []
     for part in parts:
         start = used().cpu
@@ -96,12 +96,12 @@ def learn(parts: list[Partition]) -> tuple[list[float], int]:
 
 
 def fill(parts: list[Partition]) -> float:
-    """Processor seconds to read and learn a file from an empty state; the first one, which imports, does not count."""
+    """Return the median CPU seconds to read and learn a file from an empty state, without the first, which imports."""
     return float(np.median([learn([part])[0][0] for part in parts][1:]))
 
 
 def merge(parts: list[Partition]) -> float:
-    """Processor seconds that a merge takes for each part but the first."""
+    """Return the CPU seconds of a merge per part after the first."""
     first, *later = [mapper().fit(np.concatenate([rows for rows, _ in part.source.pieces()])) for part in parts]
     coresets = [part.coreset() for part in later]
     start = used().cpu
@@ -113,26 +113,26 @@ def merge(parts: list[Partition]) -> float:
 
 
 class Run(NamedTuple):
-    """What a run over all rows took."""
+    """The resources of a run over all rows."""
 
     rows: int
     n_leaves: int
     alone: float
-    """Processor seconds to read and learn in one process."""
+    """CPU seconds to read and learn in one process."""
     alone_peak: int
     learning: float
-    """Processor seconds of the workers."""
+    """CPU seconds of the workers."""
     learning_time: float
     mapping: float
     client: float
-    """Processor seconds of client and scheduler."""
+    """CPU seconds of client and scheduler."""
     peaks: list[int]
     tightness: float
-    """The bound, divided by the exact covering radius."""
+    """The bound divided by the exact covering radius."""
 
 
 def run_on_cluster(folder: Path, rows: int) -> Run:
-    """Learn, map and certify files on two workers; learn them in one process."""
+    """Learn, map and certify files on two workers, and learn them in one process."""
     seconds, alone_peak = alone(learn, parquet_files(sorted(folder.glob("*.parquet"))))
     here = time.process_time()
     cluster = LocalCluster(
@@ -140,7 +140,7 @@ def run_on_cluster(folder: Path, rows: int) -> Run:
     )
     with cluster, Client(cluster) as client, tempfile.TemporaryDirectory(dir=folder) as out:
         parts = parquet_files(sorted(folder.glob("*.parquet")))
-        client.run(mapper)  # so that everything is imported
+        client.run(mapper)  # imports the package in all workers
 
         def all_used() -> float:
             return sum(worker.cpu for worker in client.run(used).values())
@@ -161,40 +161,40 @@ def run_on_cluster(folder: Path, rows: int) -> Run:
 
 
 class Model(NamedTuple):
-    """Processor seconds, each measured in one process on a few files."""
+    """CPU seconds, each measured in one process on a few files."""
 
     reading: float
     """Per row."""
     learning: float
     """Per row, once the memory is full; without reading."""
     filling: float
-    """Per leaf: the memory of a fresh state fills."""
+    """Per leaf, to fill the memory of a new state."""
     merging: float
-    """Per part that joins another."""
+    """Per merged part after the first."""
     mapping: float
     """Per row, with reading, writing and certifying."""
 
     def learning_cpu(self, rows: float, n_leaves: int) -> float:
-        """Processor seconds to learn rows in so many leaves, and to merge them."""
+        """Return the CPU seconds to learn rows in this number of leaves, and to merge them."""
         return rows * (self.reading + self.learning) + n_leaves * self.filling + (n_leaves - 1) * self.merging
 
     def learning_time(self, rows: float, n_leaves: int, cores: int) -> float:
-        """Seconds: the leaves one core learns, then the merges and the transfers on the way to the root."""
+        """Return the seconds to learn the leaves of one core, then for merges and transfers up to the root."""
         leaf = rows / n_leaves * (self.reading + self.learning) + self.filling
         return math.ceil(n_leaves / cores) * leaf + self.merging_time(n_leaves)
 
     def merging_time(self, n_leaves: int) -> float:
-        """Seconds between the last leaf and the root: merges and transfers, level after level."""
+        """Return the seconds between the last leaf and the root: merges and transfers on each level."""
         return depth(n_leaves) * (FAN_IN - 1) * (self.merging + bytes_of_a_leaf() / BYTES_PER_SECOND)
 
 
 def bytes_of_a_leaf() -> float:
-    """What a leaf sends, at most: the default memory."""
+    """Return the maximum size of a leaf, with the default memory."""
     return 100 * M * (8 * D + 24)
 
 
 def depth(n_leaves: int) -> int:
-    """Levels of merges between leaves and root."""
+    """Return the number of levels of merges between leaves and root."""
     levels = 0
     while n_leaves > 1:
         n_leaves, levels = math.ceil(n_leaves / FAN_IN), levels + 1
@@ -202,7 +202,7 @@ def depth(n_leaves: int) -> int:
 
 
 def measured_model(folder: Path, mapping: float) -> Model:
-    """The constants of the model, from eight files."""
+    """Measure the constants of the model on eight files."""
     parts = parquet_files(sorted(folder.glob("*.parquet"))[:8])
     later = alone(learn, parts)[0][1:]
     reading, steady = alone(read, parts) / (len(parts) * FILE_ROWS), np.mean(later) / FILE_ROWS
@@ -211,7 +211,7 @@ def measured_model(folder: Path, mapping: float) -> Model:
 
 
 def print_runs(runs: list[Run], model: Model) -> list[Limit]:
-    """The table of runs, and their limits."""
+    """Print the table of runs; return their limits."""
     rows = {
         "leaves": lambda run: f"{run.n_leaves}",
         "reading and learning in one process, CPU s": lambda run: f"{run.alone:.1f}",
@@ -241,7 +241,7 @@ def print_runs(runs: list[Run], model: Model) -> list[Limit]:
 
 
 def print_plan(model: Model) -> None:
-    """What the model says of a run that was not tried."""
+    """Print the model's prediction for the planned run."""
     rows, cores = PLANNED_ROWS, PLANNED_CORES
     n_leaves = min(MOST_LEAVES, rows // LEAF_ROWS)
     names = ("reading", "learning", "filling", "merging", "mapping")

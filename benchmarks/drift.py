@@ -1,4 +1,4 @@
-"""What forgetting does for a stream that moves between regimes, and what change detection saves.
+"""Measure forgetting on a stream that moves between regimes, and the savings of change detection.
 
 ``python -m benchmarks.drift``
 """
@@ -21,9 +21,9 @@ WAYS = {
 }
 
 
-def regimes(seed: int = 0, d: int = 8) -> np.ndarray:
-    """Planes in a space of d dimensions, one after the other, far apart and of different sizes, with noise."""
-    rng = np.random.default_rng(seed)
+def regimes() -> np.ndarray:
+    """Return a sequence of distant planes of different sizes in 8 dimensions, with noise."""
+    rng, d = np.random.default_rng(0), 8
     parts = []
     for scale in SCALES:
         plane = np.linalg.qr(rng.standard_normal((d, 2)))[0]
@@ -33,13 +33,13 @@ def regimes(seed: int = 0, d: int = 8) -> np.ndarray:
 
 
 def recent(mapper: DriftMap, X: np.ndarray, start: int, n: int) -> float:
-    """Stress of the last points of a regime that began at ``start``."""
+    """Return the stress of the last points of a regime that began at ``start``."""
     rows = X[max(start, n - LAST) : n]
     return stress(rows, mapper.transform(rows))
 
 
 def forgetting() -> None:
-    """Sigma of the last 1,000 points at the end of each regime, and how soon it is reached after a jump."""
+    """Print sigma of the last 1,000 points of each regime, and how soon it is reached after a jump."""
     X = regimes()
     print(f"sigma of the last {LAST:,} points at the end of each of {len(SCALES)} regimes of {LENGTH:,} points,")
     print("and in brackets the arrivals after the jump until it is within 10 % of that for good; m = 50, d = 8")
@@ -56,7 +56,7 @@ def forgetting() -> None:
 
 
 def detection() -> None:
-    """Replacements and sigma with and without a detector."""
+    """Print replacements and sigma with and without a detector."""
     streams = {
         "S-curve": (s_curve_stream(), 100),
         "regimes": (regimes(), 50),

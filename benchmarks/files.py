@@ -1,12 +1,12 @@
-"""Files in, files out: python -m benchmarks.files [--rows N] [--times T] [--embedding NAME]
+"""Measure ``driftmap embed`` on files: python -m benchmarks.files [--rows N] [--times T] [--embedding NAME]
 
-A slowly drifting stream of 16 numbers per row is written as CSV, Parquet and JSON lines. For each, ``driftmap embed``
-is compared with a process that only reads the file piece by piece with the fastest common reader and writes two columns
-in the same format: pyarrow for CSV and Parquet, orjson for JSON lines. Both run in turn and write a new file, the best
-of several times counts; CPU time (all threads) is shown too, since it depends less on what else the machine does. Peak
-memory is that of the process, also for twice the rows: it must be bounded, however large the file is. What starting,
-learning and mapping take is measured by the same command from NPY to NPY, where nothing is parsed or formatted. A small
-file shows how long the command takes to start, compared with ``import numpy`` and the imports of its parser.
+A slowly drifting stream of 16 numbers per row is written as CSV, Parquet and JSON lines. For each format, ``driftmap
+embed`` is compared with a process that only reads the file in pieces and writes two columns in the same format, with
+the fastest common library: pyarrow for CSV and Parquet, orjson for JSON lines. Both take turns and write a new file;
+the best of several runs counts. The table also has CPU time (all threads), which depends less on the load of the
+machine, and peak memory, also for twice the rows, since it must not grow with the file. The same command from NPY to
+NPY, without parsing and formatting, measures start-up, learning and mapping. A small file measures start-up, compared
+with ``import numpy`` and the imports of the parser.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ D, PIECE, GOAL = 16, 2**14, 1.5
 NAMES = [f"c{i}" for i in range(D)]
 
 
-# Bytecode is kept, as it is wherever a program is installed.
+# Bytecode is cached, as in an installed program.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class Run(NamedTuple):
-    """What a process took."""
+    """The resources that a process used."""
 
     seconds: float
     cpu: float
@@ -45,7 +45,7 @@ class Run(NamedTuple):
 
 
 def write(folder: Path, name: str, X: np.ndarray) -> None:
-    """The same rows in every format; as its own process."""
+    """Write the same rows in every format; runs in a separate process."""
     import orjson
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -61,7 +61,7 @@ def write(folder: Path, name: str, X: np.ndarray) -> None:
 
 
 def reference(source: str, target: str) -> None:
-    """Read all numbers, write the first two columns, do nothing else; as its own process."""
+    """Read all numbers and write the first two columns; runs in a separate process."""
     pieces = {"csv": _csv_pieces, "parquet": _parquet_pieces, "jsonl": _json_pieces}[source.rpartition(".")[2]](source)
     if source.endswith(".jsonl"):
         import orjson
@@ -100,7 +100,7 @@ def _parquet_pieces(source: str):
 
 
 def _matrix(batch):
-    """By DLPack: pyarrow's own way to NumPy imports pandas first, where that is installed."""
+    """Convert a batch by DLPack: pyarrow's conversion to NumPy imports pandas if it is installed."""
     return np.column_stack([np.from_dlpack(column) for column in batch.columns])
 
 
@@ -113,7 +113,7 @@ def _json_pieces(source: str):
 
 
 def run(*command: str, **environment: str) -> Run:
-    """Run a process to its end."""
+    """Run a process to its end; return its resources."""
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, *command], env=ENVIRONMENT | environment)
     _, status, used = os.wait4(process.pid, 0)
@@ -124,13 +124,13 @@ def run(*command: str, **environment: str) -> Run:
 
 
 def best(runs: list[Run]) -> Run:
-    """The least of everything but the memory, of which it is the most."""
+    """Return the least times and the largest memory."""
     return Run(min(r.seconds for r in runs), min(r.cpu for r in runs), max(r.megabytes for r in runs))
 
 
 def files(folder: Path, rows: int, times: int, embedding: str) -> None:
-    """All formats."""
-    # A process begins with the peak memory of the one that started it, so the rows must not be made in this one.
+    """Print the table of all formats."""
+    # A process inherits the peak memory of its parent, so another process generates the rows.
     run("-m", "benchmarks.files", "--write", str(folder), "--rows", str(rows))
     options = ["--embedding", embedding]
     npy = ["-m", "driftmap", "embed", str(folder / "all.npy"), "-o", str(folder / "out.npy"), *options]
@@ -163,7 +163,7 @@ def files(folder: Path, rows: int, times: int, embedding: str) -> None:
 
 
 def start_up(folder: Path, times: int) -> None:
-    """A small file."""
+    """Print the start-up times on a small file."""
     source, out = folder / "small.csv", str(folder / "small-out.csv")
     np.savetxt(source, slow(1000, 5), delimiter=",", header="a,b,c,d,e", comments="")
     embed = ["-m", "driftmap", "embed", str(source), "-o", out]
@@ -172,7 +172,7 @@ def start_up(folder: Path, times: int) -> None:
         "import numpy, pyarrow.csv": ["-c", "import numpy, pyarrow.csv"],
         "driftmap embed": embed,
     }
-    run(*embed)  # bytecode
+    run(*embed)  # writes the bytecode
     runs = {
         name: best([run(*command, OPENBLAS_NUM_THREADS="1") for _ in range(times)])
         for name, command in commands.items()
@@ -185,7 +185,7 @@ def start_up(folder: Path, times: int) -> None:
 
 
 def main() -> None:
-    """Print everything."""
+    """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10**6)
     parser.add_argument("--times", type=int, default=5)

@@ -1,10 +1,10 @@
-"""The time of a new frame after one landmark of m was replaced: python -m benchmarks.frames [--quick]
+"""Measure the time of a new frame after one of m landmarks was replaced: python -m benchmarks.frames [--quick]
 
-A stream is learnt until one more landmark has been replaced, then the map is asked for: the median over many such
-frames, against the first frame of the same map (nothing known) and an eigendecomposition of an m x m matrix in numpy,
-measured next to it. Sigma is that of the last map, against that of frames which make a cold fit each, too, as a
-reference; "cold" is the sigma of a map of the same landmarks made from nothing. Either way a warm fit stays
-near the last map as long as its stress is at most 1.13 times that of a cold fit. Processor time, one thread.
+A stream is learnt until a landmark has been replaced, then the frame is requested. The table has the median time over
+many such frames, compared with the first frame of the same map (a cold start) and with NumPy's eigendecomposition of an
+m x m matrix. "sigma" is that of the last map; "two fits each" adds a cold fit to every frame as a reference; "cold" is
+a map of the same landmarks from a cold start. A warm fit is kept while its stress is at most 1.13 times that of a cold
+fit. Times are CPU time on one thread.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from driftmap.map.frames import Frames
 from driftmap.quality import stress_estimate
 
 CASES = ((stream.walk, 16, 100, 3.75), (stream.topics, 384, 100, 6.5), (stream.topics, 384, 500, 29.25))
-"""Stream, features, landmarks, and a quarter of what a frame took before (ms)."""
+"""Stream, features, landmarks, and the goal for a frame in ms."""
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Processor time of a call."""
+    """Return the CPU time of a call."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def follow(X: np.ndarray, m: int, n: int, look: Callable[[DriftMap], object]) -> DriftMap:
-    """A map that is looked at after half of the stream, and then after each of n replacements."""
+    """Fit a map; call ``look`` after half of the stream, and then after each of n replacements."""
     half = len(X) // 2
     mapper = DriftMap(n_landmarks=m).fit(X[:half])
     look(mapper)
@@ -49,7 +49,7 @@ def follow(X: np.ndarray, m: int, n: int, look: Callable[[DriftMap], object]) ->
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the table; returns the limits."""
+    """Print the table; return the limits."""
     columns = ("stream", "d", "m", "first frame (ms)", "eigh (ms)", "new frame (ms)", "to the first", "to eigh")
     print(f"| {' | '.join(columns)} | sigma | two fits each | cold |\n{'|---' * 11}|")
     limits = []
@@ -64,7 +64,7 @@ def run(quick: bool) -> list[Limit]:
             thorough, fresh = (mapper._engine._begin()[1] for _ in range(2))
 
             def fit_twice(mapper: DriftMap, frames: Frames = thorough, m: int = m) -> None:
-                frames.exchanged = m  # so that its reference is out of date
+                frames.exchanged = m  # forces a cold fit
                 frames.present(mapper._engine.landmarks)
 
             follow(X, m, n, fit_twice)

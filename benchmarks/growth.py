@@ -1,9 +1,8 @@
-"""How time and memory grow: python -m benchmarks.growth [--quick]
+"""Measure how time and memory grow: python -m benchmarks.growth [--quick]
 
-Learning the seasonal stream of 16 numbers, one thread, processor time. The exponent is the slope of the straight line
-through log(time) against log(length of the stream), or against log(number of landmarks): 1 is in proportion; that
-between the last two columns is printed next to it. Memory is what the system says a process occupies, per point stored,
-with every point stored.
+The time is CPU time on one thread to learn the seasonal stream of 16 numbers. The exponent is the slope of log(time)
+against log(length of the stream) or log(number of landmarks), where 1 means proportional growth; the slope between the
+last two columns is printed next to it. Memory is the resident memory of a process per point, with every point stored.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ LENGTHS = (10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6, 3 * 10**6)
 LANDMARKS = (20, 50, 100, 200, 500)
 DIMENSIONS = (3, 16, 128)
 GOAL, GOAL_BYTES = 1.1, 64
-"""The largest exponent; the most bytes of a stored point in addition to its numbers: a record and spare capacity."""
+"""The largest exponent, and the most bytes per stored point besides its numbers (a record and spare capacity)."""
 
 
 def seconds(X: np.ndarray, m: int, memory: str | None) -> float:
-    """The time to learn a stream."""
+    """Return the time to learn a stream."""
     return in_turn([lambda: OnlineLandmarks(m, memory=memory).partial_fit(X)], 5, enough=0.5)[0]
 
 
 def exponent(sizes: tuple[int, ...], times: list[float]) -> float:
-    """The slope of the least-squares line in logarithms."""
+    """Return the slope of the least-squares line in logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
 def time_table(what: str, sizes: tuple[int, ...], times: dict[str, list[float]]) -> list[Limit]:
-    """Print the times and their exponents."""
+    """Print the times and their exponents; return the limits."""
     print(f"\n| {what} | " + " | ".join(f"{size:,}" for size in sizes) + " | exponent | at the end |")
     print("|---|" + "---|" * (len(sizes) + 2))
     limits = []
@@ -48,7 +47,7 @@ def time_table(what: str, sizes: tuple[int, ...], times: dict[str, list[float]])
 
 
 def time(quick: bool) -> list[Limit]:
-    """Growth with the length of the stream and with the number of landmarks."""
+    """Measure growth with the length of the stream and with the number of landmarks."""
     lengths = tuple(n for n in LENGTHS if not quick or n <= 10**6)
     X = seasonal(max(lengths), D)
     by_length = {name: [seconds(X[:n], M, memory) for n in lengths] for name, memory in MEMORIES.items()}
@@ -57,7 +56,7 @@ def time(quick: bool) -> list[Limit]:
 
 
 def memory(quick: bool) -> list[Limit]:
-    """Bytes per stored point in addition to its numbers: without a limit, and with one that is not reached yet."""
+    """Measure bytes per stored point besides its numbers, without a limit and with one that is not reached."""
     print("\n| d | bytes per stored point | in addition to its numbers | with a limit |\n|---|---|---|---|")
     excess, n = [], 2 * 10**5 if quick else 10**6
     for d in DIMENSIONS:
@@ -72,7 +71,7 @@ def memory(quick: bool) -> list[Limit]:
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the tables; returns the limits."""
+    """Print the tables; return the limits."""
     with threadpool_limits(1):
         return time(quick) + memory(quick)
 

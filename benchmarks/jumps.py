@@ -1,10 +1,10 @@
-"""Why single points jump between frames: python -m benchmarks.jumps [--quick]
+"""Analyse why single points jump between frames: python -m benchmarks.jumps [--quick]
 
-A map is asked for after every arrival of the paper's streams. Of each frame, the stored point that moves farthest; it
-jumps if that is more than 6 % of the diameter of the map. "The map moved": so did the anchors near it. "Another
-minimum": its stress on the new map still has a minimum where it lay, but a lower one elsewhere, which is so many times
-as high. "Its minimum is gone": it has none there. Residuals are errors of distances on the map, relative to the
-distances. Set ``DRIFTMAP_DATA`` to a folder with the paper's data.
+The frame is requested after every arrival of the paper's streams. In each frame, the stored point that moves farthest
+jumps if it moves more than 6 % of the diameter of the map. "the map moved": the anchors near it moved, too. "another
+minimum": its stress still has a minimum at its old position, but a lower one elsewhere; the ratio is that of their
+stresses. "its minimum is gone": its stress has no minimum there. Residuals are errors of distances on the map, relative
+to the distances. Set ``DRIFTMAP_DATA`` to a folder with the paper's data.
 """
 
 from __future__ import annotations
@@ -25,32 +25,31 @@ from driftmap.utils import Array, Ids
 
 JUMP = 0.06
 NEIGHBOURS = 5
-"""Anchors by which it is judged whether the map moved."""
+"""Number of nearby anchors that show whether the map moved."""
 
 
 class Move(NamedTuple):
-    """The point of a frame that moved farthest."""
+    """The point of a frame that moved farthest; distances are relative to the diameter of the map."""
 
     distance: float
-    """Relative to the diameter of the map."""
     is_cold: bool
-    """Whether a cold fit was made for the frame."""
+    """True if the frame is a cold fit."""
     neighbours: float
-    """How far the anchors near it moved, the median of them."""
+    """Median distance that nearby anchors moved."""
     to_minimum: float
-    """How far the minimum of its stress is, searched from where it was."""
+    """Distance from the old position to the minimum of its stress found from there."""
     ratio: float
-    """Its stress where it is now, divided by that at this minimum."""
+    """Stress at the new position, divided by that at this minimum."""
     residual: float
 
 
 def anchors(frame: Frame) -> tuple[Ids, Array]:
-    """Arrival numbers and positions of the anchors."""
+    """Return arrival numbers and positions of the anchors."""
     return frame.anchors, move(frame.embedding.anchor_coordinates_, frame.rotation, frame.translation)
 
 
 def farthest_move(old: Frame, new: Frame, engine: LandmarkEngine) -> Move:
-    """What happened to the point that moved farthest."""
+    """Return the farthest move of a stored point between two frames."""
     stored = engine.stored_indices_
     sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
     before, after = (frame.place_stored(engine, sample) for frame in (old, new))
@@ -64,7 +63,7 @@ def farthest_move(old: Frame, new: Frame, engine: LandmarkEngine) -> Move:
     shares = new.embedding.anchors_.masses
     weights = shares / shares.sum()
     to_landmarks = engine.stored_distances(sample[[worst]], new.landmarks)
-    distances = np.sqrt(np.maximum(new.embedding._squared(to_landmarks)[0], 0.0))  # as they follow for the anchors
+    distances = np.sqrt(np.maximum(new.embedding._squared(to_landmarks)[0], 0.0))  # as derived for the anchors
 
     def loss(place: Array) -> float:
         return float(weights @ (np.linalg.norm(places - place, axis=1) - distances) ** 2)

@@ -1,9 +1,9 @@
-"""What maps fitted to landmarks only (``n_anchors=None``) can reach: python -m benchmarks.landmarks_only [--quick]
+"""Measure the limits of maps fitted to landmarks only: python -m benchmarks.landmarks_only [--quick]
 
-Sigma of all points of the paper's streams, placed by their distances to m landmarks: of the fit; after a hundred
-thousand sweeps; of the fit with the least stress from random starts; with other weights of the landmarks; and with 128
-anchors, whose distances to each other follow from their distances to the landmarks. Set ``DRIFTMAP_DATA`` to a folder
-with the paper's data.
+The table has sigma of all points of the paper's streams, placed by their distances to m landmarks: with
+``n_anchors=None``, after 100,000 sweeps, with the best fit of several random starts, with other weights of the
+landmarks, and with 128 anchors, whose mutual distances are derived from those to the landmarks. Set ``DRIFTMAP_DATA``
+to a folder with the paper's data.
 """
 
 from __future__ import annotations

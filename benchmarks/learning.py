@@ -1,12 +1,12 @@
-"""Learning against the least that must be done: python -m benchmarks.learning [--quick]
+"""Compare learning with a lower bound on its work: python -m benchmarks.learning [--quick]
 
-``partial_fit`` is compared with "blocked X @ L.T plus row minimum" in numpy, of the same precision, on the same rows in
-the same run, one thread, processor time: the least that any method must do which looks at all landmarks. Ratios are
-those of the rates, 1 being as fast as the reference; with bounded memory (the default) and with every point stored.
-Where a replacement has to pass over all stored points, since most of them lie about as far from each other (noise,
-topics), the ratio with every point stored says mostly how long the stream is. Goals are for streams that were
-not used to tune the engine; heavy tails, regimes, spectra and the spiral are shown too. The last limit is
-that of the resolution of bounded memory, the largest radius so far.
+The reference of ``partial_fit`` is "blocked X @ L.T plus row minimum" in NumPy, of the same precision, on the same
+rows: the minimum for any method that considers all landmarks. Times are CPU time on one thread. Ratios are those of the
+rates (1: as fast as the reference), with bounded memory (the default) and with every point stored. In streams whose
+points are nearly equidistant (noise, topics), each replacement passes over all stored points, so the ratio with every
+point stored depends mostly on the length. Goals are set for streams that were not used for tuning; heavy tails,
+regimes, spectra and the spiral are shown, too. The last limit is that on the resolution of bounded memory: the largest
+radius.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ STREAMS: tuple[tuple[Callable[..., np.ndarray], tuple[tuple[int, int, int], ...]
     (stream.spectra, SHAPES[:3], False),
     (stream.spiral, SHAPES[:3], False),
 )
-"""Streams, their shapes (d, m, n), and whether goals are set for them."""
+"""Streams, their shapes (d, m, n), and True if goals are set for them."""
 GOALS = {(3, 20): 0.45, (16, 100): 0.5, (128, 100): 0.5, (768, 100): 0.5, (384, 100): 0.5, (384, 500): 0.6}
 HARD = {stream.heavy_tails: 0.2, stream.regimes: 0.4, stream.spiral: 0.15}
-"""Goals of streams that show what others hide."""
+"""Goals of difficult streams."""
 GOAL_ALL_STORED = 0.5
 PASSES_OVER_ALL = (stream.noise, stream.topics)
-"""Streams whose replacements pass over all points, so that no goal with every point stored is set."""
+"""Streams whose replacements pass over all points; they have no goal with every point stored."""
 MEMORIES = {"": "auto", ", all stored": None}
 BATCH = 20_000
 LONGEST = 10**5
-"""Rows that are learnt with every point stored."""
+"""Number of rows learnt with every point stored."""
 
 
 def learn(X: np.ndarray, m: int, memory: str | None) -> OnlineLandmarks:
@@ -57,14 +57,14 @@ def learn(X: np.ndarray, m: int, memory: str | None) -> OnlineLandmarks:
 
 
 def ratio(X: np.ndarray, m: int, memory: str | None, times: int) -> tuple[float, float]:
-    """The reference's seconds, and how much of its rate learning reaches."""
+    """Return the seconds of the reference, and the rate of learning relative to its rate."""
     L = X[:: len(X) // m][:m].copy()
     reference, ours = in_turn([lambda: stream.product_and_minimum(X, L), lambda: learn(X, m, memory)], times)
     return reference, reference / ours
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the table; returns the limits."""
+    """Print the table; return the limits."""
     print("| stream | d | m | n | replacements | bound / radius | reference (M rows/s) | ratio | ratio, all stored |")
     print("|---|---|---|---|---|---|---|---|---|")
     reached: dict[str, tuple[float, list[float]]] = {}

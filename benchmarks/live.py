@@ -1,7 +1,7 @@
-"""The live view: from arrival to pixels, rates, pictures per second, memory: ``python -m benchmarks.live``.
+"""Measure latency, rates, frames per second and memory of the live view: ``python -m benchmarks.live``.
 
-A row has arrived when it is in the file. It is drawn when the browser (Chromium, drawing in software) has finished a
-picture with it: reading a pixel back waits for that. Times are those of this machine's clock, which both share.
+A row has arrived when it is in the file. It is drawn when the browser (Chromium with software rendering) has finished a
+frame with it, which is detected by reading back a pixel. Both times are from the clock of this machine.
 """
 
 import argparse
@@ -57,13 +57,13 @@ WebGL2RenderingContext.prototype.clear = function (mask) {
 
 
 def process_time(pid):
-    """Seconds of processor time that a process has taken so far."""
+    """Return the CPU seconds that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def browser_time():
-    """Seconds of processor time that the browsers of this process have taken so far."""
+    """Return the CPU seconds that the browsers of this process have used so far."""
     parents, times = {}, {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
@@ -79,14 +79,14 @@ def browser_time():
 
 
 def rows_of_a_drift(n, rng, at):
-    """Rows around a place that moves slowly."""
+    """Return rows around a slowly moving point."""
     steps = np.cumsum(rng.standard_normal((n, FEATURES)), axis=0) * 0.01
     return at + steps + rng.standard_normal((n, FEATURES))
 
 
 @contextlib.contextmanager
 def watched_file():
-    """A file that ``driftmap watch`` follows, open to append to it; the process; and its address."""
+    """Yield a file that ``driftmap watch`` follows, opened for appending, the process, and its address."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.csv"
         with path.open("a", buffering=1 << 20) as file:
@@ -105,7 +105,7 @@ def watched_file():
 
 
 class Writer(threading.Thread):
-    """Appends rows to a file, 100 times a second, and notes when how many were there."""
+    """Appends rows to a file 100 times a second, and records the time and number of rows after each write."""
 
     def __init__(self, file, rate, seconds):
         super().__init__()
@@ -114,7 +114,7 @@ class Writer(threading.Thread):
         self.texts = [_text(rows_of_a_drift(n, rng, 0.002 * k)) for k in range(int(rate * seconds / n))]
 
     def run(self):
-        """Write at the rate."""
+        """Write at the requested rate."""
         start, written = time.monotonic(), POINTS
         for k, text in enumerate(self.texts):
             wait = start + k / 100 - time.monotonic()
@@ -126,14 +126,14 @@ class Writer(threading.Thread):
             self.times.append((time.time(), written))
 
     def latencies(self, seen):
-        """Milliseconds from arrival to when a row was seen, by pairs of a time in seconds and the rows by then."""
+        """Return the milliseconds from arrival until rows were seen, given pairs of a time in seconds and row count."""
         seen = np.array(seen)
         place = np.minimum(np.searchsorted(seen[:, 1], [number for _, number in self.times]), len(seen) - 1)
         return 1000 * (seen[place, 0] - [moment for moment, _ in self.times])
 
 
 def watch_in_browser(browser, rate, seconds):
-    """From arrival to pixels, in ms."""
+    """Return the latencies from arrival to pixels, in ms."""
     with watched_file() as (file, _, address):
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.add_init_script(NOTE_DRAWN % WAIT_FOR_PIXELS)
@@ -150,7 +150,7 @@ def watch_in_browser(browser, rate, seconds):
 
 
 def watch_by_program(rate, seconds):
-    """From arrival to a program that reads the messages, in ms, and the share of a processor of ``driftmap watch``."""
+    """Return latencies from arrival to a program that reads messages, in ms, and the CPU share of the server."""
     seen, done = [], threading.Event()
 
     def read(address):
@@ -180,7 +180,7 @@ def _text(rows):
 
 
 def frames_per_second(browser, n, seconds):
-    """Pictures per second, and processor time of each, while n points glide and 1,000 more come with each message."""
+    """Return frames per second and CPU time per frame, with n gliding points and 1,000 new ones per message."""
     rng = np.random.default_rng(0)
     scene = Scene("speed", [GrowingColumn("v", "number")], n)
     scene.append(0, rng.standard_normal((n, 2)), [rng.random(n)])
@@ -209,12 +209,12 @@ def frames_per_second(browser, n, seconds):
     return pictures / passed, spent / pictures
 
 
-def memory(n_rows, batch=1000):
-    """Peak memory in MB after each tenth of so many rows that are learnt, mapped and shown; rows/s; frames.
+def memory(n_rows):
+    """Learn, map and show rows; return the peak memory in MB after each tenth of them, rows/s, and number of frames.
 
-    They lie around a place that walks at random, away from all earlier ones: the map never comes to rest.
+    The rows follow a random walk, so that the landmarks keep changing.
     """
-    rng, at = np.random.default_rng(0), np.zeros(FEATURES)
+    rng, at, batch = np.random.default_rng(0), np.zeros(FEATURES), 1000
     mapper, detector = StreamMap(), NoveltyDetector()
     watcher, seen = Watcher("memory", [f"c{i}" for i in range(FEATURES)]), None
     peaks, start = [], time.process_time()
@@ -234,7 +234,7 @@ def memory(n_rows, batch=1000):
 
 
 def show_latency(browser, rate, seconds):
-    """Print how late the pixels are."""
+    """Print the latency of pixels."""
     median, high = np.percentile(watch_in_browser(browser, rate, seconds), [50, 99])
     print(
         f"{rate:,} rows/s for {seconds} s, {POINTS:,} points shown: from arrival to pixels median {median:.0f} ms, "
@@ -244,7 +244,7 @@ def show_latency(browser, rate, seconds):
 
 
 def show_rate(rate, seconds):
-    """Print how late the messages are, without the drawing."""
+    """Print the latency of messages, without drawing."""
     late, share = watch_by_program(rate, seconds)
     median, high = np.percentile(late, [50, 99])
     print(
@@ -255,7 +255,7 @@ def show_rate(rate, seconds):
 
 
 def show_pictures(browser, n, seconds):
-    """Print how often so many points are drawn."""
+    """Print the frames per second with n points."""
     speed, spent = frames_per_second(browser, n, seconds)
     print(
         f"{n:,} gliding points, 1,000 more with each message: {speed:.1f} pictures/s, "
@@ -265,14 +265,14 @@ def show_pictures(browser, n, seconds):
 
 
 def show_memory(n_rows):
-    """Print the memory of a long stream."""
+    """Print the memory used for a long stream."""
     peaks, rate, frames = memory(n_rows)
     print(f"{n_rows:,} rows learnt, mapped and shown in {frames} frames: {rate:,.0f} rows per second of processor time")
     print("peak memory after each tenth, MB: " + " ".join(f"{peak:.0f}" for peak in peaks), flush=True)
 
 
 def main():
-    """Print the parts that are asked for."""
+    """Print the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
     length = parser.add_mutually_exclusive_group()

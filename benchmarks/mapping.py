@@ -1,10 +1,10 @@
-"""Speed of mapping: python -m benchmarks.mapping [--quick]
+"""Measure the speed of mapping: python -m benchmarks.mapping [--quick]
 
-``transform`` is compared with the two matrix products that landmark MDS needs, distances from ``X @ L.T`` and positions
-from ``D2 @ P``, in numpy on the same data and of the same precision in the same run, one thread: the least that any
-method must do that looks at all landmarks. The products are computed in blocks of rows that stay in the cache, which is
-faster than on the whole batch. Single rows are timed with landmarks that do not change. All of this is
-processor time; the gain of two jobs is wall-clock time.
+The references of ``transform`` are the two matrix products of landmark MDS, distances from ``X @ L.T`` and positions
+from ``D2 @ P``, in NumPy on the same data and of the same precision, on one thread: the minimum for any method that
+considers all landmarks. The products are computed in blocks of rows that fit into the cache, which is faster than on
+the whole batch. Single rows are timed with fixed landmarks. Times are CPU times, except for the gain of two jobs, which
+is wall-clock time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BLOCK_ROWS = 1024
 
 
 def products(X: np.ndarray, L: np.ndarray, P: np.ndarray, block: int = BLOCK_ROWS) -> np.ndarray:
-    """The reference: the products of landmark MDS, in blocks of rows."""
+    """Compute the reference: the products of landmark MDS, in blocks of rows."""
     out = np.empty((len(X), P.shape[1]), X.dtype)
     for a in range(0, len(X), block):
         np.matmul(X[a : a + block] @ L.T, P, out=out[a : a + block])
@@ -35,7 +35,7 @@ def products(X: np.ndarray, L: np.ndarray, P: np.ndarray, block: int = BLOCK_ROW
 
 
 def rates(n: int, times: int) -> list[Limit]:
-    """Batches: transform against the products."""
+    """Compare the transform of batches with the products; return the limits."""
     from driftmap import DriftMap
 
     print("| embedding | d | numbers | blocked products (M rows/s) | transform (M rows/s) | ratio |")
@@ -68,7 +68,7 @@ def rates(n: int, times: int) -> list[Limit]:
 
 
 def single_rows(times: int) -> list[Limit]:
-    """One row at a time."""
+    """Measure one row at a time; return the limits."""
     from driftmap import DriftMap
 
     print("\n| embedding | d | " + " | ".join(f"{what} (us)" for what in ROW_GOALS) + " |")
@@ -98,7 +98,7 @@ def single_rows(times: int) -> list[Limit]:
 
 
 def threads(times: int) -> list[Limit]:
-    """Two threads against one."""
+    """Compare two threads with one; return the limit."""
     from driftmap import DriftMap
 
     X = seasonal(100_000, 16)
@@ -109,12 +109,12 @@ def threads(times: int) -> list[Limit]:
     one, two, plain, plain_two = in_turn([*runs, plain_work(1), plain_work(2)], times, time.perf_counter)
     limit = at_least("mapping 100,000 rows: speed with n_jobs=2 against 1", JOBS_GOAL, [one / two])
     print(f"\n100,000 rows, stress, n_jobs=2 against 1: {one / two:.2f} times as fast {TICK[limit.ok]}")
-    print(f"(two threads of numpy.sin at the same time: {plain / plain_two:.2f} times, what the machine gave)")
+    print(f"(two threads of numpy.sin: {plain / plain_two:.2f} times as fast, the limit of the machine)")
     return [limit]
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the tables; returns the limits."""
+    """Print the tables; return the limits."""
     print(f"m={LANDMARKS}, two dimensions, one thread\n")
     times = 3 if quick else 7
     with threadpool_limits(1):

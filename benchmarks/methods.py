@@ -1,8 +1,8 @@
-"""What the landmark methods reach: python -m benchmarks.methods [--quick]
+"""Measure quality and speed of the embeddings: python -m benchmarks.methods [--quick]
 
 Streams arrive in order along the sheet or class by class; new points are placed. Sheets, eigenfunctions and neighbours
-are measured over several seeds; the summary shows the worst of them, or their medians where it says so. Rates are those
-of ``transform`` in processor time, one thread, against the blocked product of rows and landmarks in the same run.
+are measured over several seeds; the summary shows the worst seed unless it states the median. Rates are those of
+``transform`` in CPU time on one thread, against the blocked product of rows and landmarks.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ LOOPS: dict[str, tuple[Callable[[int], sheets.Stream], tuple[float, float]]] = {
 }
 NEIGHBOURS = {"tsne": (0.955, 0.96, 0.945), "kernel-tsne": (0.945, 0.94, 0.92), "bikernel-tsne": (0.0, 0.0, 0.0)}
 NEAR_OPENTSNE = (0.964, 0.975, 0.973)
-"""For tsne of 400 landmarks: within 0.01 of openTSNE fitted to all points."""
+"""Goals of tsne with 400 landmarks: within 0.01 of openTSNE fitted to all points."""
 RATES = {"isomap": 3.0, "diffusion": 3.0, "kernel-tsne": 3.0, "tsne": 30.0}
-"""Most times the blocked product of rows and landmarks."""
+"""Largest time, in multiples of the blocked product of rows and landmarks."""
 BLOCK_ROWS = 1024
 
 
 def unrolled(quick: bool) -> list[Limit]:
-    """Isomap: the error of new points, and how far frames along the stream move stored points."""
+    """Measure the error of Isomap for new points, and how far frames along the stream move stored points."""
     print("| sheet | error: median | worst | initial landmarks | moved: median | max |")
     print("|---|---|---|---|---|---|")
     limits = []
@@ -72,7 +72,7 @@ def unrolled(quick: bool) -> list[Limit]:
 
 
 def exact_eigenfunctions(stream: sheets.Stream, sigma: float) -> np.ndarray:
-    """The first four of the walk on all points (alpha=1), at the new ones."""
+    """Return the first four eigenfunctions of the walk on all points (alpha=1), at the new points."""
     X = np.concatenate([stream.points, stream.new])
     K = np.exp(-cdist(X, X, "sqeuclidean") / (2 * sigma**2))
     K /= np.outer(K.sum(axis=1), K.sum(axis=1))
@@ -82,14 +82,14 @@ def exact_eigenfunctions(stream: sheets.Stream, sigma: float) -> np.ndarray:
 
 
 def r_squared(targets: np.ndarray, coordinates: np.ndarray) -> float:
-    """The mean R^2 of targets regressed on coordinates: eigenfunctions of equal eigenvalues rotate freely."""
+    """Return the mean R^2 of targets regressed on coordinates; eigenfunctions of equal eigenvalues rotate freely."""
     A = np.column_stack([coordinates, np.ones(len(coordinates))])
     left = targets - A @ np.linalg.lstsq(A, targets, rcond=None)[0]
     return float(np.mean(1 - left.var(axis=0) / targets.var(axis=0)))
 
 
 def eigenfunctions(quick: bool) -> list[Limit]:
-    """Diffusion: R^2 of the exact eigenfunctions regressed on those of new points."""
+    """Measure diffusion maps by R^2 of the exact eigenfunctions regressed on the coordinates of new points."""
     print("\n| curve | R^2 of eigenfunctions 1-2: median | worst | 1-4: median | worst |")
     print("|---|---|---|---|---|")
     limits = []
@@ -109,7 +109,7 @@ def eigenfunctions(quick: bool) -> list[Limit]:
 
 
 def kept(mapper: DriftMap, stream: sheets.Stream) -> tuple[float, float, float]:
-    """Trustworthiness, 1-NN by the labels of landmarks, and leave-one-out 1-NN of new points."""
+    """Return trustworthiness, 1-NN accuracy by the labels of landmarks, and leave-one-out 1-NN of new points."""
     Y = mapper.transform(stream.new)
     labels, apart = stream.labels[mapper.landmark_indices_], cdist(Y, Y) + 1e9 * np.eye(len(Y))
     return (
@@ -120,7 +120,7 @@ def kept(mapper: DriftMap, stream: sheets.Stream) -> tuple[float, float, float]:
 
 
 def neighbours(quick: bool) -> list[Limit]:
-    """The t-SNE family on digits class by class: neighbours kept, and how far frames move stored points."""
+    """Measure the t-SNE family on digits class by class: neighbours kept, and how far frames move stored points."""
     names = ("trustworthiness", "1-NN by landmarks", "leave-one-out 1-NN")
     print(f"\n| embedding | m | {' | '.join(names)} | the same after 12 frames | moved, median of frames |")
     print("|---|---|---|---|---|---|---|")
@@ -152,7 +152,7 @@ def neighbours(quick: bool) -> list[Limit]:
 
 
 def anchors(quick: bool) -> list[Limit]:
-    """t-SNE of landmarks alone, and with as many stored points: clusters with outliers, topics of sentences, digits."""
+    """Compare t-SNE of landmarks with t-SNE of landmarks and as many stored points."""
     print("\n| stream | m | metric | points | trustworthiness | leave-one-out 1-NN | outliers among landmarks |")
     print("|---|---|---|---|---|---|---|")
     limits = []
@@ -181,7 +181,7 @@ def anchors(quick: bool) -> list[Limit]:
 
 
 def fitting(quick: bool) -> list[Limit]:
-    """Seconds of exact t-SNE of landmarks, from nothing and from a start."""
+    """Measure exact t-SNE of landmarks with a cold and a warm start."""
     limits = []
     print("\n| landmarks | t-SNE, s | from a start, s |\n|---|---|---|")
     for m in (200,) if quick else (200, 500, 1000):
@@ -201,7 +201,7 @@ def fitting(quick: bool) -> list[Limit]:
 
 
 def products(X: np.ndarray, L: np.ndarray) -> None:
-    """The reference: the product of rows and landmarks, in blocks of rows."""
+    """Compute the reference: the product of rows and landmarks, in blocks of rows."""
     out = np.empty((BLOCK_ROWS, len(L)))
     for first in range(0, len(X), BLOCK_ROWS):
         block = X[first : first + BLOCK_ROWS]
@@ -209,7 +209,7 @@ def products(X: np.ndarray, L: np.ndarray) -> None:
 
 
 def rates(quick: bool) -> list[Limit]:
-    """Placing in batches, against the blocked product; under cityblock, against landmark MDS."""
+    """Compare placing in batches with the blocked product or, under cityblock, with landmark MDS."""
     print("\n| embedding | d | m | metric | reference, ns a row | transform, ns a row | ratio |")
     print("|---|---|---|---|---|---|---|")
     limits = []
@@ -241,7 +241,7 @@ def rates(quick: bool) -> list[Limit]:
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the tables; returns the limits."""
+    """Print the tables; return the limits."""
     with threadpool_limits(1):
         parts = (unrolled, eigenfunctions, neighbours, anchors, fitting, rates)
         return [limit for part in parts for limit in part(quick)]

@@ -1,17 +1,17 @@
-"""Novelty of arrivals before they are learnt, against other detectors: ``python -m benchmarks.novelty [--quick]``.
+"""Compare novelty scores of arrivals with other detectors: ``python -m benchmarks.novelty [--quick]``.
 
-Every method scores a row before it learns it. A row is novel if its score is in the highest 1 in 1,000 of its last
-2,000 scores, and the first novel row after 10 others is an alert: the same rule for all, so that they differ only in
-what they call novel. Methods that learn no single rows are fitted again every 250 rows, to the last 1,000.
+Every method scores a row before it learns it. All use the same rule for alerts: a row is novel if its score is in the
+highest 1 in 1,000 of the last 2,000 scores, and the first novel row after 10 others raises an alert. Methods that
+cannot learn single rows are fitted again every 250 rows, to the last 1,000.
 
-- abrupt: from row 4,000 on, rows come from another place;
-- gradual: the rows wander there during 1,000 rows;
-- recurring: as abrupt, but for 500 rows only, and again from row 5,500 on, when it is not new any more;
-- outlier: row 4,000 alone.
+- abrupt: from row 4,000 on, rows come from another region;
+- gradual: rows move there during 1,000 rows;
+- recurring: rows come from there for 500 rows, and again from row 5,500 on, when the region is known;
+- outlier: only row 4,000 comes from there.
 
-Delay: rows from the change to the first alert, the median of all seeds; missed: seeds without one in the 1,000 rows
-after the change (for the outlier, in its own row). False alarms: alerts per 1,000 rows between row 2,000 and the
-change. Returns: alerts in the first 500 rows of what has been seen before. Time: processor time per 1,000 rows.
+Delay: rows from the change to the first alert, median of all seeds; missed: seeds without an alert in the 1,000 rows
+after the change (for the outlier, in its row). False alarms: alerts per 1,000 rows between row 2,000 and the change.
+Returns: alerts in the first 500 rows of a known region. Time: CPU time per 1,000 rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from driftmap.map.novelty import NoveltyDetector, RecentReaches
 
 N, D, CHANGE, START = 6500, 8, 4000, 2000
 AGAIN, SPELL = 5500, 500
-"""Where the second spell of the recurring stream begins, and how long each takes."""
+"""First row of the second spell of the recurring stream, and the length of each spell."""
 DEADLINE = 1000
 WINDOW, EVERY = 1000, 250
 QUANTILE = 0.999
@@ -38,14 +38,14 @@ KINDS = ("abrupt", "gradual", "recurring", "outlier")
 
 
 def normal(rng: np.random.Generator) -> np.ndarray:
-    """Four clusters of different widths."""
+    """Return four clusters of different widths."""
     centres = 6 * rng.standard_normal((4, D))
     which = rng.integers(4, size=N)
     return centres[which] + np.array([0.5, 0.8, 1.0, 1.3])[which, None] * rng.standard_normal((N, D))
 
 
 def stream(kind: str, seed: int) -> np.ndarray:
-    """The rows of one stream."""
+    """Return the rows of a stream."""
     rng = np.random.default_rng([KINDS.index(kind), seed])
     X, place = normal(rng), 6 * rng.standard_normal(D)
     new = place + 0.8 * rng.standard_normal((N, D))
@@ -63,12 +63,12 @@ def stream(kind: str, seed: int) -> np.ndarray:
 
 
 def by_driftmap(X: np.ndarray, window: int | None = None) -> np.ndarray:
-    """Reach."""
+    """Return the reach of each row."""
     return DriftMap(n_landmarks=100, embedding="lmds", window=window).update(X).reach
 
 
 def by_trees(X: np.ndarray) -> np.ndarray:
-    """Half-space trees, on features between 0 and 1, as river recommends."""
+    """Return scores of half-space trees, on features scaled to [0, 1] as river recommends."""
     model = preprocessing.MinMaxScaler() | anomaly.HalfSpaceTrees(n_trees=25, height=10, window_size=250, seed=0)
     scores = np.empty(len(X))
     for i, row in enumerate(X.tolist()):
@@ -79,7 +79,7 @@ def by_trees(X: np.ndarray) -> np.ndarray:
 
 
 def refitted(make: Callable[[], IsolationForest | LocalOutlierFactor]) -> Callable[[np.ndarray], np.ndarray]:
-    """A method of scikit-learn that is fitted again and again to the last rows."""
+    """Return a function that scores with a scikit-learn method, fitted periodically to the last rows."""
 
     def score(X: np.ndarray) -> np.ndarray:
         scores = np.zeros(len(X))
@@ -101,7 +101,7 @@ METHODS = {
 
 
 def alerts(scores: np.ndarray) -> np.ndarray:
-    """The rows that are alerts."""
+    """Return the rows that raise alerts."""
     quantiles = RecentReaches().add(scores)
     return np.array(NoveltyDetector(QUANTILE).update(scores, quantiles), dtype=np.int64)
 

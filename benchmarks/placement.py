@@ -1,10 +1,10 @@
-"""Points in the wrong minimum of their stress: python -m benchmarks.placement [--quick]
+"""Count points in the wrong minimum of their stress: python -m benchmarks.placement [--quick]
 
-Points of a stream are placed by 50 landmarks, with and without anchors. A point is misplaced if its stress is more than
-1 % above the least that 24 searches from random places find, and by more than rounding. "One start" is landmark MDS
-alone; "now" is what the library does: it looks at other places and behind fixed points, too. Sigma is the stress of the
-map of all pairs; "needed" is that from one start with the misplaced points alone moved to the best places found: the
-least change that leaves none misplaced. Time is processor time, one thread.
+Points of a stream are placed by 50 landmarks, with and without anchors. A point is misplaced if its stress exceeds, by
+more than 1 % and rounding, the least that 24 searches from random positions find. "one start" is landmark MDS alone;
+"now" is the library, which also tries other positions and reflections behind fixed points. Sigma is the stress of all
+pairs of the map; "needed" is that of the map from one start in which only the misplaced points are moved to the best
+positions found, the smallest change that leaves none misplaced. Time is CPU time on one thread.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from driftmap.quality import stress
 STARTS, EXCESS, ROUNDING = 24, 0.01, 1e-9
 GOAL, SLOWER = 0.005, 1.15
 TUNED, UNSEEN = (0,), (11, 12, 13)
-"""Seeds of the streams by which thresholds were chosen, which a quick run shows, and of others."""
+"""Seeds of the streams used for tuning, for the quick run, and of unseen streams."""
 
 
 def overlapping(n: int, d: int, seed: int) -> np.ndarray:
-    """Eight clusters that touch."""
+    """Return eight touching clusters."""
     rng = np.random.default_rng(seed)
     return 3 * rng.standard_normal((8, d))[rng.integers(0, 8, n)] + rng.standard_normal((n, d))
 
 
 def streams(n: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Name and points of each stream."""
+    """Yield name and points of each stream."""
     rng = np.random.default_rng(seed)
     yield "clusters, d=16", stream.clusters(n, 16, seed)
     yield "clusters that touch, d=10", overlapping(n, 10, seed)
@@ -52,7 +52,7 @@ def streams(n: int, seed: int) -> Iterator[tuple[str, np.ndarray]]:
 
 
 class Losses:
-    """Stress of places of points, given by their rows."""
+    """Computes the stress of positions of the points X."""
 
     def __init__(self, placer: StressPlacer, X: np.ndarray) -> None:
         centred = X - placer.centre
@@ -60,11 +60,11 @@ class Losses:
         self.placer, self.X, self.targets = placer, X, np.sqrt(np.maximum(squared, 0.0))
 
     def __call__(self, Y: np.ndarray) -> np.ndarray:
-        """One number for each point."""
+        """Return the stress of each point at its position in Y."""
         return (self.targets - euclidean(Y, self.placer.positions)) ** 2 @ self.placer.weights
 
     def best(self, maps: Sequence[np.ndarray]) -> np.ndarray:
-        """For each point its place of least stress, of those on some maps and from many starts."""
+        """Return for each point the position of least stress, on the given maps or from random starts."""
         rng, placer = np.random.default_rng(0), self.placer
         k, centre = placer.positions.shape[1], placer.weights @ placer.positions
         spread = np.cov(placer.positions.T, aweights=placer.weights, ddof=0)
@@ -76,7 +76,7 @@ class Losses:
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the table; returns the limits."""
+    """Print the table; return the limits."""
     print("| stream | k | anchors | misplaced, one start | now | sigma, one start | now | needed | time |")
     print("|---|---|---|---|---|---|---|---|---|")
     shares, sigmas, times = [], [], []
@@ -84,7 +84,7 @@ def run(quick: bool) -> list[Limit]:
         for name, X in streams(2000, seed):
             for k, n_anchors in itertools.product((2, 3), (128, None)):
                 if k == X.shape[1]:
-                    continue  # all places are exact
+                    continue  # all positions are exact
                 with threadpool_limits(1), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     mapper = DriftMap(k, n_landmarks=50, n_anchors=n_anchors).fit(X)

@@ -1,12 +1,11 @@
-"""Single rows, named metrics, callables and start-up against the least they need: python -m benchmarks.rows [--quick]
+"""Compare single rows, metrics, callables and start-up with minimal references: python -m benchmarks.rows [--quick]
 
-- One row, learnt and mapped, or asked for its novelty, against one row of distances in numpy (16 features, 100
-  landmarks).
-- Digits (1,797 x 64, 100 landmarks) learnt with each native metric, against the Euclidean distance.
-- Rows learnt with a callable, against the time of its own calls.
+- Learning and mapping one row, or its novelty, against one row of distances in NumPy (16 features, 100 landmarks).
+- Learning digits (1,797 x 64, 100 landmarks) with each native metric, against the Euclidean distance.
+- Learning rows with a callable metric, against the time inside the callable.
 - ``driftmap embed`` of 1,000 rows against ``python -c "import numpy"``, both as processes.
 
-Ratios of processor time in one run.
+Ratios are those of CPU times in one run.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ROWS = 500
 
 
 def single_rows(times: int) -> list[Limit]:
-    """One row at a time."""
+    """Compare one row at a time with NumPy; return the limits."""
     X = seasonal(20_000, 16)
     mapper = DriftMap(n_landmarks=100).fit(X)
     landmarks, rows = mapper.landmarks_, [X[i : i + 1] for i in range(ROWS)]
@@ -51,7 +50,7 @@ def single_rows(times: int) -> list[Limit]:
 
 
 def named_metrics(times: int) -> list[Limit]:
-    """Digits with every native metric."""
+    """Compare all native metrics on digits; return the limits."""
     from sklearn.datasets import load_digits
 
     X = load_digits().data
@@ -67,7 +66,7 @@ def named_metrics(times: int) -> list[Limit]:
 
 
 def callables(times: int) -> list[Limit]:
-    """A function, whose calls are timed within."""
+    """Compare learning with a callable with the time inside the callable; return the limits."""
     X, ratios = seasonal(2000, 16), []
     for _ in range(times):
         calls = 0.0
@@ -86,7 +85,7 @@ def callables(times: int) -> list[Limit]:
 
 
 def start_up(times: int) -> list[Limit]:
-    """Processes, by the processor time of children, which find modules compiled to bytecode, as installed ones are."""
+    """Compare processes by CPU time, with cached bytecode as in an installed program; return the limits."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def seconds(*arguments: str) -> float:
@@ -109,7 +108,7 @@ def start_up(times: int) -> list[Limit]:
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print ratios; returns the limits."""
+    """Print the ratios; return the limits."""
     times = 3 if quick else 10
     with threadpool_limits(1):
         return [*single_rows(times), *named_metrics(times), *callables(min(times, 5)), *start_up(times)]

@@ -1,4 +1,4 @@
-"""Streams whose true shape is known, in the order in which a drifting source would send them."""
+"""Streams with known true shape, ordered as from a drifting source."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import numpy as np
 
 
 class Stream(NamedTuple):
-    """Points to learn, in order of arrival, and others to place."""
+    """Points to learn, in order of arrival, and new points to place."""
 
     points: np.ndarray
     new: np.ndarray
     truth: np.ndarray
-    """Of the new points: coordinates on the sheet, or labels."""
+    """Coordinates on the sheet, or labels, of the new points."""
     labels: np.ndarray | None = None
-    """Of the points to learn."""
+    """Labels of the points to learn."""
 
 
 def _along(points: np.ndarray, sheet: np.ndarray, n: int) -> Stream:
-    """The first n points in order of the first coordinate on the sheet; the others are new."""
+    """Order the first n points by the first coordinate on the sheet; the others are new."""
     order = np.argsort(sheet[:n, 0], kind="stable")
     return Stream(points[:n][order], points[n:], sheet[n:])
 
 
 def swiss_roll(seed: int, noise: float = 0.0, n: int = 5000, new: int = 1000) -> Stream:
-    """A sheet of 90 by 21 rolled up one and a half times; the true coordinate is the length of the spiral."""
+    """Return a sheet of 90 by 21, rolled up one and a half times; the true coordinate is the arc length."""
     rng = np.random.default_rng(seed)
     angle, height = 1.5 * np.pi * (1 + 2 * rng.random(n + new)), 21 * rng.random(n + new)
     points = np.column_stack([angle * np.cos(angle), height, angle * np.sin(angle)])
@@ -34,7 +34,7 @@ def swiss_roll(seed: int, noise: float = 0.0, n: int = 5000, new: int = 1000) ->
 
 
 def s_curve(seed: int, n: int = 5000, new: int = 1000) -> Stream:
-    """A sheet bent to an S."""
+    """Return a sheet bent to an S."""
     rng = np.random.default_rng(seed)
     angle, height = 3 * np.pi * (rng.random(n + new) - 0.5), 2 * rng.random(n + new)
     points = np.column_stack([np.sin(angle), height, np.sign(angle) * (np.cos(angle) - 1)])
@@ -42,7 +42,7 @@ def s_curve(seed: int, n: int = 5000, new: int = 1000) -> Stream:
 
 
 def helix(seed: int, n: int = 1500, new: int = 500) -> Stream:
-    """A closed helix round a ring, with noise."""
+    """Return a closed helix around a ring, with noise."""
     rng = np.random.default_rng(seed)
     angle = 2 * np.pi * rng.random(n + new)
     ring = 2 + np.cos(8 * angle)
@@ -51,7 +51,7 @@ def helix(seed: int, n: int = 1500, new: int = 500) -> Stream:
 
 
 def torus(seed: int, n: int = 1500, new: int = 500) -> Stream:
-    """A thin torus."""
+    """Return a thin torus."""
     rng = np.random.default_rng(seed)
     angle, around = 2 * np.pi * rng.random((2, n + new))
     ring = 2 + 0.7 * np.cos(around)
@@ -60,13 +60,13 @@ def torus(seed: int, n: int = 1500, new: int = 500) -> Stream:
 
 
 def _by_class(points: np.ndarray, labels: np.ndarray, n: int) -> Stream:
-    """The first n points class by class; the others are new."""
+    """Order the first n points by class; the others are new."""
     order = np.argsort(labels[:n], kind="stable")
     return Stream(points[:n][order], points[n:], labels[n:], labels[:n][order])
 
 
 def digits(seed: int, new: int = 600) -> Stream:
-    """scikit-learn's handwritten digits, class by class."""
+    """Return scikit-learn's handwritten digits, class by class."""
     from sklearn.datasets import load_digits
 
     points, labels = load_digits(return_X_y=True)
@@ -75,7 +75,7 @@ def digits(seed: int, new: int = 600) -> Stream:
 
 
 def sentences(seed: int, n: int = 4000, new: int = 1000, topics: int = 40, d: int = 384) -> Stream:
-    """Unit vectors like sentence embeddings: subjects, topics within them, and sentences about a topic."""
+    """Return unit vectors like sentence embeddings: subjects, topics within them, and sentences about a topic."""
     rng = np.random.default_rng(seed)
     subjects = rng.standard_normal((8, d))
     centres = subjects[np.arange(topics) % 8] + 0.8 * rng.standard_normal((topics, d))
@@ -85,7 +85,7 @@ def sentences(seed: int, n: int = 4000, new: int = 1000, topics: int = 40, d: in
 
 
 def outliers(seed: int, n: int = 4000, new: int = 1000, clusters: int = 12, d: int = 16) -> Stream:
-    """Gaussian clusters, one after the other, and uniform outliers among them: 5 % of all points, labelled -1."""
+    """Return Gaussian clusters, one after the other, with 5 % uniform outliers, labelled -1."""
     rng = np.random.default_rng(seed)
     centres, label = 4 * rng.standard_normal((clusters, d)), rng.integers(clusters, size=n + new)
     points, is_outlier = centres[label] + rng.standard_normal((n + new, d)), rng.random(n + new) < 0.05

@@ -1,9 +1,9 @@
-"""What slack costs and saves: python -m benchmarks.slack [--quick]
+"""Measure costs and savings of slack: python -m benchmarks.slack [--quick]
 
-An arrival counts as covered up to (1 + slack) times the covering radius right after the last replacement. The table
-has, per stream and slack: replacements; the final radius and the coverage bound, relative to no slack; sigma and
-trustworthiness of the map of a sample; the median displacement of stored points at a replacement, in per cent of the
-map; and the time of learning, relative to no slack. Set ``DRIFTMAP_DATA`` to a folder with the paper's data.
+An arrival is covered up to (1 + slack) times the covering radius after the last replacement. For each stream and slack,
+the table has the number of replacements; the final radius and the coverage bound, relative to slack 0; sigma and
+trustworthiness of a sample; the median displacement of stored points at a replacement, in per cent of the map; and the
+time of learning, relative to slack 0. Set ``DRIFTMAP_DATA`` to a folder with the paper's data.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from driftmap.quality import stress_estimate, trustworthiness
 SLACKS = (0.0, 0.01, 0.02, 0.05)
 SAMPLE = 1500
 FRAMES = 60
-"""Times at which a map is asked for, so that displacements are seen."""
+"""Number of times at which a frame is requested, to measure displacements."""
 
 
 def paper_streams() -> Iterator[tuple[str, np.ndarray, int]]:
-    """The paper's streams, as far as their data is there."""
+    """Yield the paper's streams for which data is available."""
     yield "S-curve", s_curve_stream(), 100
     for name, load, m in (("SPY", load_stocks, 10), ("Hospital", load_hospital, 20)):
         try:
@@ -41,7 +41,7 @@ def paper_streams() -> Iterator[tuple[str, np.ndarray, int]]:
 
 
 def streams(quick: bool) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Name, points and number of landmarks of every stream."""
+    """Yield name, points and number of landmarks of every stream."""
     yield from paper_streams()
     for make, shapes, _ in STREAMS:
         for d, m, n in shapes:
@@ -50,7 +50,7 @@ def streams(quick: bool) -> Iterator[tuple[str, np.ndarray, int]]:
 
 
 def measure(X: np.ndarray, m: int, slack: float) -> tuple[float, ...]:
-    """Replacements, radius, bound, sigma, trustworthiness, displacement, seconds."""
+    """Return replacements, radius, bound, sigma, trustworthiness, displacement and seconds."""
     start = time.process_time()
     OnlineLandmarks(m, slack=slack).partial_fit(X)
     seconds = time.process_time() - start
@@ -75,11 +75,11 @@ def run(quick: bool) -> list[Limit]:
         for name, X, m in streams(quick):
             results = [measure(X, m, slack) for slack in SLACKS]
             for slack, found in zip(SLACKS, results, strict=True):
-                count, radius, bound, sigma, novelty, moved, seconds = found
+                count, radius, bound, sigma, trust, moved, seconds = found
                 _, first_radius, first_bound, *_, first_seconds = results[0]
                 print(
                     f"| {name} | {slack:g} | {count:,.0f} | {radius / first_radius:.3f} | {bound / first_bound:.3f} | "
-                    f"{sigma:.4f} | {novelty:.3f} | {moved:.2f} | {seconds / first_seconds:.2f} |",
+                    f"{sigma:.4f} | {trust:.3f} | {moved:.2f} | {seconds / first_seconds:.2f} |",
                     flush=True,
                 )
     return []

@@ -1,7 +1,7 @@
-"""A stream of 10^8 points: memory after 10^6 and after all of them, and the rate. ``python -m benchmarks.soak``
+"""Measure memory after 10^6 and 10^8 points of a stream, and the rate: ``python -m benchmarks.soak``
 
-The stream drifts for ever: points are spread around a few centres that walk about slowly within a box, so landmarks are
-replaced again and again. Resident memory is what the operating system says.
+The stream drifts continually: points are spread around a few centres that move slowly within a box, so that landmarks
+keep being replaced. Memory is the resident memory that the operating system reports.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ CENTRES = 10
 
 
 def resident() -> int:
-    """Bytes of memory that this process occupies."""
+    """Return the resident memory of this process in bytes."""
     fields = Path("/proc/self/statm").read_text().split()
     return int(fields[1]) * 4096
 
 
-def batches(n: int, d: int, seed: int = 0):
-    """The stream, batch by batch, always in the same memory."""
-    rng = np.random.default_rng(seed)
+def batches(n: int, d: int):
+    """Yield the stream in batches, which reuse the same array."""
+    rng = np.random.default_rng(0)
     centres, batch = rng.uniform(-5, 5, (CENTRES, d)), np.empty((BATCH, d))
     for _ in range(n // BATCH):
         centres = np.clip(centres + 0.05 * rng.standard_normal(centres.shape), -5, 5)
@@ -36,7 +36,7 @@ def batches(n: int, d: int, seed: int = 0):
 
 
 def main() -> None:
-    """Run it and print what happened."""
+    """Learn the stream and print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=float, default=1e8)
     parser.add_argument("--dimension", type=int, default=8)

@@ -1,9 +1,9 @@
-"""Spectra of temporal networks against a plain loop: python -m benchmarks.spectra [--quick]
+"""Compare spectra of temporal networks with a simple loop: python -m benchmarks.spectra [--quick]
 
-``laplacian_spectra`` makes the 9,453 networks of the hospital contacts and their spectra; the loop gets the Laplacians
-ready made and calls ``numpy.linalg.eigvalsh`` for each, with one BLAS thread, which is faster than several for matrices
-so small. Times are on the wall, since jobs are threads. The contacts are read from the folder that DRIFTMAP_DATA names
-(see ``driftmap.datasets.load_hospital`` for where to get them); without, networks of the same size are generated.
+``laplacian_spectra`` builds the 9,453 networks of the hospital contacts and computes their spectra; the loop gets the
+Laplacians and calls ``numpy.linalg.eigvalsh`` for each, with one BLAS thread, which is fastest for such small matrices.
+Times are wall-clock times, since jobs are threads. The contacts are read from the folder in DRIFTMAP_DATA (see
+``driftmap.datasets.load_hospital``); without it, networks of the same size are generated.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from driftmap.datasets import load_hospital
 from driftmap.networks import Contacts, TieDecayNetwork, laplacian_spectra
 
 DECAY = 0.01
-PEOPLE, MOMENTS, AT_ONCE = 75, 9453, 3.43
+PEOPLE, MOMENTS, CONTACTS_PER_MOMENT = 75, 9453, 3.43
 JOBS = (1, 2)
 
 
-def generated(seed: int = 0) -> Contacts:
-    """As many people, moments and contacts as in the hospital: those on duty change every four hours."""
-    rng = np.random.default_rng(seed)
+def generated() -> Contacts:
+    """Return generated contacts with the size of the hospital's; the people on duty change every four hours."""
+    rng = np.random.default_rng(0)
     events = []
     for t in 20 * np.arange(MOMENTS):
         if t % 14_400 == 0:
             on_duty = rng.choice(PEOPLE, PEOPLE // 3, replace=False)
-        for _ in range(1 + rng.poisson(AT_ONCE - 1)):
+        for _ in range(1 + rng.poisson(CONTACTS_PER_MOMENT - 1)):
             i, j = rng.choice(on_duty, 2, replace=False)
             events.append((int(i), int(j), float(t)))
     return Contacts.from_events(events)
 
 
 def contacts() -> tuple[str, Contacts]:
-    """The hospital's, or generated ones."""
+    """Return the hospital's contacts, or generated ones, with their name."""
     if os.environ.get("DRIFTMAP_DATA"):
         try:
             return "hospital", load_hospital().contacts
@@ -49,13 +49,13 @@ def contacts() -> tuple[str, Contacts]:
 
 
 def laplacians(record: Contacts) -> np.ndarray:
-    """What the loop gets."""
+    """Return the Laplacians for the loop."""
     network = TieDecayNetwork(DECAY, nodes=record.nodes)
     return np.stack([np.diag(B.sum(axis=1)) - B for _, B in network.snapshots(record)])
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the table; returns the limits."""
+    """Print the table; return the limits."""
     name, record = contacts()
     ready = laplacians(record)
     runs = [lambda: [np.linalg.eigvalsh(L) for L in ready]]
@@ -72,7 +72,7 @@ def run(quick: bool) -> list[Limit]:
             f"{ratio:.2f} {TICK[ratio >= 1]} |"
         )
         limits.append(at_least(f"spectra of networks: times the rate of a loop of eigvalsh, n_jobs={jobs}", 1, [ratio]))
-    print(f"\n(two threads of numpy.sin at the same time: {plain / plain_two:.2f} times one, what the machine gave)")
+    print(f"\n(two threads of numpy.sin: {plain / plain_two:.2f} times as fast, the limit of the machine)")
     return limits
 
 

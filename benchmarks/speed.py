@@ -1,13 +1,13 @@
-"""The check that kernels stay fast: python -m benchmarks.speed [--write]
+"""Check kernels for speed regressions: python -m benchmarks.speed [--write]
 
-Each kernel of ``benchmarks/cases.py`` takes turns with its reference product, slice by slice, and the median of the
-ratios of their processor times is compared with the one in ``benchmarks/baseline.json``. A kernel that has become 1.5
-times slower against its reference, five times in a row, fails the check; ``--write`` makes the present ratios the
-baseline of this kind of processor.
+Each kernel of ``benchmarks/cases.py`` takes turns with its reference, slice by slice, and the median ratio of their CPU
+times is compared with ``benchmarks/baseline.json``. The check fails if a kernel is more than 1.5 times slower relative
+to its reference in five successive measurements. ``--write`` stores the current ratios as the baseline of this kind of
+processor.
 
-Ratios depend on the processor (how wide its vectors are, which kernels BLAS has for it), so there is a baseline per
-kind: its name and the kernels that BLAS chose. A kind that is not among them is held to four times the worst ratio
-known, times 1.5 as well: that does not see a kernel which is half as fast, but one which does its work again and again.
+Ratios depend on the processor (the width of its vectors, the kernels of BLAS), so baselines are stored per kind: the
+name of the processor and the kernels that BLAS selected. On an unknown kind, the limit is four times the worst known
+ratio, times 1.5; this detects repeated work, but not a kernel that is half as fast.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from benchmarks.timing import TICK, processor
 BASELINE = Path(__file__).with_name("baseline.json")
 SLOWER = 1.5
 UNKNOWN = 4.0
-"""How much worse than the worst known ratio one may be on a processor that is not known."""
+"""Factor on the worst known ratio for an unknown processor."""
 ATTEMPTS = 5
 SECONDS, PAIRS = 2.0, (20, 200)
-"""How long a case is measured, and how many pairs of slices that must and may be."""
+"""Time to measure a case, and the least and largest number of pairs of slices."""
 
 Ratios = dict[str, float]
 
 
 def ratio(case: Case) -> float:
-    """How many times as long as its reference a kernel takes: the median over pairs of slices."""
+    """Return the time of a kernel relative to its reference: the median over pairs of slices."""
     found: list[float] = []
     begin = time.perf_counter()
     while len(found) < PAIRS[0] or (len(found) < PAIRS[1] and time.perf_counter() - begin < SECONDS):
@@ -50,7 +50,7 @@ def ratio(case: Case) -> float:
 
 
 def measure(name: str) -> float:
-    """The ratio of a case, which is set up and warmed up first."""
+    """Set up and warm up a case; return its ratio."""
     with threadpool_limits(1):
         case = CASES[name]()
         for run in case:
@@ -59,7 +59,7 @@ def measure(name: str) -> float:
 
 
 def expected(baseline: dict[str, Ratios], kind: str) -> Ratios:
-    """The baseline of a kind of processor; for an unknown kind, several times the worst of all."""
+    """Return the baseline of a kind of processor; for an unknown kind, a multiple of the worst of all."""
     if kind in baseline:
         return baseline[kind]
     worst: Ratios = {}
@@ -69,7 +69,7 @@ def expected(baseline: dict[str, Ratios], kind: str) -> Ratios:
 
 
 def least(name: str, known: float) -> float:
-    """Measure a case until it is fast enough, a few times at most, and print what was found; returns the least."""
+    """Measure a case until it is fast enough, at most ``ATTEMPTS`` times; print the ratios and return the least."""
     found = []
     for _ in range(ATTEMPTS):
         found.append(measure(name))
@@ -81,7 +81,7 @@ def least(name: str, known: float) -> float:
 
 
 def check() -> list[str]:
-    """What to say about kernels that have become slower; nothing if there are none."""
+    """Return a message for each kernel that has become slower."""
     kind, baseline = processor(), json.loads(BASELINE.read_text())
     print(f"{kind}: {'known' if kind in baseline else f'not known, held to {UNKNOWN:g} times the worst ratio known'}")
     known = expected(baseline, kind)
@@ -96,7 +96,7 @@ def check() -> list[str]:
 
 
 def write() -> None:
-    """Make the present ratios the baseline of this kind of processor: the median of some measurements each."""
+    """Store the current ratios, medians of several measurements, as the baseline of this kind of processor."""
     baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     baseline[processor()] = {
         name: round(float(np.median([measure(name) for _ in range(ATTEMPTS)])), 3) for name in CASES
@@ -107,7 +107,7 @@ def write() -> None:
 def main() -> None:
     """Check, or write the baseline."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="make the present ratios the baseline")
+    parser.add_argument("--write", action="store_true", help="store the current ratios as the baseline")
     if parser.parse_args().write:
         write()
         return
@@ -115,7 +115,7 @@ def main() -> None:
         sys.exit(
             "\n".join(["", "Slower than they were, against their references:", *slow])
             + "\nLook at what changed since `make speed` last passed; benchmarks/cases.py has kernels and references."
-            "\nIf it is meant, run `make speed-baseline` and commit benchmarks/baseline.json with the reason."
+            "\nIf it is intended, run `make speed-baseline` and commit benchmarks/baseline.json with the reason."
         )
 
 

@@ -1,8 +1,8 @@
-"""How far points jump between frames, and what it costs: python -m benchmarks.steadiness [--quick]
+"""Measure how far points move between frames, and the cost of steadiness: python -m benchmarks.steadiness [--quick]
 
-A map is asked for after every arrival of the paper's streams. Per frame, the displacement of the median and of the
-worst stored point, relative to the diameter of the map; then sigma of the last map. Set ``DRIFTMAP_DATA`` to a folder
-with the paper's data.
+The frame is requested after every arrival of the paper's streams. The table has the displacement of the median and the
+worst stored point per frame, relative to the diameter of the map, and sigma of the last map. Set ``DRIFTMAP_DATA`` to a
+folder with the paper's data.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""A storm of replacements: python -m benchmarks.storm [--quick]
+"""Measure a storm of replacements: python -m benchmarks.storm [--quick]
 
-A spiral in eight planes at once, whose turns have no common period, grows by the factor e every 2,000 arrivals: each
-arrival is farther from all landmarks than the radius, and replaces one of 500. The least that must be done for it is
-one pass over the stored points: their distances to the newcomer, and the minimum with the distances they had. In numpy
-that is a product with a vector, whose time is measured at several numbers of stored points on the way and added up over
-the arrivals. With bounded memory few points are stored, and what 500 landmarks cost outweighs the pass over them: there
-a replacement must only take no longer than with all points stored. One thread, processor time. A storm that takes too
-long is cut off, and compared as far as it came.
+A spiral in eight planes with incommensurable periods grows by a factor e every 2,000 arrivals: each arrival is farther
+from all landmarks than the radius, and replaces one of 500. This requires at least one pass over the stored points:
+their distances to the new point, and the minimum with their previous distances. In NumPy that is a product with a
+vector, whose time is measured at several numbers of stored points and summed over the arrivals. With bounded memory,
+few points are stored and the 500 landmarks dominate the cost: there a replacement must not take longer than with all
+points stored. Times are CPU times on one thread. A storm that takes too long is stopped and compared up to that point.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ D, M, N = 16, 500, 10**5
 GOAL, UNCOVERED = 2.0, 0.95
 PART = 2000
 TURNS = np.sqrt([2, 3, 5, 7, 11, 13, 17, 19])
-"""Angles from one arrival to the next, one for each plane."""
+"""Angle between successive arrivals in each plane."""
 
 
 def spiral(n: int) -> np.ndarray:
-    """The stream."""
+    """Return n points of the spiral."""
     t = np.arange(n)[:, None]
     circles = np.stack([np.cos(t * TURNS), np.sin(t * TURNS)], axis=2).reshape(n, D)
     return np.exp(t / 2000) * circles
 
 
 class Pass:
-    """One pass over stored points in numpy, the fastest way to write it."""
+    """One pass over stored points in NumPy, in the fastest form."""
 
     def __init__(self, X: np.ndarray) -> None:
         self.with_norms = np.column_stack([-2 * X, (X**2).sum(axis=1)])  # |x - y|^2 - |y|^2 is one product
@@ -43,20 +42,20 @@ class Pass:
         self.newcomer = np.ones(X.shape[1] + 1)
 
     def __call__(self, y: np.ndarray) -> None:
-        """Distances to a newcomer, and the minimum."""
+        """Compute the distances to a new point, and the minimum."""
         self.newcomer[:-1] = y
         np.matmul(self.with_norms, self.newcomer, out=self.products)
         np.minimum(self.nearest, self.products, out=self.nearest)
 
 
 def seconds_of_pass(X: np.ndarray) -> float:
-    """The time of a pass over these points."""
+    """Return the time of a pass over these points."""
     one, y = Pass(X), X[-1]
     return in_turn([lambda: [one(y) for _ in range(20)]], 3)[0] / 20
 
 
 def storm(memory: str | None, budget: float) -> tuple[OnlineLandmarks, float, float]:
-    """Learn the spiral until the budget is spent; returns the landmarks, the seconds, and those of the passes."""
+    """Learn the spiral until the budget is spent; return the landmarks, the seconds, and those of the passes."""
     X, landmarks = spiral(N), OnlineLandmarks(M, memory=memory)
     ours = passes = earlier = 0.0
     for a in range(0, N, PART):
@@ -71,7 +70,7 @@ def storm(memory: str | None, budget: float) -> tuple[OnlineLandmarks, float, fl
 
 
 def run(quick: bool) -> list[Limit]:
-    """Print the table; returns the limits."""
+    """Print the table; return the limits."""
     print("| memory | arrivals | uncovered | stored | ours (s) | us for one | passes in numpy (s) | ratio |")
     print("|---|---|---|---|---|---|---|---|")
     limits, each = [], []

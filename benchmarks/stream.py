@@ -1,17 +1,17 @@
-"""Streams to learn, and what learning costs besides time: python -m benchmarks.stream [--quick]
+"""Streams for benchmarks, and costs of learning besides time: python -m benchmarks.stream [--quick]
 
-Each stream is a function of its length and width, always the same. ``seasonal``, ``slow`` and ``restless`` were used to
+Each stream is a deterministic function of its length and width. ``seasonal``, ``slow`` and ``restless`` were used to
 tune the engine; the others were not:
 
 - ``curve``: a noisy curve that never returns
 - ``noise``: independent normal points
 - ``walk``: a random walk
-- ``clusters``: forty clusters, always the same
-- ``topics``: unit vectors round sixty drifting topics, in single precision: the shape of text embeddings
+- ``clusters``: forty fixed clusters
+- ``topics``: unit vectors around sixty drifting topics in single precision, like text embeddings
 - ``heavy_tails``: Student's t with two degrees of freedom
-- ``regimes``: noise round a centre that jumps twenty times
-- ``spectra``: sorted columns that decay, as the spectra of networks do
-- ``spiral``: a spiral that widens for ever
+- ``regimes``: noise around a centre that jumps twenty times
+- ``spectra``: sorted, decaying columns, like spectra of networks
+- ``spiral``: a widening spiral
 
 ``python -m benchmarks.learning`` compares rates on all of them.
 """
@@ -32,7 +32,7 @@ from benchmarks.timing import TICK, best, machine
 
 
 def seasonal(n: int, d: int, day: int = 1440) -> np.ndarray:
-    """A cloud that goes round a closed path, a point a minute, with a slow cycle of seven days."""
+    """Return a cloud that moves along a closed path, one point per minute, with a slow cycle of seven days."""
     rng = np.random.default_rng(0)
     t = np.arange(n)[:, None] * (2 * np.pi / day)
     ways = rng.standard_normal((4, d)) / np.sqrt(d)
@@ -41,19 +41,19 @@ def seasonal(n: int, d: int, day: int = 1440) -> np.ndarray:
 
 
 def slow(n: int, d: int) -> np.ndarray:
-    """The same in long days: landmarks begin in one spot and are replaced until they have spread."""
+    """Return the seasonal stream with long days: landmarks start concentrated and are replaced until they spread."""
     return seasonal(n, d, day=10_000)
 
 
 def restless(n: int, d: int) -> np.ndarray:
-    """Three hidden factors that walk at random, seen through d sensors with noise."""
+    """Return d noisy sensors of three hidden random walks."""
     rng = np.random.default_rng(0)
     factors = np.cumsum(rng.standard_normal((n, 3)), axis=0) * (10 / np.sqrt(n))
     return factors @ rng.standard_normal((3, d)) + 0.1 * rng.standard_normal((n, d))
 
 
 def curve(n: int, d: int) -> np.ndarray:
-    """A noisy curve that never returns."""
+    """Return a noisy curve that never returns."""
     rng = np.random.default_rng(7)
     t = np.arange(n)[:, None] / 2000
     ways, rates = rng.standard_normal((6, d)), rng.uniform(0.2, 2.0, 6)
@@ -61,24 +61,24 @@ def curve(n: int, d: int) -> np.ndarray:
 
 
 def noise(n: int, d: int) -> np.ndarray:
-    """Independent normal points."""
+    """Return independent normal points."""
     return np.random.default_rng(7).standard_normal((n, d))
 
 
 def walk(n: int, d: int) -> np.ndarray:
-    """A random walk."""
+    """Return a random walk."""
     return np.cumsum(noise(n, d), axis=0)
 
 
 def clusters(n: int, d: int, seed: int = 0) -> np.ndarray:
-    """Forty clusters, always the same."""
+    """Return points of forty fixed clusters."""
     centres = 3 * np.random.default_rng(1).standard_normal((40, d))
     rng = np.random.default_rng(seed)
     return centres[rng.integers(0, 40, n)] + 0.3 * rng.standard_normal((n, d))
 
 
-def topics(n: int, d: int = 384) -> np.ndarray:
-    """Unit vectors round sixty drifting topics, in single precision."""
+def topics(n: int, d: int) -> np.ndarray:
+    """Return unit vectors around sixty drifting topics, in single precision."""
     rng = np.random.default_rng(7)
     centres, drift = rng.standard_normal((2, 60, d))
     out = np.empty((n, d), np.float32)
@@ -90,18 +90,18 @@ def topics(n: int, d: int = 384) -> np.ndarray:
 
 
 def heavy_tails(n: int, d: int) -> np.ndarray:
-    """Student's t with two degrees of freedom."""
+    """Return Student's t with two degrees of freedom."""
     return np.random.default_rng(7).standard_t(2, (n, d))
 
 
 def regimes(n: int, d: int) -> np.ndarray:
-    """Noise round a centre that jumps twenty times."""
+    """Return noise around a centre that jumps twenty times."""
     centres = 10 * np.random.default_rng(8).standard_normal((20, d))
     return noise(n, d) + centres[np.arange(n) * 20 // n]
 
 
 def spectra(n: int, d: int) -> np.ndarray:
-    """Sorted columns that decay, as the spectra of networks do, with a load that rises and falls."""
+    """Return sorted, decaying columns, like spectra of networks, with a varying load."""
     rng = np.random.default_rng(7)
     load = 2 + np.sin(np.arange(n) / 500) + 0.5 * np.sin(np.arange(n) / 7919)
     decay = np.exp(-np.arange(d) / max(d / 8, 1))
@@ -109,7 +109,7 @@ def spectra(n: int, d: int) -> np.ndarray:
 
 
 def spiral(n: int, d: int) -> np.ndarray:
-    """A spiral that widens for ever."""
+    """Return a widening spiral."""
     t = np.linspace(0, 60, n)
     X = 0.02 * np.random.default_rng(7).standard_normal((n, d))
     X[:, 0] += t * np.cos(t)
@@ -118,7 +118,7 @@ def spiral(n: int, d: int) -> np.ndarray:
 
 
 def product_and_minimum(X: np.ndarray, L: np.ndarray, block: int = 1024) -> np.ndarray:
-    """The reference."""
+    """Compute the reference: a blocked product and row minimum."""
     out = np.empty(len(X))
     for a in range(0, len(X), block):
         out[a : a + block] = (X[a : a + block] @ L.T).min(axis=1)
@@ -126,7 +126,7 @@ def product_and_minimum(X: np.ndarray, L: np.ndarray, block: int = 1024) -> np.n
 
 
 def bounded(scale: int) -> None:
-    """A long stationary stream with bounded memory against a short one with every point stored."""
+    """Compare a long stationary stream with bounded memory to a short one with every point stored."""
     from driftmap.landmarks import OnlineLandmarks
 
     n = 10**6 // scale
@@ -141,7 +141,7 @@ def bounded(scale: int) -> None:
 
 
 def bytes_per_point(d: int, points: int = 10**6, memory: int | None = None) -> float | None:
-    """Resident memory per stored point, measured in a process of its own; None where the system does not say."""
+    """Return the resident memory per stored point, measured in a new process; None on systems without /proc."""
     code = (
         "import resource, numpy as np\n"
         "from driftmap.landmarks import OnlineLandmarks\n"
@@ -162,7 +162,7 @@ def bytes_per_point(d: int, points: int = 10**6, memory: int | None = None) -> f
 
 
 def memory() -> None:
-    """Resident memory per stored point."""
+    """Print the resident memory per stored point."""
     used = bytes_per_point(16)
     if used is None:
         print("\nMemory: not measured, this system has no /proc")
@@ -171,7 +171,7 @@ def memory() -> None:
 
 
 def against_naive(n: int) -> None:
-    """The paper's algorithm done literally, against ours with the same result."""
+    """Compare a literal implementation of the paper's algorithm with the library, with the same result."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     import naive
     from driftmap.datasets import s_curve_stream
@@ -193,7 +193,7 @@ def against_naive(n: int) -> None:
 
 
 def start_up() -> None:
-    """Import, and the first call of a process: nothing is ever compiled."""
+    """Print the times of the import and of the first call in a process."""
 
     def seconds(code: str) -> float:
         return best(lambda: subprocess.run([sys.executable, "-c", code], check=True), 3)
@@ -208,7 +208,7 @@ def start_up() -> None:
 
 
 def main() -> None:
-    """Print everything."""
+    """Print all measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
     quick = parser.parse_args().quick

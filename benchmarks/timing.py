@@ -1,4 +1,4 @@
-"""What all benchmarks share: timing runs in turn, limits with their ticks, and the machine they were measured on."""
+"""Shared by all benchmarks: timing of runs in turn, limits, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "driftmap")
 
 
 def best(run: Callable[[], object], times: int) -> float:
-    """The shortest of several runs, in seconds."""
+    """Return the time of the shortest of several runs, in seconds."""
     return in_turn([run], times, time.perf_counter)[0]
 
 
@@ -30,11 +30,10 @@ def in_turn(
     clock: Callable[[], float] = time.process_time,
     enough: float = np.inf,
 ) -> list[float]:
-    """The shortest time of each of several runs that take turns, so that a busy moment meets all of them alike.
+    """Return the shortest time of each of several runs, which take turns so that load affects all of them equally.
 
-    The clock is the processor time of this process by default: with one thread it is what a clock on the
-    wall shows on an idle machine, and other jobs hardly change it. Work on several threads needs the wall clock. No
-    further turn begins after ``enough`` seconds.
+    The default clock is the CPU time of this process: with one thread it equals the wall-clock time on an idle machine,
+    and other jobs hardly affect it. Work on several threads needs a wall clock. Turns stop after ``enough`` seconds.
     """
     turns: list[list[float]] = []
     while len(turns) < times and np.sum(turns) < enough:
@@ -49,13 +48,13 @@ def _seconds(run: Callable[[], object], clock: Callable[[], float]) -> float:
 
 
 def plain_work(threads: int) -> Callable[[], object]:
-    """Work without Python, some tenths of a second on so many threads: what two gain is all that the machine gives."""
+    """Return work outside of Python on this number of threads; its speed-up is the most that the machine can give."""
     pool, part = ThreadPoolExecutor(threads), np.linspace(0, 1, 10**5)
     return lambda: list(pool.map(np.sin, [part] * 400))
 
 
 class Limit(NamedTuple):
-    """Something promised, and what was measured."""
+    """A claim and its measurement."""
 
     what: str
     goal: str
@@ -64,12 +63,12 @@ class Limit(NamedTuple):
 
 
 def at_least(what: str, goal: float, measured: Iterable[float]) -> Limit:
-    """A limit that the least of all measured numbers must reach."""
+    """Return a limit that the least of all measured numbers must reach."""
     return _limit(what, f">= {goal:g}", measured, min, lambda number: number >= goal)
 
 
 def at_most(what: str, goal: float, measured: Iterable[float]) -> Limit:
-    """A limit that the largest of all measured numbers must not exceed."""
+    """Return a limit that the largest of all measured numbers must not exceed."""
     return _limit(what, f"<= {goal:g}", measured, max, lambda number: number <= goal)
 
 
@@ -88,13 +87,13 @@ def _limit(
 
 
 def summary(limits: Iterable[Limit]) -> str:
-    """All limits as a table."""
+    """Return all limits as a table."""
     rows = [f"| {limit.what} | {limit.goal} | {limit.measured} | {TICK[limit.ok]} |" for limit in limits]
     return "\n".join(["| limit | goal | measured | |", "|---|---|---|---|", *rows])
 
 
 def processor() -> str:
-    """The processor's name as the system gives it, and which of its kernels the linear algebra library chose."""
+    """Return the processor's name, and the kernels that the BLAS library selected."""
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -105,13 +104,13 @@ def processor() -> str:
 
 
 def machine() -> str:
-    """Processor and versions, for the head of every table."""
+    """Return processor and versions, for the head of every table."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"
 
 
 def command(description: str | None, run: Callable[[bool], list[Limit]]) -> None:
-    """A benchmark on the command line: the machine, its tables, and a summary of its limits if it has any."""
+    """Run a benchmark as a command: print the machine, its tables, and a summary of its limits, if any."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="shorter streams, fewer repetitions")
     quick = parser.parse_args().quick

@@ -1,7 +1,7 @@
-"""Each embedding where it is at its best, on recorded data, and at its limit: python examples/embeddings.py [FOLDER]
+"""Show strengths and limits of each embedding: python examples/embeddings.py [FOLDER]
 
-One figure per embedding: a generated stream, a recorded one, and one that it is not made for. Streams arrive in order:
-along the sheet, by date, class by class. The recorded data are read from the folder DRIFTMAP_DATA, or downloaded.
+One figure per embedding has a generated stream, a recorded one, and one for which it is unsuitable. Streams arrive in
+order: along the sheet, by date, class by class. The recorded data are read from the folder DRIFTMAP_DATA or downloaded.
 """
 
 import sys
@@ -23,20 +23,20 @@ from driftmap.utils import Array
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 DRAWN = 1500
-"""Points of a panel, evenly spread over the stream."""
+"""Most points in a panel, evenly spread over the stream."""
 
 
 class Stream(NamedTuple):
-    """Points in order of arrival, and a colour for each of them."""
+    """Points in order of arrival, with their colours."""
 
     points: Array
     color: Array
     classes: bool = False
-    """Whether colours are classes; -1 is grey."""
+    """True if colours are classes; -1 is grey."""
 
 
 def plane() -> Stream:
-    """A rectangle in 16 dimensions, with noise."""
+    """Return a rectangle in 16 dimensions, with noise."""
     rng = np.random.default_rng(0)
     sheet = np.column_stack([np.sort(rng.uniform(0, 3, 2000)), rng.random(2000)])
     axes = np.linalg.qr(rng.standard_normal((16, 2)))[0]
@@ -44,21 +44,21 @@ def plane() -> Stream:
 
 
 def s_curve() -> Stream:
-    """A sheet bent to an S."""
+    """Return a sheet bent to an S."""
     rng = np.random.default_rng(0)
     angle = np.sort(3 * np.pi * (rng.random(3000) - 0.5))
     return Stream(np.column_stack([np.sin(angle), 2 * rng.random(3000), np.sign(angle) * (np.cos(angle) - 1)]), angle)
 
 
 def swiss_roll() -> Stream:
-    """A sheet rolled up one and a half times."""
+    """Return a sheet rolled up one and a half times."""
     rng = np.random.default_rng(0)
     angle = np.sort(1.5 * np.pi * (1 + 2 * rng.random(4000)))
     return Stream(np.column_stack([angle * np.cos(angle), 21 * rng.random(4000), angle * np.sin(angle)]), angle)
 
 
 def knot() -> Stream:
-    """A trefoil knot, with noise."""
+    """Return a trefoil knot, with noise."""
     rng = np.random.default_rng(0)
     angle = np.sort(2 * np.pi * rng.random(3000))
     points = np.column_stack(
@@ -68,7 +68,7 @@ def knot() -> Stream:
 
 
 def clusters(share: float) -> Stream:
-    """Twelve clusters in 16 dimensions, one after the other, and a share of outliers among them."""
+    """Return twelve clusters in 16 dimensions, one after the other, with a share of outliers."""
     rng = np.random.default_rng(0)
     label = np.sort(rng.integers(12, size=4000))
     points = 4 * rng.standard_normal((12, 16))[label] + rng.standard_normal((4000, 16))
@@ -79,21 +79,21 @@ def clusters(share: float) -> Stream:
 
 @cache
 def spy() -> Stream:
-    """Prices of ten stocks, by date."""
+    """Return prices of ten stocks, by date."""
     stocks = load_stocks()
     return Stream(stocks.normalized, np.linspace(2013, 2023, len(stocks.dates)))
 
 
 @cache
 def hospital() -> Stream:
-    """Spectra of the network of contacts in a hospital, by time; the colour is the rank of their sum: all contacts."""
+    """Return spectra of the contact network in a hospital, by time, coloured by the rank of their sum."""
     points = load_hospital().spectra()
     return Stream(points, np.argsort(np.argsort(points.sum(axis=1))))
 
 
 @cache
 def digits() -> Stream:
-    """Handwritten digits, class by class."""
+    """Return handwritten digits, class by class."""
     points, labels = load_digits(return_X_y=True)
     order = np.argsort(labels, kind="stable")
     return Stream(points[order], labels[order], True)
@@ -149,11 +149,11 @@ FIGURES: dict[str, tuple[Panel, Panel, Panel]] = {
 
 
 def draw(axes: Any, panel: Panel) -> None:
-    """Learn a stream, map it, and draw some of its points."""
+    """Learn and map a stream, and draw some of its points."""
     stream = panel.stream()
     mapper = DriftMap(n_landmarks=panel.n_landmarks, memory=panel.memory, embedding=panel.embedding)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="the graph of")  # in parts: the panel is about that
+        warnings.filterwarnings("ignore", message="the graph of")  # "... is in parts", as the panel shows
         Y = mapper.fit(stream.points).transform(stream.points)
     shown = np.unique(np.linspace(0, len(Y) - 1, DRAWN).astype(np.int64))
     points, color = stream.points[shown], stream.color[shown]
@@ -171,7 +171,7 @@ def draw(axes: Any, panel: Panel) -> None:
 
 
 def main() -> None:
-    """Write the figures to the given folder, by default that of the documentation."""
+    """Write the figures to the given folder, by default docs/images."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
     for name, panels in FIGURES.items():
         print(name, flush=True)

@@ -1,12 +1,11 @@
-"""The paper's three data sets, each mapped in three ways: python examples/gallery.py [FOLDER]
+"""Map the paper's three data sets in three ways: python examples/gallery.py [FOLDER]
 
 1. The paper's method: landmarks by Algorithm 2 as printed, placed by landmark MDS.
 2. Driftmap: landmarks by the tight rule, placed by stress with 128 anchors.
 3. Batch SMACOF, started from classical MDS, which uses the distances between all points drawn.
 
-The titles give sigma, the normalised stress over all pairs of the points drawn. Where these are a sample, sigma over
-all points is printed as well, and always that of Driftmap without anchors. The recorded data are read from the folder
-DRIFTMAP_DATA, or downloaded.
+The titles state sigma, the normalised stress over all pairs of the points drawn. The script also prints sigma over all
+points, and that of Driftmap without anchors. The recorded data are read from the folder DRIFTMAP_DATA or downloaded.
 """
 
 import sys
@@ -31,19 +30,19 @@ PAPER, LANDMARKS_ONLY, DRIFTMAP = "Algorithm 2, landmark MDS", "Driftmap, landma
 
 
 class Stream(NamedTuple):
-    """A data set in order of arrival, with the number of landmarks that the paper uses for it."""
+    """A data set in order of arrival, with the paper's number of landmarks."""
 
     name: str
     points: Array
     m: int
     sample: int
-    """Points drawn and given to batch SMACOF, evenly spread; its time and memory grow with their square."""
+    """Number of points drawn and given to batch SMACOF, evenly spread; its time and memory grow quadratically."""
     color: Any = None
     color_label: str | None = None
 
 
 def load_streams() -> list[Stream]:
-    """The paper's three data sets."""
+    """Return the paper's three data sets."""
     stocks, hospital = load_stocks(), load_hospital()
     return [
         Stream("S-curve", s_curve_stream(), 100, 1000),
@@ -53,17 +52,17 @@ def load_streams() -> list[Stream]:
 
 
 def paper_map(m: int) -> DriftMap:
-    """The paper's method: Algorithm 2 as printed, landmark MDS."""
+    """Return a map by the paper's method: Algorithm 2 as printed, landmark MDS."""
     return DriftMap(n_landmarks=m, rule="paper", embedding="lmds", align=False)
 
 
 def default_map(m: int, n_anchors: int | None = N_ANCHORS) -> DriftMap:
-    """Driftmap's defaults, spelled out, so that a new default changes no figure unnoticed."""
+    """Return a map with Driftmap's defaults, spelled out so that the figures do not change with the defaults."""
     return DriftMap(n_landmarks=m, rule="tight", embedding="stress", n_anchors=n_anchors)
 
 
 def batch_map(points: Array) -> tuple[Array, float]:
-    """SMACOF on all pairs, from classical MDS; the coordinates and their sigma."""
+    """Return the coordinates and sigma of SMACOF on all pairs, started from classical MDS."""
     distances = squareform(pdist(points))
     start = LandmarkMDS(2).fit(distances).coordinates_
     options: dict[str, Any] = {"n_init": 1, "max_iter": 1000, "eps": 1e-7, "normalized_stress": False}
@@ -81,12 +80,12 @@ def draw(stream: Stream, folder: Path) -> None:
     mappers = {PAPER: paper_map(m), LANDMARKS_ONLY: default_map(m, None), DRIFTMAP: default_map(m)}
     for name, mapper in mappers.items():
         coordinates = mapper.fit(points).transform(points)
-        # Of the same points as that of batch SMACOF, so that the two can be compared.
+        # For the same points as batch SMACOF, so that the values are comparable.
         sigma = stress(points[shown], coordinates[shown])
         print(f"  {name}: {sigma:.5f}, {stress(points, coordinates):.5f}", flush=True)
         if name == LANDMARKS_ONLY:
             continue
-        # Aligned to the batch map, so that the eye compares shapes, not directions.
+        # Aligned to the batch map, so that shapes can be compared.
         rotation = procrustes(coordinates[shown], batch)
         maps[f"{name}: sigma = {sigma:.3f}"] = (
             move(coordinates[shown], *rotation),
@@ -103,7 +102,7 @@ def draw(stream: Stream, folder: Path) -> None:
 
 
 def main() -> None:
-    """Write the three figures to the given folder, by default that of the documentation."""
+    """Write the three figures to the given folder, by default docs/images."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
     for stream in load_streams():
         draw(stream, folder)

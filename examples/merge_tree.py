@@ -1,7 +1,7 @@
-"""How a tree of merges works, as a picture: python examples/merge_tree.py [FILE]
+"""Illustrate a tree of merges: python examples/merge_tree.py [FILE]
 
-A random walk in the plane is cut into nine leaves, which merge three at a time. Each panel shows what is sent: the
-stored points, as large as their spread, and the landmarks.
+A random walk in the plane is split into nine leaves, which merge three at a time. Each panel shows the transferred
+core-set: the stored points, with discs as large as their spread, and the landmarks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GREY, BLUE, RED = "0.75", "#4477aa", "#cc3311"
 
 
 def walk() -> np.ndarray:
-    """A random walk that is pulled back to the origin."""
+    """Return a random walk that is pulled back to the origin."""
     rng, x, rows = np.random.default_rng(4), np.zeros(2), []
     for step in rng.standard_normal((N_LEAVES * ROWS, 2)):
         x = 0.9998 * x + step
@@ -33,7 +33,7 @@ def walk() -> np.ndarray:
 
 
 def levels(X: np.ndarray) -> list[list[OnlineLandmarks]]:
-    """The leaves, then what they merge to, up to the root."""
+    """Return the estimators of each level, from the leaves to the root."""
     found = [[OnlineLandmarks(M, memory=MEMORY).fit(part) for part in np.split(X, N_LEAVES)]]
     while len(found[-1]) > 1:
         parts = found[-1]
@@ -42,7 +42,7 @@ def levels(X: np.ndarray) -> list[list[OnlineLandmarks]]:
 
 
 def panel(axes: plt.Axes, one: OnlineLandmarks, rows: np.ndarray) -> None:
-    """Rows, the core-set that stands for them, and the landmarks."""
+    """Draw rows, the core-set that represents them, and the landmarks."""
     core = one.coreset()
     axes.plot(*rows[::20].T, ",", color=GREY, zorder=0)
     sizes = 2 * core.spreads
@@ -55,7 +55,7 @@ def panel(axes: plt.Axes, one: OnlineLandmarks, rows: np.ndarray) -> None:
 
 
 def draw(X: np.ndarray) -> Figure:
-    """The tree, its root at the top."""
+    """Draw the tree with its root at the top."""
     tree = levels(X)
     figure = plt.figure(figsize=(11, 6.2))
     low, high = X.min(axis=0) - 10, X.max(axis=0) + 10

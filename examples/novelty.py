@@ -1,7 +1,7 @@
-"""What was new on the stock market: python examples/novelty.py [FIGURE]
+"""Detect novel days on the stock market: python examples/novelty.py [FIGURE]
 
-Each day is a row: the daily returns, in percent, of ten stocks. Days are scored before they are learnt; the figure
-shows their reach, and where the alerts lie on the map. Prices are read from the folder DRIFTMAP_DATA, or downloaded.
+Each row has the daily returns of ten stocks, in percent. Days are scored before they are learnt; the figure shows their
+reach, and the positions of the alerts on the map. Prices are read from the folder DRIFTMAP_DATA or downloaded.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""Stress of the map while the stream arrives: python examples/prequential.py [FIGURE]
+"""Measure the stress of the map while the stream arrives: python examples/prequential.py [FIGURE]
 
-At 20 moments of each of the paper's streams, sigma of all points seen so far. Driftmap (tight rule, stress), fitted to
-its landmarks only and with 128 anchors, against the paper's method (Algorithm 2 as printed, landmark MDS). The recorded
-data are read from the folder DRIFTMAP_DATA, or downloaded.
+The table has sigma of all points seen so far, at 20 moments of each of the paper's streams. It compares Driftmap (tight
+rule, stress), fitted to its landmarks only and with 128 anchors, with the paper's method (Algorithm 2 as printed,
+landmark MDS). The recorded data are read from the folder DRIFTMAP_DATA or downloaded.
 """
 
 import sys
@@ -23,7 +23,7 @@ STYLES = (("#D55E00", "o"), ("#56B4E9", "s"), ("#0072B2", "D"))
 
 
 def sigmas(mapper: DriftMap, points: Array, moments: Ids) -> Array:
-    """Sigma of the points seen so far, at each moment of one pass."""
+    """Return sigma of the points seen so far, at each moment of one pass."""
     found, seen = [], 0
     for moment in moments:
         mapper.partial_fit(points[seen:moment])
@@ -33,7 +33,7 @@ def sigmas(mapper: DriftMap, points: Array, moments: Ids) -> Array:
 
 
 def follow(stream: Stream) -> tuple[Ids, dict[str, Array]]:
-    """The moments as numbers of points seen, and sigma of each kind of map."""
+    """Return the moments as numbers of points seen, and sigma of each kind of map."""
     n = len(stream.points)
     moments = np.array([n * i // MOMENTS for i in range(1, MOMENTS + 1)])
     mappers = dict(zip(KINDS, (paper_map(stream.m), default_map(stream.m, None), default_map(stream.m)), strict=True))

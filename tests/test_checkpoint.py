@@ -92,7 +92,7 @@ def test_numbers_of_another_byte_order_or_layout_are_portable(tmp_path):
 
 @pytest.mark.parametrize("array", [np.array([{}]), np.array(["a"]), np.array([1j]), np.array(["2020"], "M8[Y]")])
 def test_only_plain_numbers_are_written(tmp_path, array):
-    with pytest.raises(TypeError, match="array 'x' holds"):
+    with pytest.raises(TypeError, match="array 'x' has type"):
         write(tmp_path / "c", {}, {"x": array})
     assert os.listdir(tmp_path) == []
 

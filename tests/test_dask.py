@@ -299,7 +299,7 @@ def test_bad_requests(tmp_path):
         on_dask.fit(OnlineLandmarks(5), da.from_array(X), fan_in=1)
     with pytest.raises(TypeError, match="X must be a dask array"):
         on_dask.fit(OnlineLandmarks(5), X)
-    with pytest.raises(ValueError, match=r"has no files \*\.parquet"):
+    with pytest.raises(ValueError, match=r"contains no \*\.parquet files"):
         on_dask.fit(OnlineLandmarks(5), tmp_path)
     with pytest.raises(TypeError, match="mapper must be"):
         on_dask.fit(object(), da.from_array(X))

@@ -178,7 +178,7 @@ def test_wrong_shapes_are_named(name):
         fitted(name, L).place(np.ones((5, 11)))
     with pytest.raises(ValueError, match=r"shape \(m, m\), m at least 1, got \(3, 4\)"):
         make_embedding(name, 2).fit(np.ones((3, 4)), np.ones(3))
-    with pytest.raises(ValueError, match="one mass for each of the 12 points"):
+    with pytest.raises(ValueError, match="masses must have one entry for each of the 12 points"):
         make_embedding(name, 2).fit(distances(L, L), np.ones(3))
 
 

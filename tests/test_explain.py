@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from driftmap import DriftMap, InputError, OnlineLandmarks, quality
-from driftmap.map.explain import NEIGHBOURS, linear_effects, tricube
+from driftmap.map import StreamMap
+from driftmap.map.explain import NEIGHBOURS, LinearEffects, explain, explain_axes, tricube
 
 
 def table(n=400, seed=0):
@@ -133,8 +134,25 @@ def test_constant_features_explain_nothing():
     mapper = DriftMap(n_landmarks=12).fit(X)
     for found in (mapper.explain(axis=0), mapper.explain(region=lambda y: y[:, 0] > 0)):
         assert found.features[-1][:2] == ("same", 0.0)
-    flat = linear_effects(X.to_numpy(), np.ones(len(X)), np.ones(len(X)), np.ones(4))
+    flat = LinearEffects(X.to_numpy(), np.ones(len(X)), np.ones(4)).on(np.ones(len(X)))
     assert not any(np.any(part) for part in flat)
+
+
+def test_all_axes_are_explained_from_one_copy_of_the_stored_points(monkeypatch):
+    mapper, copies = StreamMap(2, n_landmarks=12), []
+    mapper.partial_fit(table().to_numpy())
+    engine = type(mapper.landmarks)
+
+    def stored(self, ids, original=engine.stored_points):
+        copies.append(len(ids))
+        return original(self, ids)
+
+    monkeypatch.setattr(engine, "stored_points", stored)
+    expected = explain(mapper, axis=0)
+    once = len(copies)
+    found = explain_axes(mapper)
+    assert len(copies) == 2 * once
+    assert [str(axis) for axis in found] == [str(expected), str(explain(mapper, axis=1))]
 
 
 def test_more_features_than_points_and_missing_ones():

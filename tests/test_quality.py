@@ -124,5 +124,5 @@ def test_procrustes_error_sees_shapes_only():
     assert quality.procrustes_error(truth, noisy) == pytest.approx(best / spread, rel=1e-3)
     assert quality.procrustes_error(truth, rng.standard_normal((50, 2))) > 0.8
     assert quality.procrustes_error(truth, np.zeros((50, 2))) == 1.0
-    with pytest.raises(ValueError, match="a true place for each of 49"):
+    with pytest.raises(ValueError, match="truth has 50 rows, but coordinates has 49"):
         quality.procrustes_error(truth, truth[1:])

@@ -75,7 +75,7 @@ class Mine(LandmarkMDS):
 def test_what_a_file_cannot_hold_must_be_given_again(tmp_path):
     path = tmp_path / "m"
     DriftMap(n_landmarks=5, metric=taxi).fit(X[:20]).save(path)
-    with pytest.raises(CheckpointError, match=r"made with metric=taxi, .* load it with metric=\.\.\."):
+    with pytest.raises(CheckpointError, match=r"made with metric=taxi, .* pass metric=\.\.\."):
         DriftMap.load(path)
     with pytest.raises(CheckpointError, match="made with metric=taxi, but metric=mismatches is given"):
         DriftMap.load(path, metric=mismatches)

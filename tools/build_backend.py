@@ -1,6 +1,6 @@
-"""The build backend: scikit-build-core, with a C++ compiler from the package index (zig) where the machine has none.
+"""The build backend: scikit-build-core, with the C++ compiler zig from the package index if the machine has none.
 
-DRIFTMAP_ZIG_TARGET asks for zig in any case, and for that target: "x86_64-linux-gnu.2.17" runs with an old glibc.
+DRIFTMAP_ZIG_TARGET requires zig and sets its target, such as "x86_64-linux-gnu.2.17" for an old glibc.
 """
 
 import importlib.util
@@ -19,16 +19,16 @@ needs_zig = target or (os.name == "posix" and not found)
 
 
 def get_requires_for_build_wheel(config_settings=None):
-    """Zig, too, if it has to compile. It is only there when the wheel is built."""
+    """Return the requirements of scikit-build-core, and zig if it must compile; zig is installed only for the build."""
     return build.get_requires_for_build_wheel(config_settings) + (["ziglang>=0.13"] if needs_zig else [])
 
 
 get_requires_for_build_editable = get_requires_for_build_wheel
 
 if needs_zig and (zig := importlib.util.find_spec("ziglang")):
-    # CMake wants one program for each tool. By default zig compiles for the very processor that it runs on.
-    # It builds its C++ library for each set of options, which takes a minute. Given the build's options, CMake's
-    # checks need no other.
+    # CMake needs one program per tool. -mcpu=baseline, since zig compiles for the local processor by default.
+    # zig builds its C++ library once for each set of options, which takes a minute. With the options of the build,
+    # CMake's checks use the same library.
     options = {"c++": f"{f'-target {target}' if target else '-mcpu=baseline'} -O3 -Wl,-s"}
     folder = Path("build", f"zig-{target or 'baseline'}").resolve()
     folder.mkdir(parents=True, exist_ok=True)

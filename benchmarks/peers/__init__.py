@@ -1,5 +1,5 @@
-"""Driftmap against the methods one would use instead: python -m benchmarks.peers
+"""Compare Driftmap with alternative methods: python -m benchmarks.peers
 
-data.py has the streams, methods.py the peers behind the small interface.py, child.py what is timed (in a process of its
-own per method and stream), run.py starts these, scores.py says how true a map is, report.py and figures.py show it.
+data.py has the streams, methods.py adapts the methods to interface.py, child.py is the timed process per method and
+stream, run.py starts these processes, scores.py measures the maps, report.py and figures.py present the results.
 """

@@ -1,8 +1,8 @@
-"""Driftmap against its peers: python -m benchmarks.peers [--data ...] [--methods ...] [--quick] [--update] [-o folder]
+"""Compare Driftmap with peers: python -m benchmarks.peers [--data ...] [--methods ...] [--quick] [--update] [-o folder]
 
-Needs `pip install ".[bench]"`; a peer that is missing is reported as such. The recorded data come from DRIFTMAP_DATA,
-or are downloaded. Writes peers.md, peers.json and two figures. With --update, rows of an earlier peers.json in the same
-folder stay, as long as they are not measured again: a long run can be made in parts.
+Needs `pip install ".[bench]"`; missing peers are reported. The recorded data are read from DRIFTMAP_DATA or downloaded.
+Writes peers.md, peers.json and two figures. With --update, rows of an earlier peers.json in the same folder are kept
+unless they are measured again, so that a long run can be split.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from benchmarks.peers.methods import FOLLOWED, METHODS, WINDOW
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", choices=data.STREAMS, default=None, help="which streams (default: all)")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="which methods (all)")
     parser.add_argument("--limit", type=float, default=None, help="seconds per method and stream (100; quick: 5)")
     parser.add_argument("--memory", type=float, default=8.0, help="GB per method and stream (8)")
     parser.add_argument("--threads", type=int, default=1, help="threads of every method (1)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (1); more disturb each other a little")
+    parser.add_argument("--jobs", type=int, default=1, help="concurrent processes (1); more affect the timing")
     parser.add_argument("--quick", action="store_true", help="small streams, by default only the drifting one")
-    parser.add_argument("--update", action="store_true", help="keep what an earlier run in this folder has measured")
+    parser.add_argument("--update", action="store_true", help="keep the results of an earlier run in this folder")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/peers"), help="folder")
     options = parser.parse_args(argv)
     options.data = options.data or (["drift"] if options.quick else list(data.STREAMS))
@@ -39,7 +39,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Everything, as the JSON file has it."""
+    """Measure everything; return the content of the JSON file."""
     settings = {
         "command": "python -m benchmarks.peers"
         + (" --quick" if options.quick else "")
@@ -83,7 +83,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The results of an earlier run, with the rows of a later one in their place."""
+    """Return the results of an earlier run, updated with the rows of a later one."""
 
     def merge(rows: list[dict[str, Any]], later: list[dict[str, Any]]) -> list[dict[str, Any]]:
         by_method = {row["method"]: row for row in [*rows, *later]}
@@ -100,7 +100,7 @@ def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Measure, write, print."""
+    """Measure, and write and print the results."""
     options = arguments(argv)
     options.output.mkdir(parents=True, exist_ok=True)
     file = options.output / "peers.json"
@@ -111,7 +111,7 @@ def main(argv: list[str] | None = None) -> None:
     text = report.markdown(results)
     (options.output / "peers.md").write_text(text)
     print(text)
-    from benchmarks.peers import figures  # the numbers are safe by now, should matplotlib be missing
+    from benchmarks.peers import figures  # after the results are saved, since matplotlib may be missing
 
     figures.rate_against_sigma(results["streams"], options.output / "peers-rate.png")
     if results["followed"]:

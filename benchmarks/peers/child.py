@@ -1,8 +1,8 @@
-"""What is timed, in a process of its own: python -m benchmarks.peers.child job.json
+"""The timed process: python -m benchmarks.peers.child job.json
 
-A job names a method, a file of points, the place for answers and the limit of memory. Every finished stage is
-one line of JSON, so that what was done before a limit is kept. Compiled code is warmed up first on few other points;
-imports, warm-up and reading the points count neither as time nor as memory.
+A job names a method, a file of points and the memory limit. Every finished stage writes one line of JSON, so that
+results before a limit are kept. Compiled code is first warmed up on a few other points; imports, warm-up and reading
+the points are not included in time and memory.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ ALL = METHODS | MANIFOLD_METHODS
 
 
 class Answers:
-    """Stages that succeed are written with their numbers, others with the reason; False then."""
+    """Writes the results of stages: numbers, or the reason of a failure."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def write(self, **answer: Any) -> None:
-        """One line, at once."""
+        """Append one line immediately."""
         with self.path.open("a") as file:
             file.write(json.dumps(answer) + "\n")
 
     def stage(self, name: str, run: Callable[[], dict[str, Any]]) -> bool:
-        """Run a stage and say how it went."""
+        """Run a stage and write its result; return True if it succeeded."""
         try:
             self.write(stage=name, **run())
             return True
@@ -51,20 +51,20 @@ class Answers:
             self.write(stage=name, no=str(answer))
         except MemoryError:
             self.write(stage=name, no="out of memory (> {memory} GB)")
-        except Exception as error:  # whatever a peer raises is its answer
+        except Exception as error:  # any exception of a peer is its result
             self.write(stage=name, no=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
         return False
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of the processor and result: what else runs on the machine does not count."""
+    """Return CPU seconds, which exclude other processes, and the result."""
     start = time.process_time()
     result = run()
     return time.process_time() - start, result
 
 
 def checked(Y: Any, n: int) -> np.ndarray:
-    """A map has a finite position for every point."""
+    """Return a map, or raise if it does not have a finite position for every point."""
     Y = np.array(Y, dtype=np.float64)
     if Y.shape != (n, 2) or not np.isfinite(Y).all():
         raise ValueError(f"the map has shape {Y.shape}, {np.count_nonzero(~np.isfinite(Y))} numbers not finite")
@@ -77,7 +77,7 @@ def in_batches(method: Method, X: np.ndarray) -> np.ndarray:
 
 
 def warm_up(key: str, n: int, d: int) -> None:
-    """Let compilers run before the clock does, through each operation; what fails here will fail again."""
+    """Run each operation once before timing, for just-in-time compilers; failures occur again in the timed run."""
     method = ALL[key]()
     for few, options in method.rehearsals(n):
         X = np.random.default_rng(1).standard_normal((few, d))
@@ -87,7 +87,7 @@ def warm_up(key: str, n: int, d: int) -> None:
             functools.partial(method.fit, old),
             functools.partial(method.place, new),
             functools.partial(method.place, X[:1]),
-            functools.partial(method.place, 1e9 * X[:1]),  # which may take another way
+            functools.partial(method.place, 1e9 * X[:1]),  # an outlier may use another code path
             functools.partial(method.add, new, X),
         ):
             with contextlib.suppress(Exception):
@@ -95,16 +95,16 @@ def warm_up(key: str, n: int, d: int) -> None:
 
 
 def peak_memory() -> float:
-    """The most this process has held, in MB."""
+    """Return the peak memory of this process in MB."""
     status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss would also count what the parent held when it started this process
+    if status.exists():  # ru_maxrss includes the parent's memory at the start of this process
         return float(re.search(r"VmHWM:\s*(\d+) kB", status.read_text())[1]) / 1e3
     unit = 1e6 if sys.platform == "darwin" else 1e3
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def forget_peak() -> None:
-    """Where Linux allows it, let the peak begin at what is held now: compilers have held more."""
+    """Reset the peak memory, which includes compilers, to the current memory if Linux allows it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -148,7 +148,7 @@ def halves(method: Method, X: np.ndarray, half: int, answers: Answers, folder: P
 
 
 def once(method: Method, X: np.ndarray, n: int, answers: Answers, folder: Path) -> None:
-    """Fit the first n points, place the others; a method that cannot place any is fitted to all."""
+    """Fit the first n points, then place the others; a method that cannot place points is fitted to all."""
     base, known = peak_memory(), len(X) if method.needs_all else n
 
     def fit() -> dict[str, Any]:
@@ -169,12 +169,12 @@ def once(method: Method, X: np.ndarray, n: int, answers: Answers, folder: Path) 
 
 
 def moments(n: int) -> list[int]:
-    """About 20 evenly spaced numbers of arrivals, the last of them n."""
+    """Return 20 evenly spaced numbers of arrivals, the last of them n."""
     return [n * (i + 1) // MOMENTS for i in range(MOMENTS)]
 
 
 def follow(method: Method, X: np.ndarray, answers: Answers, folder: Path) -> None:
-    """Fit up to the first moment; then learn what can be learnt, and place the latest points."""
+    """Fit up to the first moment; at each further moment, learn if the method can, and place the latest points."""
     ends = moments(len(X))
 
     def step(start: int, end: int) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def follow(method: Method, X: np.ndarray, answers: Answers, folder: Path) -> Non
 
 
 def main() -> None:
-    """Do one job."""
+    """Run one job."""
     warnings.simplefilter("ignore")
     job = json.loads(Path(sys.argv[1]).read_text())
     folder = Path(sys.argv[1]).parent

@@ -1,4 +1,4 @@
-"""The streams: the paper's three, and one that drifts for good."""
+"""The streams: the paper's three, and one that keeps drifting."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from scipy.spatial.distance import pdist
 from benchmarks.stream import restless
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 
-ALL_PAIRS = 10_000  # up to here a map is judged by all points
+ALL_PAIRS = 10_000  # up to this length, maps are judged by all points
 SAMPLE = 2_000
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Points in order of arrival; `sample` are the rows by which a map is judged."""
+    """Points in order of arrival."""
 
     name: str
     points: np.ndarray
 
     @property
     def half(self) -> int:
-        """How many points are there at first; the rest is new."""
+        """Number of points in the first half; the others are new."""
         return len(self.points) // 2
 
     @functools.cached_property
@@ -35,7 +35,7 @@ class Stream:
 
     @property
     def sample(self) -> np.ndarray:
-        """All rows or, of a long stream, 2,000 drawn at random, in order."""
+        """The rows by which a map is judged: all or, for a long stream, a sorted random sample of 2,000."""
         n = len(self.points)
         if n <= ALL_PAIRS:
             return np.arange(n)
@@ -67,6 +67,6 @@ STREAMS: dict[str, tuple[str, Callable[[bool], np.ndarray]]] = {
 
 
 def load(key: str, quick: bool) -> Stream:
-    """One of STREAMS, in full or thinned out."""
+    """Return one of STREAMS, complete or thinned out."""
     name, points = STREAMS[key]
     return Stream(name, np.ascontiguousarray(points(quick), dtype=np.float64))

@@ -1,4 +1,4 @@
-"""Two figures: rate against sigma, and sigma of recent points over time."""
+"""Draws two figures: rate against sigma, and sigma of recent points over time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _plain(axes: Axes) -> None:
 
 
 def _sigma(row: dict[str, Any]) -> tuple[float, bool] | None:
-    """Sigma to show (own scale where there is one), and whether it is that of the final map."""
+    """Return the sigma to show (unscaled if the method has a scale), and True if it is that of the final map."""
     kind = "sigma" if row["has_scale"] else "sigma_scaled"
     for stage, final in (("final", True), ("placed", False)):
         if not isinstance(row[f"{stage}_{kind}"], dict):
@@ -45,7 +45,7 @@ def _sigma(row: dict[str, Any]) -> tuple[float, bool] | None:
 
 
 def rate_against_sigma(streams: list[dict[str, Any]], path: Path) -> None:
-    """One panel per stream; up and to the left is better."""
+    """Draw one panel per stream; up and to the left is better."""
     columns = min(2, len(streams))
     lines = -(-len(streams) // columns)
     figure = Figure(figsize=(5.6 * columns, 4.3 * lines), layout="constrained")
@@ -54,8 +54,8 @@ def rate_against_sigma(streams: list[dict[str, Any]], path: Path) -> None:
     for axes in panels[len(streams) :]:
         axes.set_visible(False)
     shown = [(axes, _panel(axes, stream)) for axes, stream in zip(panels, streams, strict=False)]
-    figure.suptitle("New points placed per second, and how true the map is: up and to the left is better", fontsize=12)
-    canvas.draw()  # the layout must be final before labels can avoid each other
+    figure.suptitle("New points placed per second, and stress of the map: up and to the left is better", fontsize=12)
+    canvas.draw()  # the layout must be final before labels are placed
     figure.set_layout_engine("none")
     for axes, points in shown:
         _label_points(axes, points, canvas.get_renderer())
@@ -63,7 +63,7 @@ def rate_against_sigma(streams: list[dict[str, Any]], path: Path) -> None:
 
 
 def _panel(axes: Axes, stream: dict[str, Any]) -> Labelled:
-    """Draw one stream's points and return them."""
+    """Draw the points of one stream, and return them."""
     rows = [(_sigma(row), row) for row in stream["rows"]]
     shown = [(sigma, row) for sigma, row in rows if sigma and not isinstance(row["place_rate"], dict)]
     absent = [row["label"] for row in stream["rows"] if not any(row is seen for _, seen in shown)]
@@ -77,14 +77,14 @@ def _panel(axes: Axes, stream: dict[str, Any]) -> Labelled:
     axes.set_title(stream["name"], loc="left", fontsize=11)
     notes = textwrap.wrap(f"not shown, cannot place or gave no map: {', '.join(absent)}", 70) if absent else []
     if not all(final for (_, final), _ in shown):
-        notes.append("open: the second half was only placed, for want of a map of all points")
+        notes.append("open: the second half was only placed, since there is no map of all points")
     axes.set_xlabel("\n".join([f"stress {SIGMA} of all points", *notes]), fontsize=9)
     axes.set_ylabel("new points per second", fontsize=9)
     return [(sigma, row["place_rate"], row) for (sigma, _), row in shown]
 
 
 def _label_points(axes: Axes, points: Labelled, renderer: Any) -> None:
-    """Names next to their points: the nearest free place, tied to the point if that is not next to it."""
+    """Write names at the nearest free position, with a line to points that are not adjacent."""
     inside = axes.get_window_extent(renderer)
     spots = [axes.transData.transform((x, y)) for x, y, _ in points]
     taken = [Bbox.from_bounds(x - 6, y - 6, 12, 12) for x, y in spots]
@@ -103,7 +103,7 @@ def _label_points(axes: Axes, points: Labelled, renderer: Any) -> None:
             if free and box.x0 > inside.x0 and box.x1 < inside.x1:
                 break
             text.remove()
-        else:  # a crowd; better on top of something than not at all
+        else:  # too crowded: overlap is better than no label
             dx, dy = 8, 0
             text = axes.annotate(row["label"], (x, y), xytext=(dx, dy), textcoords="offset points", **_label_style(row))
             box = text.get_window_extent(renderer)
@@ -118,7 +118,7 @@ def _followed(row: dict[str, Any]) -> list[float]:
 
 
 def recent_sigma(rows: list[dict[str, Any]], path: Path) -> None:
-    """A panel per peer, with Driftmap and its window in each: ten restless lines in one would be a tangle."""
+    """Draw one panel per peer, each with Driftmap and its window, since ten lines in one panel are unreadable."""
     ours = [(row, IN_EVERY_PANEL[row["method"]]) for row in rows if row["method"] in IN_EVERY_PANEL]
     peers = [row for row in rows if row["method"] not in IN_EVERY_PANEL]
     columns = min(4, max(1, len(peers)))
@@ -133,14 +133,14 @@ def recent_sigma(rows: list[dict[str, Any]], path: Path) -> None:
             axes.plot(np.array(line["seen"]) / 1e3, _followed(line), color=colour, linestyle=style, linewidth=width)
         kind = "learns on" if row["learns"] else "fitted once" if row["method"] != "river" else "nothing to learn"
         axes.set_title(f"{row['label']} ({kind})", loc="left", fontsize=9.5, color=OTHER)
-    panels[0].set_ylim(bottom=0)  # of all; any earlier, and later panels could not extend it
+    panels[0].set_ylim(bottom=0)  # for all panels, and after drawing, so that it does not fix the upper limit
     for axes in panels[max(0, len(peers) - columns) : len(peers)]:
         axes.set_xlabel("thousand points arrived", fontsize=9)
     keys = [Line2D([], [], color=OURS, linestyle=style, linewidth=width) for _, (style, width) in ours]
     names = [row["label"] for row, _ in ours]
     keys, names = [*keys, Line2D([], [], color=OTHER, linewidth=1.5)], [*names, "the method named above the panel"]
     figure.legend(keys, names, loc="outside lower center", ncols=len(keys), frameon=False, fontsize=9)
-    figure.suptitle("A stream that drifts: how true the map is for the latest 2,000 points", fontsize=12)
+    figure.suptitle("A drifting stream: stress of the latest 2,000 points", fontsize=12)
     figure.supylabel(f"stress {SIGMA} of the latest 2,000 points", fontsize=9)
     FigureCanvasAgg(figure)
     figure.savefig(path, dpi=130)

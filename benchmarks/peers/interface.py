@@ -1,4 +1,4 @@
-"""What every peer can be asked."""
+"""The interface of all peers."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ FEW = 300
 Rehearsal = tuple[int, dict[str, Any]]
 
 
-class Cannot(Exception):  # noqa: N818 - it is an answer, not an error
-    """The method does not offer this."""
+class Cannot(Exception):  # noqa: N818 - a result, not an error
+    """Raised if a method does not support an operation."""
 
 
 class Method:
-    """What every peer can be asked; `fit` and `add` return the coordinates of all points so far."""
+    """The operations of a peer; `fit` and `add` return the coordinates of all points so far."""
 
     label: ClassVar[str]
-    package: ClassVar[str] = "driftmap"  # as pip knows it
+    package: ClassVar[str] = "driftmap"  # its name for pip
     adds: ClassVar[str] = "partial_fit"
-    has_scale: ClassVar[bool] = True  # distances on the map are meant to be the true ones
+    has_scale: ClassVar[bool] = True  # distances on the map approximate the true ones
     needs_all: ClassVar[bool] = False  # it maps only the points that it is fitted to
     options: ClassVar[dict[str, Any]] = {}  # further settings of the model
     model: Any
 
     def rehearsals(self, n: int) -> list[Rehearsal]:
-        """How many points, with which settings, take the same compiled code as n points will."""
+        """Return numbers of points and settings that exercise the same compiled code as n points."""
         return [(FEW, self.options)]
 
     def fit(self, X: np.ndarray) -> np.ndarray:
@@ -44,21 +44,21 @@ class Method:
             self.model.partial_fit(new[a : a + BATCH])
 
     def add(self, new: np.ndarray, everything: np.ndarray) -> np.ndarray:
-        """Learn from further points, then map all."""
+        """Learn from further points, then map all points."""
         self.learn(new)
         return self.place(everything)
 
 
 class Refitted(Method):
-    """Takes further points only by starting again with all of them."""
+    """A method that adds points by a new fit to all of them."""
 
     adds = "refit"
     has_scale = False
 
     def learn(self, new: np.ndarray) -> None:
-        """Not offered."""
+        """Raise, since it is not supported."""
         raise Cannot("cannot add data")
 
     def add(self, new: np.ndarray, everything: np.ndarray) -> np.ndarray:
-        """Start again."""
+        """Fit all points again."""
         return self.fit(everything)

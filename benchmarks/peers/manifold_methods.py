@@ -1,4 +1,4 @@
-"""Driftmap's other embeddings, and the methods one would use instead where neighbours or a sheet count."""
+"""Driftmap's other embeddings, and their alternatives for neighbours and manifolds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.peers.methods import Driftmap, OpenTsne, Umap
 
 LANDMARKS = 100
 NEIGHBOURS = 8
-"""Of the graphs of Isomap."""
+"""Neighbours in the graphs of Isomap."""
 
 
 class DriftmapIsomap(Driftmap):
@@ -51,13 +51,13 @@ class DriftmapKernelTsne(Driftmap):
 
 
 class Isomap(Refitted):
-    """scikit-learn's, of all points, 8 neighbours."""
+    """scikit-learn's Isomap of all points, with 8 neighbours."""
 
     label = "scikit-learn Isomap"
     package = "scikit-learn"
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """All shortest paths."""
+        """Fit a new map."""
         from sklearn.manifold import Isomap
 
         self.model = Isomap(n_neighbors=NEIGHBOURS, n_components=2)
@@ -65,9 +65,9 @@ class Isomap(Refitted):
 
 
 class TapkeeIsomap(Refitted):
-    """tapkee's landmark Isomap with 100 random landmarks, 8 neighbours; it has no seed, and places no further points.
+    """tapkee's landmark Isomap with 100 random landmarks and 8 neighbours.
 
-    So it is given the new points with the others.
+    It has no seed, and cannot place further points, so it is fitted to all points.
     """
 
     label = "tapkee l-isomap"
@@ -78,7 +78,7 @@ class TapkeeIsomap(Refitted):
         self.tapkee = importlib.import_module("tapkee")
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """Columns are points there."""
+        """Fit a new map; tapkee expects points as columns."""
         return self.tapkee.embed(
             np.asfortranarray(X.T),
             method="l-isomap",
@@ -88,12 +88,12 @@ class TapkeeIsomap(Refitted):
         )
 
     def place(self, X: np.ndarray) -> np.ndarray:
-        """Not offered."""
-        raise Cannot("cannot map new points: it was given them with the others")
+        """Raise, since it is not supported."""
+        raise Cannot("cannot map new points: it was fitted to all points")
 
 
 class Pydiffmap(Refitted):
-    """pydiffmap, alpha = 1 as in Driftmap, its automatic bandwidth; new points by its Nystrom extension."""
+    """pydiffmap with alpha = 1 as in Driftmap, automatic bandwidth, and Nystrom extension for new points."""
 
     label = "pydiffmap"
     package = "pydiffmap"
@@ -102,7 +102,7 @@ class Pydiffmap(Refitted):
         self.diffusion_map = importlib.import_module("pydiffmap.diffusion_map")
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """All points."""
+        """Fit a new map."""
         self.model = self.diffusion_map.DiffusionMap.from_sklearn(n_evecs=2, alpha=1.0, epsilon="bgh")
         return self.model.fit_transform(X)
 

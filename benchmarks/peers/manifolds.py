@@ -1,8 +1,8 @@
-"""Sheets, loops and classes against their peers: python -m benchmarks.peers.manifolds [--data ...] [--methods ...]
+"""Compare embeddings with peers on sheets, loops and classes: python -m benchmarks.peers.manifolds [--data ...]
 
-Streams arrive along the sheet, round the loop or class by class. A method learns them, then places new points, by which
-its map is judged. Needs `pip install ".[bench]"`. Writes manifolds.md and manifolds.json. With --update, rows of an
-earlier run in the same folder stay, as long as they are not measured again.
+Streams arrive along the sheet, around the loop or class by class. A method learns them, then places new points, by
+which its map is judged. Needs `pip install ".[bench]"`. Writes manifolds.md and manifolds.json. With --update, rows of
+an earlier run in the same folder are kept unless they are measured again.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from driftmap import quality
 from driftmap.metrics import euclidean
 
 NEIGHBOURS = 12
-"""Of trustworthiness."""
+"""Neighbours for trustworthiness."""
 
 
 def sheet_error(truth: np.ndarray, Y: np.ndarray) -> float:
-    """What is left after the best similarity onto the true sheet."""
+    """Return the residual after the best similarity transformation onto the true sheet."""
     return quality.procrustes_error(truth, Y)
 
 
 def loop_error(truth: np.ndarray, Y: np.ndarray) -> float:
-    """1 - R^2 of the sine and cosine of the angle along the loop, regressed on the map."""
+    """Return 1 - R^2 of the sine and cosine of the angle along the loop, regressed on the map."""
     angle = truth[:, 0]
     return 1.0 - r_squared(np.column_stack([np.cos(angle), np.sin(angle)]), Y)
 
 
 def class_error(truth: np.ndarray, Y: np.ndarray) -> float:
-    """The share of points whose nearest other one on the map is of another class."""
+    """Return the share of points whose nearest neighbour on the map is of another class."""
     apart = euclidean(Y, Y)
     np.fill_diagonal(apart, np.inf)
     return float(np.mean(truth[apart.argmin(axis=1)] != truth))
 
 
 class Case(NamedTuple):
-    """A stream, and how a map of it is judged."""
+    """A stream, and the error by which its maps are judged."""
 
     name: str
     make: Callable[[int], sheets.Stream]
     error: Callable[[np.ndarray, np.ndarray], float]
     title: str
-    """Of the column."""
+    """Title of the column of errors."""
 
 
 CASES = {
@@ -67,7 +67,7 @@ CASES = {
 
 
 def measure(key: str, case: Case, limit: float, memory: float) -> dict[str, Any]:
-    """A row of the table: a number, or {"no": reason}, for every cell."""
+    """Return a row of the table; every cell is a number or {"no": reason}."""
     stream = case.make(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -88,7 +88,7 @@ def measure(key: str, case: Case, limit: float, memory: float) -> dict[str, Any]
 
 
 def table(case: Case, rows: list[dict[str, Any]]) -> str:
-    """One stream's table with its notes."""
+    """Return the table of a stream with its notes."""
     columns = (
         ("fit, s", "fit_seconds", report.significant),
         ("place, points/s", "place_rate", report.significant),
@@ -105,7 +105,7 @@ def table(case: Case, rows: list[dict[str, Any]]) -> str:
 
 
 def markdown(results: dict[str, dict[str, Any]]) -> str:
-    """All tables."""
+    """Return all tables."""
     parts = []
     for key, case in CASES.items():
         if rows := [results[key][method] for method in MANIFOLD_METHODS if method in results.get(key, {})]:
@@ -116,13 +116,13 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Measure, write, print."""
+    """Measure, and write and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers.manifolds", description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", choices=CASES, default=list(CASES), help="which streams (all)")
     parser.add_argument("--methods", nargs="+", choices=MANIFOLD_METHODS, default=list(MANIFOLD_METHODS), help="(all)")
     parser.add_argument("--limit", type=float, default=100.0, help="seconds per method and stream (100)")
     parser.add_argument("--memory", type=float, default=8.0, help="GB per method and stream (8)")
-    parser.add_argument("--update", action="store_true", help="keep what an earlier run in this folder has measured")
+    parser.add_argument("--update", action="store_true", help="keep the results of an earlier run in this folder")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/peers"), help="folder")
     options = parser.parse_args(argv)
     options.output.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""The peers behind one interface: fit, place new points, add data. Each imports its library only when it is made.
+"""The peers behind one interface: fit, place new points, add data. Each imports its library when it is created.
 
-Settings are each library's own defaults, apart from two dimensions, a seed of 0, one thread and what a docstring names.
+Settings are the defaults of each library, except for two dimensions, seed 0, one thread and those in a docstring.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import numpy as np
 
 from benchmarks.peers.interface import FEW, Cannot, Method, Refitted, Rehearsal
 
-LANDMARKS = 100  # DriftMap's default, for every method that has landmarks
+LANDMARKS = 100  # DriftMap's default, used for all methods with landmarks
 WINDOW = 4_000
 
 
 class Driftmap(Method):
-    """DriftMap() as it comes."""
+    """DriftMap() with default settings."""
 
     label = "Driftmap"
 
     def rehearsals(self, n: int) -> list[Rehearsal]:
-        """Beyond 10,000 points compiled code merges them, and looks for landmarks in blocks after a calm while."""
+        """Also exercise the merging of points, which starts beyond 10,000 points."""
         merging = self.options | {"n_landmarks": 20, "memory": 320}
         return [*super().rehearsals(n), (3_000, merging)] if n > 10_000 else super().rehearsals(n)
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """Landmarks, then the map."""
+        """Fit a new map."""
         from driftmap import DriftMap
 
         self.model = DriftMap(**self.options)
@@ -45,18 +45,18 @@ class DriftmapLmds(Driftmap):
 
 
 class DriftmapWindow(Driftmap):
-    """DriftMap(window=4000): it forgets what is older than twice the 2,000 points by which it is judged under drift."""
+    """DriftMap(window=4000): twice the 2,000 points by which it is judged under drift."""
 
     label = "Driftmap, window"
     options: ClassVar[dict[str, Any]] = {"window": WINDOW}
 
     def rehearsals(self, n: int) -> list[Rehearsal]:
-        """With few points something must be forgotten, too."""
+        """Also exercise forgetting, which needs a shorter window with few points."""
         return [(FEW, self.options), (FEW, {"window": 100})]
 
 
 class Naive(Method):
-    """Algorithm 2 done literally, by the oracle of the tests, which stores all pairs, and plain landmark MDS."""
+    """A literal Algorithm 2 with landmark MDS, by the oracle of the tests, which stores all pairs."""
 
     label = "Algorithm 2, literally"
 
@@ -65,31 +65,31 @@ class Naive(Method):
         self.naive = importlib.import_module("naive")
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """Arrival by arrival."""
+        """Fit a new map, arrival by arrival."""
         self.model = self.naive.Paper(LANDMARKS, self.naive.squared_euclidean, 1e-40)
         self.learn(X)
         return self.place(X)
 
     def learn(self, new: np.ndarray) -> None:
-        """Arrival by arrival."""
+        """Learn arrival by arrival."""
         for x in new:
             self.model.add(x)
 
     def place(self, X: np.ndarray) -> np.ndarray:
-        """Landmark MDS."""
+        """Place points by landmark MDS."""
         landmarks = np.array([self.model.points[r] for r in self.model.landmarks])
         within, to = (np.linalg.norm(A[:, None, :] - landmarks[None], axis=2) for A in (landmarks, X))
         return self.naive.lmds(within, to, 2)[1]
 
 
 class IncrementalPCA(Method):
-    """scikit-learn's."""
+    """scikit-learn's incremental PCA."""
 
     label = "IncrementalPCA"
     package = "scikit-learn"
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """In its own batches."""
+        """Fit in the library's default batches."""
         from sklearn.decomposition import IncrementalPCA
 
         self.model = IncrementalPCA(n_components=2)
@@ -97,13 +97,13 @@ class IncrementalPCA(Method):
 
 
 class Isomap(Refitted):
-    """scikit-learn's, 5 neighbours."""
+    """scikit-learn's Isomap with 5 neighbours."""
 
     label = "Isomap"
     package = "scikit-learn"
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """All shortest paths."""
+        """Fit a new map."""
         from sklearn.manifold import Isomap
 
         self.model = Isomap(n_components=2)
@@ -111,13 +111,13 @@ class Isomap(Refitted):
 
 
 class Nystroem(Refitted):
-    """scikit-learn's with 100 landmarks and a Gaussian kernel as wide as the median distance, then PCA."""
+    """scikit-learn's Nystroem with 100 landmarks and a Gaussian kernel with the median distance as width, then PCA."""
 
     label = "Nystroem + PCA"
     package = "scikit-learn"
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """Kernel features, then PCA."""
+        """Fit kernel features, then PCA."""
         from scipy.spatial.distance import pdist
         from sklearn.decomposition import PCA
         from sklearn.kernel_approximation import Nystroem
@@ -140,7 +140,7 @@ class Umap(Refitted):
         self.umap = importlib.import_module("umap")
 
     def rehearsals(self, n: int) -> list[Rehearsal]:
-        """From 4,096 points on it searches neighbours in another way."""
+        """Also exercise the approximate neighbour search, which it uses from 4,096 points on."""
         return [(FEW, {}), (FEW, {"force_approximation_algorithm": True})] if n >= 4096 else [(FEW, {})]
 
     def fit(self, X: np.ndarray) -> np.ndarray:
@@ -152,15 +152,15 @@ class Umap(Refitted):
 class UmapUpdate(Umap):
     """umap-learn: more data by `update`.
 
-    It divides by zero when a new point has no old one among its neighbours. So it is given the new points all at once
-    and, if that fails, in batches of a tenth, a hundredth ... of them; the attempts that failed count as time.
+    It divides by zero if a new point has no old point among its neighbours. So it receives all new points together and,
+    if that fails, in batches of a tenth, a hundredth ... of them; failed attempts count as time.
     """
 
     label = "UMAP, update"
     adds = "update"
 
     def add(self, new: np.ndarray, everything: np.ndarray) -> np.ndarray:
-        """The map is `embedding_` afterwards."""
+        """Update the map; the result is `embedding_`."""
         size = len(new)
         while True:
             model = copy.deepcopy(self.model)
@@ -169,7 +169,7 @@ class UmapUpdate(Umap):
                     model.update(new[a : a + size])
             except ZeroDivisionError:
                 if size == 1:
-                    raise Cannot("update divides by zero: a new point has no old one among its neighbours") from None
+                    raise Cannot("update divides by zero: a new point has no old point as neighbour") from None
                 size = max(1, size // 10)
             else:
                 self.model = model
@@ -191,12 +191,12 @@ class OpenTsne(Refitted):
         return np.asarray(self.model)
 
     def place(self, X: np.ndarray) -> np.ndarray:
-        """Each point by itself."""
+        """Place points independently of each other."""
         return np.asarray(self.model.transform(X))
 
 
 class Pacmap(Refitted):
-    """pacmap: fit, transform (its index is kept for that); more data by a new fit."""
+    """pacmap: fit, transform (which needs the saved index); more data by a new fit."""
 
     label = "PaCMAP"
     package = "pacmap"
@@ -211,7 +211,7 @@ class Pacmap(Refitted):
 
 
 class Tapkee(Refitted):
-    """tapkee's landmark MDS with 100 random landmarks; it has no seed, and no way to place further points."""
+    """tapkee's landmark MDS with 100 random landmarks; it has no seed, and cannot place further points."""
 
     label = "tapkee l-mds"
     package = "tapkee"
@@ -221,17 +221,17 @@ class Tapkee(Refitted):
         self.tapkee = importlib.import_module("tapkee")
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """Columns are points there."""
+        """Fit a new map; tapkee expects points as columns."""
         ratio = min(LANDMARKS / len(X), 1.0)
         return self.tapkee.embed(np.asfortranarray(X.T), method="l-mds", target_dimension=2, landmark_ratio=ratio)
 
     def place(self, X: np.ndarray) -> np.ndarray:
-        """Not offered."""
+        """Raise, since it is not supported."""
         raise Cannot("cannot map new points")
 
 
 class RiverProjection(Method):
-    """river's Gaussian random projection, which takes dicts and learns nothing."""
+    """river's Gaussian random projection, which takes dicts and does not learn."""
 
     label = "river projection"
     package = "river"
@@ -241,15 +241,15 @@ class RiverProjection(Method):
         self.preprocessing = importlib.import_module("river.preprocessing")
 
     def fit(self, X: np.ndarray) -> np.ndarray:
-        """A new random matrix."""
+        """Draw a new random matrix."""
         self.model = self.preprocessing.GaussianRandomProjector(n_components=2, seed=0)
         return self.place(X)
 
     def learn(self, new: np.ndarray) -> None:
-        """There is nothing to learn."""
+        """Do nothing: a random projection does not learn."""
 
     def place(self, X: np.ndarray) -> np.ndarray:
-        """One by one."""
+        """Place points one by one."""
         placed = (self.model.transform_one(dict(enumerate(row))) for row in X.tolist())
         return np.array([[y[0], y[1]] for y in placed])
 

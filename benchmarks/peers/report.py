@@ -1,4 +1,4 @@
-"""The table in Markdown; a cell that has no number says "no", and a note under the table says why."""
+"""Reports in Markdown; a cell without a number says "no", with a note under the table."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from typing import Any
 
 SIGMA = "\u03c3"
 PROTOCOL = """\
-Each method sees the first half of a stream in order of arrival (*fit*: until there is a map of these points), places
+Each method learns the first half of a stream in order of arrival (*fit*: until there is a map of these points), places
 the second half without learning from it (*place*: batches of 1,000; *one*: the median of {singles} points, one at a
-time), then takes the second half in (*add*: until there is a map of all points, by the means in column *by*). Every
-method and stream has a process of its own, {threads}, at most {limit:g} s and {memory:g} GB; {jobs}. Seconds are those
-of the processor, so that other work on the machine does not count. Compiled code is warmed up before the clock starts,
-on 300 other points (on 3,000 where Driftmap will see more than 10,000). *Memory* is the peak beyond imports, warm-up
-and the data. *Driftmap, window* remembers the last {window:,} arrivals, twice as many as the {recent:,} latest points
-by which maps are judged under drift, and is otherwise the default.
+time), then learns the second half (*add*: until there is a map of all points, by the method in column *by*). Every
+method and stream runs in a separate process with {threads}, at most {limit:g} s and {memory:g} GB; {jobs}. Times are
+CPU times, so that other work on the machine does not count. Compiled code is warmed up before timing, on 300 other
+points (and on 3,000 if Driftmap gets more than 10,000). *Memory* is the peak beyond imports, warm-up and the data.
+*Driftmap, window* remembers the last {window:,} arrivals, twice the {recent:,} latest points by which maps are judged
+under drift, with default settings otherwise.
 
-*{sigma}* is the normalised stress of the final map, as it is and after the best global scale; *{sigma} placed* that of
-the map whose second half was only placed (best scale). Smaller is better. *Trustworthiness* is that of {neighbours}
-neighbours, larger is better. *Moved* is how far the points of the first half went when the second was added, relative
-to the diameter of their map, without alignment: median and largest. The measures take all points, and of a stream
-longer than {all_pairs:,} a random sample of {sample:,}."""
+*{sigma}* is the normalised stress of the final map, as it is and after the best global scaling; *{sigma} placed* is
+that of the map whose second half was only placed (best scaling). Smaller is better. *Trustworthiness* is for
+{neighbours} neighbours; larger is better. *Moved* is how far the points of the first half moved when the second was
+added, relative to the diameter of their map, without alignment: median and largest. All measures are over all points
+or, for streams longer than {all_pairs:,}, a random sample of {sample:,}."""
 
 Cell = float | dict[str, Any]
 
 
 def number(digits: int) -> Callable[[float], str]:
-    """So many digits after the point."""
+    """Return a function that formats numbers with this number of decimals."""
     return lambda value: f"{value:,.{digits}f}"
 
 
 def significant(value: float) -> str:
-    """Two significant digits of small numbers, whole numbers with commas of large ones."""
+    """Format small numbers with two significant digits, large ones as integers with commas."""
     if value >= 100:
         return f"{float(f'{value:.3g}'):,.0f}"
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
 def megabytes(value: float) -> str:
-    """Whole ones."""
+    """Format a number of megabytes as an integer."""
     return f"{value:,.0f}" if value >= 1 else "< 1"
 
 
@@ -58,13 +58,13 @@ COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 
 
 class Notes:
-    """Reasons, numbered in the order in which they are first needed."""
+    """Reasons for missing numbers, numbered by first use."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
 
     def cell(self, value: Cell, show: Callable[[float], str]) -> str:
-        """A number, or "no" and the number of the note."""
+        """Return a number, or "no" with the number of the note."""
         if not isinstance(value, dict):
             return show(value)
         if value["no"] not in self.reasons:
@@ -72,12 +72,12 @@ class Notes:
         return f"no [{self.reasons.index(value['no']) + 1}]"
 
     def lines(self) -> list[str]:
-        """The notes; a vertical bar would end a cell."""
+        """Return the notes, one line each."""
         return [f"[{i + 1}] {reason}" for i, reason in enumerate(self.reasons)]
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """One stream's table with its notes."""
+    """Return the table of a stream with its notes."""
     notes = Notes()
     head = ["method", "by", *(title for title, _, _ in COLUMNS)]
     lines = ["| " + " | ".join(head) + " |", "|---" * 2 + "|---:" * len(COLUMNS) + "|"]
@@ -88,7 +88,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def followed(rows: list[dict[str, Any]]) -> str:
-    """Sigma of the latest points: at a few moments, and the mean of all."""
+    """Return a table of sigma of the latest points: at a few moments, and the mean over all."""
     longest = max(rows, key=lambda row: len(row["seen"]))["seen"]
     if not longest:
         return "No method followed the stream."
@@ -107,7 +107,7 @@ def followed(rows: list[dict[str, Any]]) -> str:
 
 
 def setting(machine: dict[str, Any]) -> str:
-    """One line: the machine and the versions."""
+    """Return a line with the machine and the versions."""
     versions = ", ".join(f"{package} {version}" for package, version in machine["versions"].items())
     cores = f"{machine['cores']} cores, {_threads(machine['threads'])}"
     return f"{machine['cpu']}, {cores}, {machine['system']}, Python {machine['python']}; {versions}."
@@ -118,7 +118,7 @@ def _threads(n: int) -> str:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """The whole report."""
+    """Return the complete report."""
     settings = results["settings"]
     text = PROTOCOL.format(
         **settings
@@ -136,9 +136,9 @@ def markdown(results: dict[str, Any]) -> str:
     if results["followed"]:
         parts += [
             "## Recent points under drift",
-            f"{SIGMA} of the latest {settings['recent']:,} points of the drifting stream, after so many arrivals. A "
-            "method that does not learn was fitted once, to the first column's arrivals, and places the others. "
-            "Driftmap, IncrementalPCA and river's projection as they are, others after the best scale at each moment.",
+            f"{SIGMA} of the latest {settings['recent']:,} points of the drifting stream, by number of arrivals. A "
+            "method that does not learn was fitted once, to the arrivals of the first column, and places the others. "
+            "Driftmap, IncrementalPCA and river's projection are unscaled; others have the best scaling at each time.",
             followed(results["followed"]),
         ]
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""One process per method and stream; what it answered, and how true its maps are."""
+"""Runs one process per method and stream, and measures its maps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIBRARIES = ("numpy", "scipy")
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """Where and with what the numbers were measured."""
+    """Return the machine and the versions of the libraries."""
     packages = [*LIBRARIES, *dict.fromkeys(method.package for method in METHODS.values())]
     return {
         "cpu": _cpu(),
@@ -58,7 +58,7 @@ def _version(package: str) -> str:
 
 
 def child(job: dict[str, Any], folder: Path, threads: int) -> list[dict[str, Any]]:
-    """Run one job in a process of its own; its answers, the last of which may say why there are no more."""
+    """Run one job in a new process; return its answers, the last of which may be the reason of its end."""
     job_file, answers = folder / "job.json", folder / "answers.jsonl"
     job_file.write_text(json.dumps(job))
     counts = {f"{name}_NUM_THREADS": str(threads) for name in THREADS[:-1]} | {"LOKY_MAX_CPU_COUNT": str(threads)}
@@ -84,9 +84,9 @@ def child(job: dict[str, Any], folder: Path, threads: int) -> list[dict[str, Any
 
 
 def _ended_by_limit(process: subprocess.Popen[str], answers: Path, limit: float) -> bool:
-    """Wait for a process, and end it once it has used its seconds; those before it says that it is ready are free.
+    """Wait for a process; kill it and return True once it exceeds its CPU seconds, counted after its "ready" line.
 
-    A limit that the process sets for itself would make its own clock too coarse for single points.
+    A limit set by the process itself would make its clock too coarse for single points.
     """
     start_up = None
     while process.poll() is None:
@@ -102,16 +102,16 @@ def _ended_by_limit(process: subprocess.Popen[str], answers: Path, limit: float)
 
 
 def _seconds_used(pid: int) -> float:
-    """Seconds of the processor that a process has used."""
+    """Return the CPU seconds that a process has used."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:  # it has just ended, or this system has no /proc and the time is not watched
+    except OSError:  # it has ended, or the system has no /proc, so that time is not limited
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def halves(key: str, stream: Stream, limit: float, memory: float, threads: int) -> dict[str, Any]:
-    """Fit, place, add, as a row of the table: a number, or {"no": reason}, for every cell."""
+    """Fit, place and add; return a row of the table, in which every cell is a number or {"no": reason}."""
     method, X, half, sample = METHODS[key], stream.points, stream.half, stream.sample
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -133,13 +133,13 @@ def halves(key: str, stream: Stream, limit: float, memory: float, threads: int) 
     for stage, answer, Y in (("placed", place, placed.get("place")), ("final", add, maps.get("add"))):
         both = {"as_is": answer, "scaled": answer} if Y is None else scores.sigma(stream.distances, Y[sample])
         row |= {f"{stage}_sigma": both["as_is"], f"{stage}_sigma_scaled": both["scaled"]}
-    row["final_trust"] = add if "no" in add else scores.novelty(X[sample], maps["add"][sample])
+    row["final_trust"] = add if "no" in add else scores.trust(X[sample], maps["add"][sample])
     moved = {"median": add, "max": add} if "no" in add else scores.moved(maps["fit"][old], maps["add"][old])
     return row | {"moved_median": moved["median"], "moved_max": moved["max"]}
 
 
 def outcome(stage: str, stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What a stage answered or, if it was not reached, the reason why not."""
+    """Return the answer of a stage or, if it was not reached, the reason."""
     if stage in stages:
         return stages[stage]
     before = ("import", "fit", "place", "end") if stage == "single" else ("import", "fit", "end")
@@ -148,13 +148,13 @@ def outcome(stage: str, stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def follow(key: str, stream: Stream, limit: float, memory: float, threads: int) -> dict[str, Any]:
-    """Sigma of the latest points at about 20 moments of a stream."""
+    """Return sigma of the latest points at about 20 moments of a stream."""
     X = stream.points
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         np.save(folder / "points.npy", X)
         job = {"kind": "follow", "method": key, "points": str(folder / "points.npy")}
-        # Nothing is timed here, so nothing was warmed up: compilers get a minute of their own.
+        # Without timing there is no warm-up, so allow a minute for compilers.
         lines = child(job | {"limit": limit + 60, "memory": memory}, folder, threads)
         seen, sigmas = [], []
         for line in lines:

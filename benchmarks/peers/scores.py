@@ -1,4 +1,4 @@
-"""How true a map is."""
+"""Quality measures of a map."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from scipy.spatial.distance import pdist
 
 from driftmap import quality
 
-NEIGHBOURS = 5  # of trustworthiness
+NEIGHBOURS = 5  # for trustworthiness
 
 
 def sigma(distances: np.ndarray, Y: np.ndarray) -> dict[str, float]:
-    """Normalised stress of a map as it is, and enlarged by the factor that makes it least; one distance per pair."""
+    """Return the normalised stress of a map, as it is and after the best scaling; ``distances`` has one per pair."""
     on_map = pdist(Y)
     square = float(on_map @ on_map)
     scale = float(distances @ on_map) / square if square else 1.0
@@ -20,11 +20,11 @@ def sigma(distances: np.ndarray, Y: np.ndarray) -> dict[str, float]:
     return {kind: float(np.sqrt(gap @ gap / below)) for kind, gap in gaps.items()}
 
 
-def novelty(X: np.ndarray, Y: np.ndarray) -> float:
-    """Trustworthiness: are neighbours on the map neighbours in the data?"""
+def trust(X: np.ndarray, Y: np.ndarray) -> float:
+    """Return the trustworthiness: whether neighbours on the map are neighbours in the data."""
     return float(quality.trustworthiness(X, Y, n_neighbors=min(NEIGHBOURS, (len(X) - 1) // 2)))
 
 
 def moved(before: np.ndarray, after: np.ndarray) -> dict[str, float]:
-    """How far old points moved relative to the old map's diameter, as they are: no alignment first."""
+    """Return how far points moved, without alignment, relative to the diameter of the old map."""
     return quality.displacement(before, after)._asdict()

@@ -1,1 +1,1 @@
-"""Compares the outputs of two checkouts: the same commands and scripts give the same bytes."""
+"""Compares the outputs of two checkouts: the same commands and scripts must give the same bytes."""

@@ -3,8 +3,8 @@
     python -m tools.same_outputs --write tools/same_outputs/digests.json
     python -m tools.same_outputs --compare tools/same_outputs/digests.json --python ../other/.venv/bin/python
 
-The digests depend on the versions of NumPy, matplotlib and other libraries and on the processor: record them on the
-machine on which you compare. With DRIFTMAP_DATA, a folder of recorded data, the experiments on these are compared, too.
+The digests depend on the processor and on the versions of NumPy, matplotlib and other libraries: record and compare on
+the same machine. With DRIFTMAP_DATA, a folder of recorded data, the experiments on these data are compared, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Digests = dict[str, dict[str, str]]
 
 
 def main() -> int:
-    """Run the cases; the exit status is 1 if there are differences."""
+    """Run the cases; return exit status 1 if there are differences."""
     args = parse()
     cases = [case for case in all_cases() if fnmatch.fnmatchcase(case.key, f"*{args.only}*")]
     skipped = [case for case in cases if case.needs_data and "DRIFTMAP_DATA" not in os.environ]
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.same_outputs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -69,7 +69,7 @@ def parse() -> argparse.Namespace:
 
 
 def run_all(cases: list[Case], args: argparse.Namespace) -> Digests:
-    """The digests of all cases by their keys."""
+    """Run all cases; return their digests by key."""
     with tempfile.TemporaryDirectory(prefix="same-outputs-") as name, ThreadPoolExecutor(args.jobs) as pool:
         checkout = Checkout(args.python, root_of(args.python), Path(name, "programs"), Path(name, "inputs"))
         for folder in (checkout.programs, checkout.inputs):
@@ -95,13 +95,13 @@ def run_all(cases: list[Case], args: argparse.Namespace) -> Digests:
 
 
 def write(path: Path, found: Digests) -> None:
-    """Write the digests, a line for each case."""
+    """Write the digests, one line per case."""
     lines = [f"{json.dumps(key)}: {json.dumps(found[key])}" for key in sorted(found)]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def differences(recorded: Digests, found: Digests) -> list[str]:
-    """A line for each case that differs."""
+    """Return a line for each case that differs."""
     lines = []
     for key in sorted({*recorded, *found}):
         if key not in found:
@@ -113,12 +113,12 @@ def differences(recorded: Digests, found: Digests) -> list[str]:
             if before.get("status") != now["status"]:
                 lines.append(f"{key}: status {before.get('status')} -> {now['status']}")
             names = [name for name in sorted({*before, *now}) if name != "status" and before.get(name) != now.get(name)]
-            lines += [f"{key}: {name} {said(before.get(name), now.get(name))}" for name in names]
+            lines += [f"{key}: {name} {change(before.get(name), now.get(name))}" for name in names]
     return lines
 
 
-def said(before: str | None, now: str | None) -> str:
-    """How an output differs."""
+def change(before: str | None, now: str | None) -> str:
+    """Describe how an output differs."""
     return "is missing" if now is None else "is new" if before is None else "differs"
 
 

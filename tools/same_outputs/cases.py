@@ -1,4 +1,4 @@
-"""The lists of cases: commands.txt and scripts.txt."""
+"""Reads the lists of cases, commands.txt and scripts.txt."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ class Case(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Kind and name."""
+        """Kind and name, which identify the case."""
         return f"{self.kind}/{self.name}"
 
     @property
     def needs_data(self) -> bool:
-        """Whether it needs the recorded data of the paper (DRIFTMAP_DATA)."""
+        """True if it needs the recorded data of the paper (DRIFTMAP_DATA)."""
         return "DRIFTMAP_DATA" in self.text
 
 
 def commands() -> list[Case]:
-    """The command lines: a name, spaces and a line of bash; indented lines belong to the one before."""
+    """Read the command lines: a name, spaces and a line of bash; indented lines continue the previous one."""
     entries = _entries("commands.txt", r"\n(?=\S)")
     return [Case("command", *re.sub(r"\n\s+", " ", entry).split(None, 1)) for entry in entries]
 
 
 def scripts() -> list[Case]:
-    """The scripts: a line with ``== name``, and Python up to the next one."""
+    """Read the scripts: a line with ``== name``, and Python up to the next such line."""
     return [Case("script", *entry.split("\n", 1)) for entry in _entries("scripts.txt", r"(?:\A|\n)== ")]
 
 
@@ -44,7 +44,7 @@ def _entries(file: str, separator: str) -> list[str]:
 
 
 def all_cases() -> list[Case]:
-    """Both lists; a name occurs once."""
+    """Return the cases of both lists; raise if a name occurs twice."""
     cases = commands() + scripts()
     keys = [case.key for case in cases]
     if twice := {key for key in keys if keys.count(key) > 1}:

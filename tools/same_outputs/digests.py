@@ -1,4 +1,4 @@
-"""Digests of what a case has written, without what may differ between versions of the library."""
+"""Digests of the outputs of a case, without the parts that may differ between versions of the library."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 DIGITS = 16
-"""Of the hexadecimal SHA-256: 64 bits tell a few hundred outputs apart."""
+"""Hexadecimal digits of the SHA-256 that are kept: 64 bits distinguish a few hundred outputs."""
 IGNORED = (".driftmap", ".lock")
-"""Recordings of a live view hold the moments at which it was looked at."""
+"""Suffixes that are not compared: recordings of a live view depend on time."""
 SCRIPT = re.compile(rb"(<script(?![^>]*\bid=\"data\")[^>]*>).*?(</script>)", re.DOTALL)
 STYLE = re.compile(rb"(<style>).*?(</style>)", re.DOTALL)
 POLICY = re.compile(rb'(Content-Security-Policy" content=")[^"]*')
@@ -23,12 +23,12 @@ DATA = re.compile(rb'(<script[^>]*\bid="data"[^>]*>)(.*?)(</script>)', re.DOTALL
 
 
 def digest(data: bytes) -> str:
-    """The first digits of the SHA-256."""
+    """Return the first digits of the SHA-256."""
     return hashlib.sha256(data).hexdigest()[:DIGITS]
 
 
 def outputs(folder: Path, inputs: dict[str, bytes]) -> dict[str, str]:
-    """The digests of all files in a folder, except inputs that are as they were."""
+    """Return the digests of all files in a folder, except unchanged inputs."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix not in IGNORED]
     named = {path.relative_to(folder).as_posix(): path for path in files}
     return {
@@ -39,7 +39,7 @@ def outputs(folder: Path, inputs: dict[str, bytes]) -> dict[str, str]:
 
 
 def comparable(path: Path) -> bytes:
-    """The part of a file that must stay the same."""
+    """Return the part of a file that must stay the same."""
     data = path.read_bytes()
     if path.suffix == ".ckpt":
         return arrays(data)
@@ -49,7 +49,7 @@ def comparable(path: Path) -> bytes:
 
 
 def arrays(data: bytes) -> bytes:
-    """The arrays of numbers in a checkpoint, sorted, without their names and the header."""
+    """Describe the arrays in a checkpoint, sorted, without their names and the header."""
     found = []
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in archive.namelist():
@@ -60,6 +60,6 @@ def arrays(data: bytes) -> bytes:
 
 
 def page(data: bytes) -> bytes:
-    """A page without scripts, style and their digests; its data uncompressed."""
+    """Return a page without scripts, style and their digests, with its data uncompressed."""
     data = DATA.sub(lambda found: found[1] + zlib.decompress(base64.b64decode(found[2])) + found[3], data)
     return POLICY.sub(rb"\1", STYLE.sub(rb"\1\2", SCRIPT.sub(rb"\1\2", data)))

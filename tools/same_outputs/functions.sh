@@ -1,8 +1,8 @@
-# For all commands: a pipeline fails if any of its programs does.
+# A pipeline fails if any of its programs fails.
 set -o pipefail
 
-# stop_at FILE LINES SIGNAL COMMAND...: run a command and send it a signal once a file has that many lines. A file named
-# "stopped" says that it has ended. Returns its exit status.
+# stop_at FILE LINES SIGNAL COMMAND...: run a command, and send it a signal when FILE has this number of lines. Creates a
+# file named "stopped" when the command has ended, and returns its exit status.
 stop_at() {
   local file=$1 lines=$2 signal=$3 status=0
   shift 3

@@ -1,4 +1,4 @@
-"""The input tables of the cases: generated, the same each time."""
+"""Generates the input tables of the cases, with the same bytes each time."""
 
 from __future__ import annotations
 
@@ -81,17 +81,17 @@ def write_inputs(folder: Path) -> None:
 
 
 def cells(rows: np.ndarray) -> list[str]:
-    """Rows of numbers as lines of CSV."""
+    """Return rows of numbers as lines of CSV."""
     return [",".join(map(repr, row)) for row in rows.tolist()]
 
 
 def lines(*texts: str | list[str]) -> str:
-    """Lines of text, each with its end."""
+    """Join lines of text, each with a newline."""
     return "".join(f"{line}\n" for text in texts for line in ([text] if isinstance(text, str) else text))
 
 
 def meetings(rng: np.random.Generator) -> list[str]:
-    """Contacts of two groups of people that meet by turns, in seconds."""
+    """Return contacts of two groups of people that meet alternately, in seconds."""
     times = np.arange(0, 8000, 20)
     pairs = [rng.choice(np.arange(7) + 5 * (t // 2000 % 2), 2, replace=False) for t in times]
     return [f"{t},p{i},p{j},{1 + t % 3}" for t, (i, j) in zip(times.tolist(), pairs, strict=True)]

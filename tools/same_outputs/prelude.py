@@ -1,7 +1,6 @@
-"""Runs a script of the list with the checkout that is compared: ``prelude.py SCRIPT``.
+"""Runs a script of the list with a checkout: ``prelude.py SCRIPT``.
 
-A script uses the names of ``spelling.py`` without importing them, and the functions below. It prints numbers to the
-last bit.
+A script uses the names of ``spelling.py`` without imports, and the functions below. It prints numbers to the last bit.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import spelling
 
 
 def exact(value: Any) -> str:
-    """A value as text, numbers to the last bit."""
+    """Return a value as text, with numbers to the last bit."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufMm":
         contiguous = np.ascontiguousarray(value)
         return f"{value.dtype.str}{list(value.shape)}:{hashlib.sha256(contiguous.tobytes()).hexdigest()[:16]}"
@@ -50,13 +49,13 @@ def show(*values: Any) -> None:
 
 
 def landmarks(fitted: Any) -> None:
-    """Print what is known of landmarks."""
+    """Print the attributes of landmarks."""
     show(fitted.landmark_indices_, fitted.landmark_mass_, fitted.radius_, fitted.n_samples_seen_)
     show(fitted.covering_radius_, fitted.n_replacements_)
 
 
 def state(mapper: Any, X: Any, *, bounds: bool = True) -> None:
-    """Print what is known of a map, the places of X and their novelty."""
+    """Print the attributes of a map, the positions of X and their novelty."""
     landmarks(mapper)
     show(mapper.resolution_, mapper.stored_indices_, mapper.landmark_distances(), list(map(list, mapper.events_)))
     if bounds:
@@ -66,7 +65,7 @@ def state(mapper: Any, X: Any, *, bounds: bool = True) -> None:
 
 
 def arrivals(found: Any) -> None:
-    """Print what ``update`` returned."""
+    """Print the result of ``update``."""
     show(found.coordinates, found.frame, found.landmarks_changed, found.reach, found.quantile, found.nearest)
     show([[a.row, str(a.time), a.reach, a.quantile, a.nearest, list(map(list, a.features))] for a in found.alerts])
 
@@ -77,7 +76,7 @@ def explained(found: Any) -> None:
 
 
 def fails(work: Callable[[], Any]) -> None:
-    """Print the kind of an error and its place; its wording may differ."""
+    """Print the type of an error and its location, but not its wording."""
     try:
         work()
     except Exception as error:
@@ -88,29 +87,29 @@ def fails(work: Callable[[], Any]) -> None:
 
 
 def walk(n: int = 400, d: int = 3, seed: int = 0) -> Any:
-    """A random walk."""
+    """Return a random walk."""
     return np.cumsum(np.random.default_rng(seed).standard_normal((n, d)), axis=0)
 
 
 def noise(n: int = 400, d: int = 3, seed: int = 0) -> Any:
-    """Normal noise."""
+    """Return normal noise."""
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
 def clusters(n: int = 400, d: int = 8, seed: int = 0) -> Any:
-    """Five clusters that come by turns."""
+    """Return five clusters that alternate."""
     rng = np.random.default_rng(seed)
     return 6 * rng.standard_normal((5, d))[np.arange(n) % 5] + rng.standard_normal((n, d))
 
 
 def spiral(n: int = 400) -> Any:
-    """A bent sheet in space."""
+    """Return a bent sheet in space."""
     turns = np.linspace(1.0, 4.0, n)
     return np.column_stack([turns * np.cos(3 * turns), turns * np.sin(3 * turns), np.random.default_rng(0).random(n)])
 
 
 def imported(name: str) -> Any:
-    """What a name of ``spelling.py`` stands for."""
+    """Import the object of a name in ``spelling.py``."""
     if name in spelling.MODULES:
         return importlib.import_module(spelling.MODULES[name])
     for module in spelling.modules_of(name):

@@ -1,4 +1,4 @@
-"""Runs a case and returns the digests of what it wrote."""
+"""Runs a case and returns the digests of its outputs."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ PRELUDE = Path(__file__).with_name("prelude.py")
 
 
 class Checkout(NamedTuple):
-    """The code that is compared."""
+    """The code to compare."""
 
     python: str
     """An interpreter that imports it."""
     root: str
-    """The folder of the checkout, which holds src."""
+    """The folder of the checkout, which contains src."""
     programs: Path
-    """A folder with the programs that commands call."""
+    """The folder of the programs that commands call."""
     inputs: Path
-    """A folder with the input tables."""
+    """The folder of the input tables."""
 
     def environment(self) -> dict[str, str]:
-        """For all cases the same."""
+        """Return the environment of all cases."""
         own = {name: value for name, value in os.environ.items() if not name.startswith("DASK_")}
         path = f"{self.programs}{os.pathsep}{own.get('PATH', '')}"
         return own | ENVIRONMENT | {"PATH": path, "PYTHON": self.python, "CHECKOUT": self.root}
 
 
 def root_of(python: str) -> str:
-    """The folder of the checkout that an interpreter imports."""
+    """Return the folder of the checkout that an interpreter imports."""
     words = [python, "-c", "import driftmap; print(driftmap.__file__)"]
     found = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
     return str(Path(found.stdout.strip()).parents[2])
 
 
 def write_programs(checkout: Checkout) -> list[str]:
-    """Write the programs that commands call, in the spelling of the checkout; returns what they stand for."""
+    """Write the programs that commands call, in the spelling of the checkout; return their definitions."""
     return [_write_program(name, spellings, checkout) for name, spellings in PROGRAMS.items()]
 
 
@@ -69,9 +69,9 @@ def _write_program(name: str, spellings: list[str], checkout: Checkout) -> str:
 
 
 def run(case: Case, checkout: Checkout, folder: Path) -> tuple[dict[str, str], str]:
-    """Run a case in an empty folder: the digests of exit status, standard output and files; and standard error.
+    """Run a case in an empty folder; return the digests of exit status, standard output and files, and standard error.
 
-    Standard output and standard error are kept next to the folder.
+    The files of standard output and standard error are next to the folder.
     """
     out, err = folder.with_name(f"{folder.name}.out"), folder.with_name(f"{folder.name}.err")
     inputs = _copy_inputs(case, checkout.inputs, folder)
@@ -82,7 +82,7 @@ def run(case: Case, checkout: Checkout, folder: Path) -> tuple[dict[str, str], s
         script.write_text(f"{case.text}\n")
         inputs["script.py"] = script.read_bytes()
         words = [checkout.python, str(PRELUDE), "script.py"]
-    with out.open("wb") as out_file, err.open("wb") as err_file:  # a pipe would be kept open by what is left over
+    with out.open("wb") as out_file, err.open("wb") as err_file:  # remaining processes would keep a pipe open
         status = _finish(words, cwd=folder, env=checkout.environment(), stdout=out_file, stderr=err_file)
     found = {"status": status, "stdout": digest(out.read_bytes()), **outputs(folder, inputs)}
     return found, err.read_text(errors="replace")
@@ -99,7 +99,7 @@ def _finish(words: list[str], **options: Any) -> str:
 
 
 def _copy_inputs(case: Case, source: Path, folder: Path) -> dict[str, bytes]:
-    """Copy the inputs that a case names; returns their bytes."""
+    """Copy the inputs that a case names; return their bytes."""
     copied = {}
     for path in sorted(source.iterdir()):
         if not re.search(rf"(?<![\w.]){re.escape(path.name)}(?![\w.]*\w)", case.text):

@@ -1,7 +1,6 @@
-"""How a checkout spells what the lists use: the only place that knows the difference between old and new.
+"""Spellings of the commands and names in the lists, for old and new checkouts.
 
-Commands are programs on the PATH of a case. Names of the API are imported
-from the first module that has them.
+Commands are programs on the PATH of a case. Names of the API are imported from the first module that has them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ PROGRAMS = {
     "driftmap-cluster": ["driftmap cluster --scheduler local", "driftmap embed --dask local"],
     "reproduction": ['env PYTHONPATH="$CHECKOUT" $PYTHON -m reproduction', "driftmap reproduce"],  # it is not installed
 }
-"""What the programs of the list stand for: the first spelling that prints a help."""
+"""Definitions of the programs: the first one whose ``--help`` succeeds is used."""
 
 NAMES = {
     "driftmap": ["DriftMap", "FrozenMap", "InputError", "OnlineLandmarks"],
@@ -45,9 +44,9 @@ MODULES = {
     "quality": "driftmap.quality", "os": "os", "copy": "copy", "sklearn": "sklearn.base", "rv": "river.preprocessing",
     "ds": "sklearn.datasets",
 }  # fmt: skip
-"""Modules that a script may use, by the names that it uses."""
+"""Modules that a script may use, by name."""
 
 
 def modules_of(name: str) -> list[str]:
-    """Where a name of the API may be."""
+    """Return the modules that may have a name of the API."""
     return [module for module, names in NAMES.items() if name in names]

@@ -33,7 +33,7 @@ MOVED = {
     ("embed", "--follow"): "driftmap follow SOURCE",
     ("embed", "--contacts"): "driftmap contacts FILE",
     ("embed", "--dask"): "driftmap cluster FILE --scheduler ADDRESS",
-    ("watch", "--contacts"): "driftmap contacts FILE",
+    ("watch", "--contacts"): "driftmap contacts FILE --follow",
 }
 """What was an option of a command, and is a command now."""
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."

@@ -5,22 +5,27 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap import sources
 from driftmap.cli import arguments as kinds
+from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError, note
+from driftmap.cli.follow import check_followed
+from driftmap.cli.groups import Figures
 from driftmap.cli.outputs import takes_text
 from driftmap.cli.progress import Progress
 from driftmap.cli.session import Session
-from driftmap.cli.typed import argument, group, option
+from driftmap.cli.typed import argument, flag_of, group, option
 from driftmap.cli.whole import Input, WholeOptions, map_whole
+from driftmap.sources.addresses import address_in
 from driftmap.sources.files import open_source
-from driftmap.tables.columns import numbered
 from driftmap.tables.npy import ArrayTable
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.table import Table
@@ -36,9 +41,16 @@ Map a list of contacts: each time with contacts is one row, the Laplacian spectr
 FILE is a list as SocioPatterns publishes it, or its like: time, node, node, perhaps a weight or attributes; plain or
 compressed. The label of a row is its time. The other options are those of `driftmap embed`.
 
+With --follow, FILE is a list that is still growing, a named pipe, "-", or the address of a message broker whose
+messages are lines of CSV. Contacts come in order of time, and the row of a time is written when a later time arrives or
+standard input ends. A spectrum has one number per node, so --nodes or --metadata says how many nodes there will be;
+those that have not come yet are zeros. Each row is the same as that of a run with --online on the whole list. --resume
+reads the list again from its start, without writing, and goes on where the checkpoint is.
+
 examples:
   driftmap contacts contacts.dat.gz --color-by hour -o days.parquet --plot days.png
   driftmap contacts school.csv --metadata classes.txt --color-by class --plot school.html
+  driftmap contacts badges.csv --follow --decay 0.01 --nodes 200 --alert 0.999 --alerts alerts.jsonl -o map.csv
 """
 DAYS_IN_WORDS = 20
 """Days that are classes when they colour a figure; more are a scale."""
@@ -60,6 +72,12 @@ class ContactReading:
         metavar="RATE",
         help="decay of ties per unit of time; auto (the default): a half-life from the contacts",
     )
+    eigenvalues: int | None = option(
+        "--eigenvalues",
+        type=partial(kinds.integer, lowest=1),
+        metavar="K",
+        help="only the K largest eigenvalues: faster for large networks, and an approximation (default: all)",
+    )
     metadata: Path | None = option(
         "--metadata",
         type=Path,
@@ -73,6 +91,46 @@ class ContactReading:
         help="colour figures by hour, day or an attribute, of which the value with the strongest ties counts (default: "
         "by time)",
     )
+    follow: bool = option("--follow", default=False, shapes=False, help="go on as the list grows, until Ctrl-C")
+    nodes: int | None = option(
+        "--nodes",
+        type=partial(kinds.integer, lowest=2),
+        metavar="N",
+        help="with --follow: the number of nodes in the end (default: those in --metadata)",
+    )
+    skip_bad: bool = option(
+        "--skip-bad",
+        default=False,
+        help="with --follow: skip lines that are no contacts or out of order, report each and count them",
+    )
+
+    def check_followed(self) -> None:
+        """Raise an error if something is missing that cannot be known before the list is complete."""
+        if not isinstance(self.decay, float):
+            raise UserError("--follow needs --decay RATE: a half-life follows only from a list that is complete")
+        if self.nodes is None and self.metadata is None:
+            raise UserError("--follow needs --nodes N or --metadata FILE: a spectrum has one number per node")
+        if self.color_by is not None:
+            raise UserError("--color-by is for figures, which --follow does not draw")
+
+    def check_whole(self) -> None:
+        """Raise an error for an option that is for ``--follow``."""
+        for flag, given in (("--nodes", self.nodes is not None), ("--skip-bad", self.skip_bad)):
+            if given:
+                raise UserError(f"{flag} is for a list that grows: add --follow")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowingContacts(EndlessOptions):
+    """Options of ``contacts --follow``."""
+
+    file: str = argument()
+    reading: ContactReading = group(ContactReading, "what to read")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_followed(self.file)
+        self.reading.check_followed()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,11 +141,30 @@ class ContactsOptions(WholeOptions):
     reading: ContactReading = group(ContactReading, "what to read")
 
     def __post_init__(self) -> None:
+        if self.reading.follow:
+            self._check_growing()
+            return
         super().__post_init__()
+        self.reading.check_whole()
         if self.reading.color_by is not None and self.figures.shade is not None:
             raise UserError("--color-by and --shade both say what colours the plot: leave out one")
         if self.reading.color_by is not None and self.figures.plot is None and self.figures.animate is None:
             raise UserError("--color-by is for figures: add --plot or --animate")
+
+    def _check_growing(self) -> None:
+        for name, value in (("online", self.online), ("novelty", self.novelty)):
+            if value:
+                raise UserError(f"--follow maps rows as they arrive, with their novelty: leave out {flag_of(name)}")
+        for field in fields(Figures):
+            if getattr(self.figures, field.name) != field.default:
+                raise UserError(
+                    f"{flag_of(field.name)} needs an end, which --follow does not have: leave out one of them"
+                )
+        self.growing()
+
+    def growing(self) -> GrowingContacts:
+        """Return the options of the run with ``--follow``."""
+        return GrowingContacts(**{field.name: getattr(self, field.name) for field in fields(GrowingContacts)})
 
 
 Options = ContactsOptions
@@ -96,6 +173,8 @@ Options = ContactsOptions
 def run(options: ContactsOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
     reading = options.reading
+    if reading.follow:
+        return map_endless(options.growing(), _growing_input(options.file, reading), argv)
     as_text = takes_text(options.coordinates.output) and takes_text(options.figures.landmarks_out)
 
     @contextlib.contextmanager
@@ -106,13 +185,48 @@ def run(options: ContactsOptions, argv: Sequence[str]) -> int:
     return map_whole(options, source, argv)
 
 
+def _growing_input(file: str, reading: ContactReading) -> Input:
+    """Return a growing list as the input of a run."""
+    from driftmap.networks import ContactStream, read_nodes  # which take long to import
+
+    nodes = None if reading.metadata is None else read_nodes(reading.metadata)
+    n_nodes = reading.nodes or len(nodes or ())
+
+    @contextlib.contextmanager
+    def opened(current: Session, folder: Path, rejected: RejectedLines) -> Iterator[Table]:
+        assert isinstance(reading.decay, float)
+        with contextlib.closing(sources.open(file)) as rows:
+            address = address_in(file)
+            is_lost = rows.resumes == "here" or (address is not None and address.scheme == "mqtt")
+            if current.saver is not None and is_lost:
+                problem = f"--checkpoint needs a list that can be read again from its start, which {rows.name} cannot"
+                raise UserError(f"{problem}: leave it out, or follow a file")
+            rows.waiting, rows.report = current.idle, rejected.report
+            stream = ContactStream(
+                rows,
+                reading.decay,
+                n_nodes,
+                n_eigenvalues=reading.eigenvalues,
+                columns=reading.columns,
+                start=reading.start,
+                nodes=nodes,
+                rejected=rejected,
+            )
+            with contextlib.closing(stream):
+                yield stream
+
+    return Input(file, opened, list, {"metadata": reading.metadata}, skip_bad=reading.skip_bad, hints=False)
+
+
 class ContactTable(ArrayTable):
     """The Laplacian spectra of the tie-decay network, one row per time with contacts, labelled ``t``."""
 
     labels_are_times = True
 
     def __init__(self, name: str, spectra: NDArray[Any], labels: NDArray[Any]) -> None:
-        names = [f"eigenvalue{i}" for i in numbered(spectra.shape[1])]
+        from driftmap.networks.stream import spectrum_columns
+
+        names = spectrum_columns(spectra.shape[1])
         super().__init__(name, spectra, names, labels, "t")
 
 
@@ -133,7 +247,9 @@ def open_contacts(file: str, reading: ContactReading, *, as_text: bool) -> Conta
         def count(done: int) -> None:
             progress.update("spectra", done / total, f"{done:,} of {total:,}")
 
-        times, spectra = laplacian_spectra(contacts, decay, n_jobs=-1, on_progress=count)
+        times, spectra = laplacian_spectra(
+            contacts, decay, n_eigenvalues=reading.eigenvalues, n_jobs=-1, on_progress=count
+        )
     labels: NDArray[Any] = times
     if dates is not None and as_text:
         labels = dates.astype("datetime64[s]" if (times == np.floor(times)).all() else "datetime64[us]").astype(str)

@@ -17,7 +17,7 @@ from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.mapping import new_map
 from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
-from driftmap.cli.typed import group, option
+from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.whole import Input
 from driftmap.cli.writing import Layout, Spreads
 from driftmap.pipeline.observer import Observer
@@ -79,7 +79,8 @@ def map_endless(
     paths = run_files.resolved(**options.paths)
     checkpoint = options.recovering.resolved()
     written = paths if record is None else paths | {"record": record}
-    run_files.check_distinct({"the input": source.file}, written, checkpoint)
+    inputs = {"the input": source.file} | {flag_of(name): path for name, path in source.also_read.items()}
+    run_files.check_distinct(inputs, written, checkpoint)
     rejected = RejectedLines(skip=source.skip_bad, report=note)
     start = RunState(session.input_file(source.file), session.shaping(options))
     try:

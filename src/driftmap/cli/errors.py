@@ -13,6 +13,7 @@ OPTIONS = {
     "n_components": "--components",
     "half_life": "--half-life",
     "threshold": "--alert",
+    "n_eigenvalues": "--eigenvalues",
     **{
         name: f"--{name}"
         for name in ("rule", "slack", "embedding", "metric", "memory", "window", "columns", "exclude", "decay")
@@ -29,6 +30,7 @@ OPTION_ADVICE: Mapping[Advice, str] = {
     "counted": "--header no: as a row",
     "endless": "use `driftmap follow`",
     "address": "give another --host or --port",
+    "nodes": "give a larger --nodes",
     "decimal '.'": "leave out --decimal, or such lines with --skip-bad",
     "decimal ','": "read it with --decimal , or leave out such lines with --skip-bad",
     "thousands ','": "read it with --thousands , or leave out such lines with --skip-bad",

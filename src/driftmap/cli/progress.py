@@ -12,10 +12,13 @@ from driftmap.pipeline.observer import Observer, Update
 
 BAR = 24
 INTERVAL = 0.1  # seconds between redraws: more would only cost time
+LEAST_ESTIMATE = 5  # seconds of a task before it is known well enough how fast it goes
 
 
 class Progress(Observer):
-    """What is done, how far, how many rows, how fast, and a note such as the radius.
+    """What is done, how far, how much time is left, how many rows, how fast, and a note such as the radius.
+
+    The time left is that of the rest at the mean speed so far.
 
     Where standard error is no terminal nothing is written, or with ``log`` one line as each task begins.
     """
@@ -26,7 +29,7 @@ class Progress(Observer):
         self.logs = log and self.stream is not None and not self.redraws
         self.task = self.line = ""
         self.begin = self.start = self.now = time.monotonic()
-        self.before = 0
+        self.before, self.fraction = 0, 0.0
         self._next = 0.0
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
@@ -44,6 +47,7 @@ class Progress(Observer):
             self.close()
             # a task begins where the last one has ended
             self.task, self.start, self.before, self._next = task, self.now, before, 0.0
+            self.fraction = fraction if before and fraction is not None else 0.0
         self.now = time.monotonic()
         if is_new and self.logs:
             print(f"[{self.now - self.begin:4.0f} s] {task}", file=self.stream, flush=True)
@@ -58,6 +62,8 @@ class Progress(Observer):
         if fraction is not None:
             filled = round(BAR * min(fraction, 1.0))
             parts.append(f"[{'#' * filled}{'.' * (BAR - filled)}] {min(fraction, 1.0):4.0%}")
+            if seconds >= LEAST_ESTIMATE and self.fraction < fraction < 1:
+                parts.append(f"{shown_time(seconds * (1 - fraction) / (fraction - self.fraction))} left")
         if rows is not None:
             parts.append(f"{rows:,} rows")
             if rows > self.before and seconds > 0:
@@ -75,3 +81,20 @@ class Progress(Observer):
             self._draw()
             print(file=self.stream, flush=True)
             self.line = ""
+
+
+def shown_time(seconds: float) -> str:
+    """A time in words that are short enough for a line.
+
+    >>> shown_time(7.2), shown_time(95), shown_time(7500), shown_time(200_000)
+    ('7 s', '2 min', '2 h 5 min', '2 days 7 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} days {hours % 24} h"

@@ -228,5 +228,5 @@ class FarthestFirstLandmarks(Baseline):
         """Arrival numbers of the landmarks, ascending."""
         store = self._fitted_store()
         if not self._ids:
-            self._ids = farthest_first(store.pairs, np.arange(len(store)), self._m)[0].tolist()
+            self._ids = farthest_first(store.pairs, np.arange(len(store)), self._m, store.n_features)[0].tolist()
         return super().landmark_indices_

@@ -272,7 +272,8 @@ class LandmarkEngine(Saved):
         """
         rows = np.flatnonzero(self.fitted_stream().masses() > 0)
         self._check_triangle("radius_lower_bound_")
-        return rounded_down(farthest_first(self.store.pairs, rows, self.n_landmarks)[1] / 2)
+        reach = farthest_first(self.store.pairs, rows, self.n_landmarks, self.store.n_features)[1]
+        return rounded_down(reach / 2)
 
     @property
     def n_samples_seen_(self) -> int:

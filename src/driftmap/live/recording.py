@@ -94,11 +94,11 @@ class Replay:
                 n_columns = len(message[0]["columns"]) if n_columns is None else n_columns
                 yield seconds, message
 
-    def play(self, speed: float, sleep: Callable[[float], object] = time.sleep) -> None:
+    def play(self, speed: float) -> None:
         """Play the recording to its end, ``speed`` times as fast as it was recorded."""
         start = time.monotonic()
         for seconds, message in itertools.islice(self._messages(), 1, None):
             wait = seconds / speed - (time.monotonic() - start)
             if wait > 0:
-                sleep(min(wait, LONGEST))
+                time.sleep(min(wait, LONGEST))
             self.scene.apply(*message)

@@ -101,6 +101,14 @@ def explain(
     return _of_region(points, _inside(points.coordinates, region), "the region")
 
 
+def explain_axes(mapper: StreamMap) -> list[Explanation]:
+    """Return which features drive each axis of the map. What the axes share is computed once."""
+    with mapper.lock:
+        points = stored_points(mapper, mapper.frames.present(mapper._landmark_engine()))
+    effects = _axis_effects(points)
+    return [_of_axis(points, axis, effects) for axis in range(points.coordinates.shape[1])]
+
+
 class Points(NamedTuple):
     """Stored points with their features and positions."""
 
@@ -149,19 +157,35 @@ def of_axis(points: Points, axis: int, near: ArrayLike | None = None) -> Explana
     k = points.coordinates.shape[1]
     if validation.integer_at_least(axis, "axis", 0) >= k:
         raise InputError(f"must be below the number of dimensions, {k}, got {axis}", parameter="axis")
-    some = np.unique(np.linspace(0, len(points.ids) - 1, REGRESSION_POINTS).astype(np.int64))
-    rows, weights, coordinates, where = points.rows[some], points.masses[some], points.coordinates[some], ""
-    deviations = moments(rows, weights)[1]
-    if near is not None:
-        place = np.asarray(near, dtype=np.float64)
-        if place.shape != (k,) or not np.isfinite(place).all():
-            raise InputError(f"must be a position on the map, {k} numbers, got {near!r}", parameter="near")
-        weights, where = weights * tricube(np.linalg.norm(coordinates - place, axis=1)), " near this place"
-    correlation, slope, share = linear_effects(rows, coordinates[:, axis], weights, deviations)
-    effects = zip(points.names, correlation.tolist(), slope.tolist(), strict=True)
-    features = sorted((AxisFeature(*effect) for effect in effects), key=lambda found: -abs(found.correlation))
+    if near is None:
+        return _of_axis(points, axis, _axis_effects(points))
+    place = np.asarray(near, dtype=np.float64)
+    if place.shape != (k,) or not np.isfinite(place).all():
+        raise InputError(f"must be a position on the map, {k} numbers, got {near!r}", parameter="near")
+    return _of_axis(points, axis, _axis_effects(points, place), " near this place")
+
+
+def _of_axis(points: Points, axis: int, effects: LinearEffects, where: str = "") -> Explanation:
+    correlation, slope, share = effects.on(points.coordinates[_regressed(points), axis])
+    found = zip(points.names, correlation.tolist(), slope.tolist(), strict=True)
+    features = sorted((AxisFeature(*effect) for effect in found), key=lambda one: -abs(one.correlation))
     linear = "" if np.isnan(share) else f": {share:.0%} of its variance is linear in the features"
     return Explanation(f"axis {axis}{where}{linear}", share, features)
+
+
+def _regressed(points: Points) -> Ids:
+    """The points of a regression."""
+    return np.unique(np.linspace(0, len(points.ids) - 1, REGRESSION_POINTS).astype(np.int64))
+
+
+def _axis_effects(points: Points, near: Array | None = None) -> LinearEffects:
+    """The regression of coordinates on the features; ``near``: weighted towards this place."""
+    some = _regressed(points)
+    rows, weights = points.rows[some], points.masses[some]
+    deviations = moments(rows, weights)[1]
+    if near is not None:
+        weights = weights * tricube(np.linalg.norm(points.coordinates[some] - near, axis=1))
+    return LinearEffects(rows, weights, deviations)
 
 
 def _of_landmark(mapper: StreamMap, points: Points, landmark: int) -> Explanation:
@@ -209,7 +233,8 @@ def moments(X: Array, weights: Array) -> tuple[Array, Array]:
     """Return weighted means and standard deviations of columns; a constant column has standard deviation 0 exactly."""
     shares = weights / weights.sum()
     means = shares @ X
-    deviations = np.sqrt(shares @ (X - means) ** 2)
+    centred = X - means
+    deviations = np.sqrt(shares @ np.square(centred, out=centred))
     return means, np.where(np.ptp(X, axis=0) > 0, deviations, 0.0)
 
 
@@ -219,30 +244,41 @@ def tricube(distances: Array) -> Array:
     return np.maximum(1 - (distances / max(reach, 1e-300)) ** 3, 0.0) ** 3
 
 
-def linear_effects(X: Array, y: Array, weights: Array, deviations: Array) -> tuple[Array, Array, float]:
-    """Return weighted correlations of columns with y, slopes of a ridge regression, and its adjusted R^2.
-
-    Slopes are per ``deviations`` of each column. The adjusted R^2 is NaN unless rows outnumber columns.
+class LinearEffects:
+    """Effects of columns on targets: weighted correlations, and ridge regressions. The targets share one Gram matrix.
 
     >>> X = np.array([[0.0, 5.0], [1.0, 3.0], [2.0, 7.0], [3.0, 5.0]])
-    >>> correlation, slope, share = linear_effects(X, 2 * X[:, 0], np.ones(4), np.ones(2))
+    >>> correlation, slope, share = LinearEffects(X, weights=np.ones(4), deviations=np.ones(2)).on(2 * X[:, 0])
     >>> correlation.round(2), slope.round(2), round(share, 2)
     (array([1.  , 0.32]), array([2., 0.]), 1.0)
     """
-    used = weights > 0
-    X, y, shares = X[used], y[used], weights[used] / weights[used].sum()
-    (means, local), (mean, deviation) = moments(X, shares), moments(y[:, None], shares)
-    scale = np.where(local > 0, local, np.inf)
-    Z = (X - means) / scale * np.sqrt(shares)[:, None]
-    target = (y - mean) / np.where(deviation > 0, deviation, np.inf) * np.sqrt(shares)
-    n, d = Z.shape
-    if d < n:
-        slope = np.linalg.solve(Z.T @ Z + RIDGE * np.eye(d), Z.T @ target)
-    else:
-        slope = Z.T @ np.linalg.solve(Z @ Z.T + RIDGE * np.eye(n), target)
-    rest = float(np.sum((target - Z @ slope) ** 2)) * (n - 1) / (n - 1 - d) if n - 1 > d else np.nan
-    share = 1.0 - rest if deviation > 0 else 0.0
-    return Z.T @ target, slope * deviation * deviations / scale, share
+
+    def __init__(self, X: Array, weights: Array, deviations: Array) -> None:
+        self.used, self.deviations = weights > 0, deviations
+        X = X if self.used.all() else X[self.used]
+        self.shares = weights[self.used] / weights[self.used].sum()
+        means, local = moments(X, self.shares)
+        self.scale = np.where(local > 0, local, np.inf)
+        Z = X - means
+        Z /= self.scale
+        Z *= np.sqrt(self.shares)[:, None]
+        n, d = Z.shape
+        self.Z = Z
+        self.gram = Z.T @ Z + RIDGE * np.eye(d) if d < n else Z @ Z.T + RIDGE * np.eye(n)
+
+    def on(self, y: Array) -> tuple[Array, Array, float]:
+        """Return the correlations of the columns with y, their slopes in its regression, and its share of the variance.
+
+        Slopes are per one of the ``deviations``. The share is the adjusted R^2, NaN unless rows outnumber columns.
+        """
+        y, Z = y[self.used], self.Z
+        mean, deviation = moments(y[:, None], self.shares)
+        target = (y - mean) / np.where(deviation > 0, deviation, np.inf) * np.sqrt(self.shares)
+        n, d = Z.shape
+        slope = np.linalg.solve(self.gram, Z.T @ target) if d < n else Z.T @ np.linalg.solve(self.gram, target)
+        rest = float(np.sum((target - Z @ slope) ** 2)) * (n - 1) / (n - 1 - d) if n - 1 > d else np.nan
+        share = 1.0 - rest if deviation > 0 else 0.0
+        return Z.T @ target, slope * deviation * self.deviations / self.scale, share
 
 
 def landmark_table(mapper: StreamMap, names: Any = None) -> dict[str, Any]:

@@ -2,12 +2,21 @@
 
 from driftmap.networks.attributes import Strengths, group_strengths
 from driftmap.networks.contacts import Contacts, half_life
-from driftmap.networks.files import read_contacts, read_metadata
-from driftmap.networks.spectra import laplacian_distance, laplacian_spectra, laplacian_spectrum, spectrum_at
+from driftmap.networks.files import read_contacts, read_metadata, read_nodes
+from driftmap.networks.spectra import (
+    NetworkSpectra,
+    laplacian_distance,
+    laplacian_spectra,
+    laplacian_spectrum,
+    spectrum_at,
+)
+from driftmap.networks.stream import ContactStream
 from driftmap.networks.tie_decay import TieDecayNetwork
 
 __all__ = [
+    "ContactStream",
     "Contacts",
+    "NetworkSpectra",
     "Strengths",
     "TieDecayNetwork",
     "group_strengths",
@@ -17,5 +26,6 @@ __all__ = [
     "laplacian_spectrum",
     "read_contacts",
     "read_metadata",
+    "read_nodes",
     "spectrum_at",
 ]

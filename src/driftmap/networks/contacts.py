@@ -78,8 +78,7 @@ class Contacts:
         times = self.event_times
         if start is None and not (len(times) and times[0] >= EARLIEST and times[-1] <= LATEST):
             return None
-        origin = np.datetime64(0 if start is None else start, "us")
-        return np.asarray(origin + np.round(1e6 * times).astype("timedelta64[us]"))
+        return dates_of(times, start)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -91,6 +90,12 @@ class Contacts:
             yield from events
         else:
             yield from ((*event, weight) for event, weight in zip(events, self.weights.tolist(), strict=True))
+
+
+def dates_of(times: Array, start: Any = None) -> NDArray[np.datetime64]:
+    """The dates of times in seconds; `start` is the date of t = 0, by default 1970."""
+    origin = np.datetime64(0 if start is None else start, "us")
+    return np.asarray(origin + np.round(1e6 * times).astype("timedelta64[us]"))
 
 
 def check_contact(contact: Any) -> Any:

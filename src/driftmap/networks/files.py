@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,8 @@ NODES = ("id", "ids", "node", "nodeid", "i", "name", "person", "user", "label", 
 """Names of the nodes' column in a file that describes them."""
 EXAMPLE_HEADER = "time, source, target"
 COMMENTS = ("#", "%")
+Contact: TypeAlias = tuple[str, str, float, float]
+"""Node, node, time and weight."""
 
 
 class Fields(NamedTuple):
@@ -77,50 +79,100 @@ def read_contacts(path: PathLike, columns: Sequence[str] | None = None) -> Conta
     >>> list(contacts), contacts.n_self
     ([('ann', 'bob', 0.0), ('bob', 'cem', 20.0)], 1)
     """
-    times, ends, weights, n_self = array("d"), array("q"), array("d"), 0
+    times, ends, weights = array("d"), array("q"), array("d")
     index: dict[str, int] = {}
     with contextlib.closing(_rows(Path(path))) as rows:
         head = next(rows, None)
         if head is None:
             raise InputError("is empty", source=str(path))
-        layout, is_header = _layout(head[1], columns, str(path), head[0])
-        attributes: dict[str, dict[str, str]] = {name: {} for name, *_ in layout.attributes}
-        for number, fields in rows if is_header else itertools.chain([head], rows):
+        lines = ContactLines(head[1], columns, str(path), head[0])
+        for number, fields in rows if lines.has_header else itertools.chain([head], rows):
             try:
-                if len(fields) != len(head[1]):
-                    raise InputError(f"has {len(fields)} fields, where the first line has {len(head[1])}")
-                i, j = (fields[place] for place in layout.ends)
-                if not (i and j):
-                    raise InputError("lacks the label of a node")
-                if i == j:
-                    n_self += 1
-                    continue
-                weight = () if layout.weight is None else (fields[layout.weight],)
-                i, j, t, w = check_contact((i, j, _time(fields[layout.time]), *weight))
-                for name, *places in layout.attributes:
-                    for node, place in zip((i, j), places, strict=True):
-                        if attributes[name].setdefault(node, fields[place]) != fields[place]:
-                            before = attributes[name][node]
-                            raise InputError(f": {node!r} is {fields[place]!r}, but was {before!r} before")
+                contact = lines.contact(fields)
             except InputError as error:
                 error.source, error.line = str(path), number
                 raise
-            times.append(t)
-            weights.append(w)
-            ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
+            if contact is not None:
+                i, j, t, weight = contact
+                times.append(t)
+                weights.append(weight)
+                ends.extend((index.setdefault(i, len(index)), index.setdefault(j, len(index))))
     if not times:
-        itself = f" but {n_self} of a node with itself" if n_self else ""
+        itself = f" but {lines.n_self} of a node with itself" if lines.n_self else ""
         raise InputError(f"is followed by no contacts{itself}", source=str(path), line=head[0])
     order = np.argsort(np.array(times), kind="stable")
     return Contacts(
         np.array(times)[order],
         np.array(ends, dtype=np.int64).reshape(-1, 2)[order],
         tuple(index),
-        None if layout.weight is None else np.array(weights)[order],
-        {name: tuple(values[node] for node in index) for name, values in attributes.items()},
-        n_self,
-        tuple(name for k, name in enumerate(head[1]) if is_header and k not in layout.places()),
+        None if lines.layout.weight is None else np.array(weights)[order],
+        {name: tuple(values[node] for node in index) for name, values in lines.attributes.items()},
+        lines.n_self,
+        lines.left_out,
     )
+
+
+class ContactLines:
+    """Contacts from the fields of lines, given those of the first line.
+
+    Attributes: `layout`, where a line has what; `has_header`, whether the first line is one; `attributes`, by name one
+    text per node; `n_self`, how many contacts of a node with itself were skipped; `left_out`, columns not used.
+    """
+
+    def __init__(self, first: list[str], columns: Sequence[str] | None, source: str, line: int) -> None:
+        self.layout, self.has_header = _layout(first, columns, source, line)
+        self.attributes: dict[str, dict[str, str]] = {name: {} for name, *_ in self.layout.attributes}
+        self.n_self, self._n_fields = 0, len(first)
+        names = first if self.has_header else []
+        self.left_out = tuple(name for k, name in enumerate(names) if k not in self.layout.places())
+
+    def contact(self, fields: list[str]) -> Contact | None:
+        """Return node, node, time and weight, None for a node with itself, or raise an error that changes nothing."""
+        if len(fields) != self._n_fields:
+            raise InputError(f"has {len(fields)} fields, where the first line has {self._n_fields}")
+        i, j = (fields[place] for place in self.layout.ends)
+        if not (i and j):
+            raise InputError("lacks the label of a node")
+        if i == j:
+            self.n_self += 1
+            return None
+        weight = () if self.layout.weight is None else (fields[self.layout.weight],)
+        contact: Contact = check_contact((i, j, _time(fields[self.layout.time]), *weight))
+        for name, *places in self.layout.attributes:
+            for node, place in zip((i, j), places, strict=True):
+                if (before := self.attributes[name].get(node, fields[place])) != fields[place]:
+                    raise InputError(f": {node!r} is {fields[place]!r}, but was {before!r} before")
+        for name, *places in self.layout.attributes:
+            self.attributes[name].update((node, fields[place]) for node, place in zip((i, j), places, strict=True))
+        return contact
+
+
+class ContactText:
+    """Contacts from lines of text as they come, in the formats of :func:`read_contacts`."""
+
+    def __init__(self, source: str, columns: Sequence[str] | None = None) -> None:
+        self.source, self.columns = source, columns
+        self.lines: ContactLines | None = None
+        """What the first line says about the others."""
+        self._separator: str | None = None
+
+    def contact(self, text: str, number: int) -> Contact | None:
+        """Return the contact in a line, None if it holds none, or raise an error that changes nothing."""
+        lines = self.lines
+        if not (begins(text) if lines is None else text.strip()):
+            return None
+        text = uncommented(text) if lines is None else text
+        mark = separator(text) if lines is None else self._separator
+        try:
+            fields = next(iter(split(mark, [text])), [])
+        except csv.Error as error:
+            raise InputError(f"cannot be split into fields ({error})") from None
+        if not any(fields):
+            return None
+        lines = lines or ContactLines(fields, self.columns, self.source, number)
+        contact = None if self.lines is None and lines.has_header else lines.contact(fields)
+        self.lines, self._separator = lines, mark
+        return contact
 
 
 def read_metadata(path: PathLike, contacts: Contacts) -> Contacts:
@@ -129,14 +181,34 @@ def read_metadata(path: PathLike, contacts: Contacts) -> Contacts:
     A header names the attributes; without one, as in SocioPatterns' files, they are called `class`, `attribute2` and so
     on. Nodes that the file lacks have empty attributes; a file that describes none of the nodes is an error.
     """
+    nodes = {str(node) for node in contacts.nodes}
+    names, found = _node_lines(path, nodes)
+    if not nodes & set(found):
+        examples = f"{some(sorted(found)[:3])}, where the contacts have {some(sorted(nodes)[:3])}"
+        raise InputError(f"describes none of the nodes: it has {examples}", source=str(path))
+    described = {
+        name: tuple(found[str(node)][k] if str(node) in found else "" for node in contacts.nodes)
+        for k, name in enumerate(names)
+    }
+    return replace(contacts, attributes={**contacts.attributes, **described})
+
+
+def read_nodes(path: PathLike) -> frozenset[str]:
+    """The labels of all nodes in a file that describes them, as :func:`read_metadata` reads it."""
+    return frozenset(_node_lines(path)[1])
+
+
+def _node_lines(path: PathLike, nodes: Iterable[str] | None = None) -> tuple[list[str], dict[str, list[str]]]:
+    """The names of attributes, and their values by node; `nodes` are known labels, by default those after line 1."""
     with contextlib.closing(_rows(Path(path))) as rows:
         lines = list(rows)
     if not lines:
         raise InputError("is empty", source=str(path))
-    nodes, (_, first) = {str(node) for node in contacts.nodes}, lines[0]
+    first = lines[0][1]
     if len(first) < 2:
         raise InputError("has one field: a node's label and its attributes are expected", source=str(path), line=1)
-    numbered = all(node.lstrip("-").isdigit() for node in nodes)
+    known = [fields[0] for _, fields in lines[1:]] if nodes is None else nodes
+    numbered = all(node.lstrip("-").isdigit() for node in known)
     is_header = _plain(first[0]) in NODES or (numbered and not first[0].lstrip("-").isdigit())
     names = first[1:] if is_header else ["class", *(f"attribute{k}" for k in range(2, len(first)))]
     found: dict[str, list[str]] = {}
@@ -146,14 +218,7 @@ def read_metadata(path: PathLike, contacts: Contacts) -> Contacts:
             raise InputError(problem, source=str(path), line=number)
         if found.setdefault(fields[0], fields[1:]) != fields[1:]:
             raise InputError(f": {fields[0]!r} has other attributes before", source=str(path), line=number)
-    if not nodes & set(found):
-        examples = f"{some(sorted(found)[:3])}, where the contacts have {some(sorted(nodes)[:3])}"
-        raise InputError(f"describes none of the nodes: it has {examples}", source=str(path))
-    described = {
-        name: tuple(found[str(node)][k] if str(node) in found else "" for node in contacts.nodes)
-        for k, name in enumerate(names)
-    }
-    return replace(contacts, attributes={**contacts.attributes, **described})
+    return names, found
 
 
 def _time(text: str) -> float:
@@ -175,15 +240,13 @@ def _rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
             skipped: list[str] = []
             first = ""
             for first in text:
-                is_comment = first.startswith(COMMENTS) and not _is_header(_split_comment(first))
-                if first.strip() and not is_comment:
+                if begins(first):
                     break
                 skipped.append(first)
                 first = ""
             number = len(skipped)
-            if first.startswith(COMMENTS):
-                first = first.lstrip("#% ")
-            for number, fields in enumerate(_split(first, itertools.chain([first], text)), len(skipped) + 1):
+            first = uncommented(first)
+            for number, fields in enumerate(split(separator(first), itertools.chain([first], text)), len(skipped) + 1):
                 if any(fields):
                     yield number, fields
     except InputError as error:
@@ -204,21 +267,35 @@ def _lines(path: Path) -> Generator[str, None, None]:
         yield last
 
 
-def _split(first: str, lines: Iterable[str]) -> Iterable[list[str]]:
-    """The fields of every line, separated as in the first one."""
-    for separator in ("\t", ";", ","):
-        parts = [part.strip() for part in first.split(separator)]
-        if len(parts) > 1 and (separator != "\t" or all(parts)):
-            return (
-                [field.strip() for field in fields]
-                for fields in csv.reader(lines, delimiter=separator, skipinitialspace=separator != "\t")
-            )
-    return map(str.split, lines)
+def begins(line: str) -> bool:
+    """Whether a line is the first one of contacts: not blank, and a comment only if it is a header."""
+    return bool(line.strip()) and (not line.startswith(COMMENTS) or _is_header(_fields(uncommented(line))))
 
 
-def _split_comment(line: str) -> list[str]:
-    line = line.lstrip("#% ")
-    return next(iter(_split(line, [line])), [])
+def uncommented(line: str) -> str:
+    """A line without the marks of a comment."""
+    return line.lstrip("#% ") if line.startswith(COMMENTS) else line
+
+
+def separator(line: str) -> str | None:
+    """What separates the fields of a line; None: spaces."""
+    for mark in ("\t", ";", ","):
+        parts = [part.strip() for part in line.split(mark)]
+        if len(parts) > 1 and (mark != "\t" or all(parts)):
+            return mark
+    return None
+
+
+def split(mark: str | None, lines: Iterable[str]) -> Iterable[list[str]]:
+    """The fields of every line, separated by a mark or by spaces."""
+    if mark is None:
+        return map(str.split, lines)
+    rows = csv.reader(lines, delimiter=mark, skipinitialspace=mark != "\t")
+    return ([field.strip() for field in fields] for fields in rows)
+
+
+def _fields(line: str) -> list[str]:
+    return next(iter(split(separator(line), [line])), [])
 
 
 def _is_header(fields: Sequence[str]) -> bool:

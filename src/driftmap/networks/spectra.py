@@ -9,8 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike
 
+from driftmap.networks.components import Component, components
 from driftmap.networks.contacts import Contact, Contacts, Node
 from driftmap.networks.tie_decay import TieDecayNetwork
 from driftmap.utils import Array, validation
@@ -26,6 +26,8 @@ from driftmap.utils.errors import InputError
 
 DENSE_LIMIT = 300
 """Nodes up to which all eigenvalues of a dense matrix cost no more than a few of a sparse one."""
+STEPS_AT_ONCE = 16
+"""Large networks whose components are shared out to the threads together."""
 NODE_COUNT_STEP = 4
 """Networks whose numbers of nodes with ties agree up to this multiple are decomposed in one call."""
 STACK_BYTES = 2**24
@@ -82,9 +84,9 @@ def laplacian_spectra(
     """The times t_r of a list of contacts and, one row each, the sorted spectrum of B(t_r).
 
     Every row has one eigenvalue per node of the whole list (or of `nodes`), or the `n_eigenvalues` largest. `n_jobs`
-    threads (1 by default, -1: one per core) decompose networks of up to 300 nodes; the numbers do not depend on it.
-    Larger networks are decomposed one by one, with the threads of BLAS. `on_progress` is called with the number of
-    spectra that are done.
+    threads (1 by default, -1: one per core) share the decompositions; the numbers do not depend on it. Networks of more
+    than 300 nodes are decomposed by their connected components, and a component only again after a contact in it.
+    `on_progress` is called with the number of spectra that are done.
 
     >>> times, spectra = laplacian_spectra([("a", "b", 0), ("b", "c", 20)], decay=0)
     >>> times, abs(spectra.round(6))
@@ -95,20 +97,22 @@ def laplacian_spectra(
     times, n = record.event_times, len(network.nodes)
     count = _check_count(n_eigenvalues, n)
     spectra = np.empty((len(times), count))
-    if n > DENSE_LIMIT and count < n:
-        for row, _ in enumerate(network.steps(record)):
-            spectra[row] = laplacian_spectrum(network, count)
-            if on_progress is not None:
-                on_progress(row + 1)
+    jobs = n_threads(n_jobs)
+    if n > DENSE_LIMIT:
+        steps = (components(network, n) for _ in network.steps(record))
+        with one_thread():
+            for row, spectrum in enumerate(_by_components(steps, n, count, jobs)):
+                spectra[row] = spectrum
+                if on_progress is not None:
+                    on_progress(row + 1)
         return times, spectra
     # A stack goes to LAPACK in one call: many small networks share the overhead of a call, and numpy releases the
     # interpreter lock meanwhile.
     snapshots = (matrix for _, matrix in network.snapshots(record))
     size = max(1, STACK_BYTES // max(1, 8 * n * n))
     stacks = (np.stack(list(itertools.islice(snapshots, size))) for _ in range(0, len(times), size))
-    jobs = 1 if n > DENSE_LIMIT else n_threads(n_jobs)
     # Threads of BLAS gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each other.
-    with one_thread() if n <= DENSE_LIMIT else nullcontext():
+    with one_thread():
         row = 0
         # Building networks holds the interpreter lock, for which decompositions would have to wait: build, then map.
         while batch := list(itertools.islice(stacks, jobs)):
@@ -118,6 +122,31 @@ def laplacian_spectra(
                 if on_progress is not None:
                     on_progress(row)
     return times, spectra
+
+
+class NetworkSpectra:
+    """The spectra of a tie-decay network that goes on, of `n_nodes` in the end: the rows of `laplacian_spectra`.
+
+    >>> network, spectrum = TieDecayNetwork(decay=0), NetworkSpectra(n_nodes=4)
+    >>> network.add("a", "b", 0)
+    >>> spectrum(network)
+    array([0., 0., 0., 2.])
+    """
+
+    def __init__(self, n_nodes: int, n_eigenvalues: int | None = None) -> None:
+        self.n_nodes, self.n_eigenvalues = n_nodes, _check_count(n_eigenvalues, n_nodes)
+        self._known: dict[bytes, Array] = {}
+
+    def __call__(self, network: TieDecayNetwork) -> Array:
+        """Return the spectrum at the latest contact, with a zero for each node that is still to come."""
+        n, count = self.n_nodes, self.n_eigenvalues
+        with one_thread():
+            if n > DENSE_LIMIT:
+                (spectrum,) = _by_components([components(network, n)], n, count, 1, self._known)
+                return spectrum
+            adjacency, present = np.zeros((1, n, n)), network.n_nodes
+            adjacency[0, :present, :present] = network.adjacency()
+            return np.asarray(_eigenvalues(adjacency)[0, n - count :])
 
 
 def spectrum_at(spectra: ArrayLike, times: ArrayLike, t: ArrayLike, decay: float) -> Array:
@@ -190,6 +219,36 @@ def _eigenvalues(adjacency: Array) -> Array:
         spectra[networks[:, 0], n - count :] = np.linalg.eigvalsh(laplacians)
     spectra.sort(axis=1)  # rounding may have made a zero negative
     return spectra
+
+
+def _by_components(
+    steps: Iterable[list[Component]], n: int, count: int, jobs: int, known: dict[bytes, Array] | None = None
+) -> Iterator[Array]:
+    """The `count` largest of the n eigenvalues at each step, from the components there; `known` are those before."""
+    known = {} if known is None else known
+    steps = iter(steps)
+    while batch := list(itertools.islice(steps, STEPS_AT_ONCE)):
+        new = {one.key: one for step in batch for one in step if one.key not in known}
+        known.update(zip(new, in_parallel(lambda one: _of_component(one, count), new.values(), jobs), strict=True))
+        for step in batch:
+            spectrum = np.zeros(n)
+            found = [one.decayed * known[one.key] for one in step]
+            if found:
+                spectrum[n - sum(map(len, found)) :] = np.concatenate(found)
+            spectrum.sort()  # rounding may have made a zero negative
+            yield spectrum[n - count :]
+        for key in known.keys() - {one.key for one in batch[-1]}:
+            del known[key]
+
+
+def _of_component(component: Component, count: int) -> Array:
+    """The largest eigenvalues of a component, at most `count`."""
+    n = component.n_nodes
+    if n > DENSE_LIMIT and 4 * count < n:
+        return _largest_eigenvalues(component.sparse_adjacency(), count)
+    adjacency = component.adjacency()
+    found = np.linalg.eigvalsh(np.diag(adjacency.sum(axis=1)) - adjacency)
+    return np.asarray(found[max(0, n - count) :], dtype=np.float64)
 
 
 def _largest_eigenvalues(adjacency: Any, n_eigenvalues: int) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -17,6 +17,17 @@ import scipy.sparse
 from driftmap.networks.contacts import Contact, Node, check_contact
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
+
+
+class Ties(NamedTuple):
+    """Pairs of nodes that met."""
+
+    ends: Ids
+    """Positions of both nodes in the network's ``nodes``, (n_ties, 2)."""
+    weights: Array
+    """The weight of each tie right after its own latest contact."""
+    times: Array
+    """When that was."""
 
 
 class TieDecayNetwork:
@@ -55,10 +66,18 @@ class TieDecayNetwork:
     def __repr__(self) -> str:
         return f"TieDecayNetwork(decay={self.decay}, {len(self._index)} nodes, time={self._time})"
 
+    def __contains__(self, node: object) -> bool:
+        return node in self._index
+
     @property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes in the order of the rows of B: as given, or by first contact."""
         return tuple(self._index)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self._index)
 
     @property
     def time(self) -> float | None:
@@ -82,6 +101,11 @@ class TieDecayNetwork:
     def add_step(self, pairs: Iterable[tuple[Node, Node]], t: float) -> None:
         """Add the (i, j) contacts of one time step: all of them or, if one is bad, none."""
         self.add_contacts((*pair, t) for pair in pairs)
+
+    def ties(self) -> Ties:
+        """Return all pairs that ever met, in the order of their first contacts."""
+        ends = np.array(self._ends, dtype=np.int64).reshape(-1, 2)
+        return Ties(ends, np.array(self._weights), np.array(self._last))
 
     def adjacency(self, t: float | None = None) -> Array:
         """B(t) as a symmetric array, at any `t` from the latest contact on; by default at that contact."""
@@ -155,6 +179,5 @@ class TieDecayNetwork:
         now = latest if t is None else float(t)
         if t is not None and not latest <= now < math.inf:  # in this form NaN fails too
             raise InputError(f"t={t} is not a finite time from the latest contact's, {self._time}, on")
-        ends = np.array(self._ends, dtype=np.int64).reshape(-1, 2)
-        weights = np.array(self._weights) * np.exp(-self.decay * (now - np.array(self._last)))
-        return ends[:, 0], ends[:, 1], weights
+        ends, weights, times = self.ties()
+        return ends[:, 0], ends[:, 1], weights * np.exp(-self.decay * (now - times))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 Advice = Literal[
-    "missing", "lacking", "cell", "line", "encoding", "header", "counted", "endless", "address",
+    "missing", "lacking", "cell", "line", "encoding", "header", "counted", "endless", "address", "nodes",
     "decimal '.'", "decimal ','", "thousands ','", "decimal ',', thousands '.'",
 ]  # fmt: skip
 """Keys of the advice on an error; the texts differ between Python and the command line."""
@@ -20,6 +20,7 @@ ADVICE: Mapping[Advice, str] = {
     "counted": 'header="no": as a row',
     "endless": "follow it",
     "address": "give another host or port",
+    "nodes": "give a larger n_nodes",
     "decimal '.'": "read it with decimal '.' or leave out such lines",
     "decimal ','": "read it with decimal ',' or leave out such lines",
     "thousands ','": "read it with thousands ',' or leave out such lines",

@@ -1,0 +1,70 @@
+"""Connected components of a tie-decay network: what happens in one changes no eigenvalue of the others.
+
+In a large network that decays, most ties are too old to count, and those that count join few nodes each. Until there is
+another contact in it, a component only decays, and its eigenvalues with it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from driftmap.networks.tie_decay import TieDecayNetwork
+from driftmap.utils import Array, Ids
+
+
+class Component(NamedTuple):
+    """Nodes that are joined by ties, as of the latest contact among them."""
+
+    key: bytes
+    """Equal for equal ties: their eigenvalues can be used again."""
+    ends: Ids
+    """For each tie, the positions of its two nodes within the component, (n_ties, 2)."""
+    weights: Array
+    n_nodes: int
+    decayed: float
+    """How much of a tie is left since that contact: the factor of the eigenvalues, too."""
+
+    def adjacency(self) -> Array:
+        """Return the weights as a symmetric array."""
+        matrix = np.zeros((self.n_nodes, self.n_nodes))
+        matrix[self.ends[:, 0], self.ends[:, 1]] = self.weights
+        matrix[self.ends[:, 1], self.ends[:, 0]] = self.weights
+        return matrix
+
+    def sparse_adjacency(self) -> scipy.sparse.csr_array:
+        """Return the weights as a SciPy CSR array."""
+        shape = self.n_nodes, self.n_nodes
+        half = scipy.sparse.coo_array((self.weights, (self.ends[:, 0], self.ends[:, 1])), shape=shape)
+        return scipy.sparse.csr_array(half + half.T)
+
+
+def components(network: TieDecayNetwork, n_nodes: int) -> list[Component]:
+    """Return the components of a network of ``n_nodes`` at its latest contact, without nodes that have no ties.
+
+    A tie counts if it is heavier than eps / 4n of the heaviest: all lighter ones together move no eigenvalue by more
+    than eps / 4 of the largest, which is less than its rounding error. What is returned depends only on the network.
+    """
+    ends, weights, times = network.ties()
+    if not len(weights):
+        return []
+    now = weights * np.exp(-network.decay * (times.max() - times))
+    counted = np.flatnonzero(now > np.finfo(np.float64).eps / (4 * n_nodes) * now.max())
+    ends, weights, times = ends[counted], weights[counted], times[counted]
+    graph = scipy.sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n_nodes, n_nodes))
+    of_node = scipy.sparse.csgraph.connected_components(graph, directed=False)[1]
+    of_tie = of_node[ends[:, 0]]
+    order = np.argsort(of_tie, kind="stable")
+    bounds = np.flatnonzero(np.diff(of_tie[order])) + 1
+    latest = -np.inf if network.time is None else network.time
+    found = []
+    for ties in np.split(order, bounds):
+        last = times[ties].max()
+        own = weights[ties] * np.exp(-network.decay * (last - times[ties]))
+        nodes, local = np.unique(ends[ties], return_inverse=True)
+        key = counted[ties].tobytes() + own.tobytes()
+        factor = float(np.exp(-network.decay * (latest - last)))
+        found.append(Component(key, local.reshape(-1, 2), own, len(nodes), factor))
+    return found if len(counted) else []
