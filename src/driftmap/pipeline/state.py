@@ -65,7 +65,7 @@ class RunState:
         done = STAGES[: STAGES.index(self.stage)]
         if not set(self.rows) <= set(done) or ("mapping" in done and "mapping" not in self.rows):
             raise ValueError(f"its run.rows are those of {', '.join(self.rows) or 'no pass'}, while {self.stage}")
-        if self.position is not None and self.input.size is not None and not isinstance(self.position.offset, int):
+        if self.position is not None and self.input.size is not None and isinstance(self.position.offset, dict):
             raise ValueError("its run.position is not one in a file")
         if self.tail is not None and self.tail.start > self.tail.stop:
             raise ValueError("its run.tail ends before it begins")

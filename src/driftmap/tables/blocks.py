@@ -163,6 +163,10 @@ class Text(ABC):
             problem = f"ended after {seen} lines, but {start.lines} were read before: give the same input again"
             raise InputError(problem, source=self.name)
 
+    def _not_here(self, start: Position) -> InputError:
+        """The error for a saved position that is none of this source."""
+        return InputError(f": the saved position {start.offset!r} is none in it", source=self.name)
+
     def where(self, row: Block) -> str:
         """What to call the source in a message on a row."""
         return self.name
@@ -186,7 +190,8 @@ class FileText(Text):
 
     def blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
-        assert isinstance(start.offset, int)  # a record is the position in a stream
+        if not isinstance(start.offset, int):
+            raise self._not_here(start)
         lines, rest = start.lines, b""
         offset: int = start.offset
         for piece in read_pieces(self._source, offset):
@@ -234,6 +239,8 @@ class FollowedText(Text):
 
     def blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
+        if isinstance(start.offset, str):
+            raise self._not_here(start)
         position, lines, ahead, header = start.offset, start.lines, start.ahead, b""
         while True:
             try:

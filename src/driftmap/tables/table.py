@@ -43,7 +43,7 @@ class Position(NamedTuple):
     """Rows before it."""
     lines: Count = 0
     """Lines of text before it."""
-    offset: Count | dict[str, Any] = 0
+    offset: Count | str | dict[str, Any] = 0
     """Bytes of (decompressed) text before it; if the table is followed, a position of its source at or before it."""
     ahead: Count = 0
     """Lines between the position of the source and this place."""
