@@ -11,6 +11,7 @@ without the rounding of a square root. All other distances are compared as they 
 
 import functools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -542,3 +543,8 @@ def bikernel_tsne(D, T, Dx, k):
     centred = KT - KT.mean(axis=0)
     axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :k]
     return centred @ axes, (kx @ A - KT.mean(axis=0)) @ axes
+
+
+def exact_square(x, y):
+    """The squared Euclidean distance of two points, without rounding."""
+    return sum((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(x, y, strict=True))

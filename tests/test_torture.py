@@ -10,7 +10,7 @@ from torture.worker import KINDS, Worker
 
 SECONDS = {
     "learning": 60, "interrupts": 3, "checkpoints": 60, "states": 200, "inputs": 40, "addresses": 20, "disks": 5,
-    "outputs": 20,
+    "outputs": 20, "runs": 12, "recordings": 200,
 }  # fmt: skip
 """How many cases take about a second or two; of those that start processes, one takes longer."""
 LEAST = {
@@ -28,6 +28,8 @@ LEAST = {
     "clusters": {"streams", "kills"},
     "connections": {"streams", "edits"},
     "levels": {"streams"},
+    "runs": {"edits", "refused", "same"},
+    "recordings": {"edits", "refused", "played"},
 }
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits are those of other systems")

@@ -80,6 +80,9 @@ def put(array, place, value):
 
 
 def edit_array(array, rng):
+    if array.ndim == 0:
+        edited = edit_array(array.reshape(1), rng)
+        return edited.reshape(()) if edited.size == 1 else edited
     array, flat = array.copy(), None
     if array.size == 0 or rng.random() < 0.15:
         return rng.choice(

@@ -108,7 +108,10 @@ def duration(text: str) -> float:
 
 def names(text: str) -> list[str]:
     """The type of an option that lists columns; a name with a comma goes in double quotes, as in CSV."""
-    listed = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    try:
+        listed = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:  # a line feed outside quotes
+        listed = []
     if not listed or not all(listed):
         raise argparse.ArgumentTypeError(f"expected names separated by commas, got {text!r}")
     return listed

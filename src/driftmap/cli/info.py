@@ -13,8 +13,9 @@ from driftmap.cli.typed import argument, option
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
 from driftmap.map.frozen import FrozenMap
+from driftmap.map.novelty import DetectorState
 from driftmap.pipeline import state as run_state
-from driftmap.pipeline.operator import OWN
+from driftmap.pipeline.operator_state import OWN
 from driftmap.pipeline.state import RunState
 from driftmap.storage import checkpoint
 from driftmap.storage.checkpoint import Checkpoint, CheckpointError
@@ -30,6 +31,7 @@ examples:
   driftmap info map.ckpt --json
 """
 
+KINDS = (StreamMap.kind, LandmarkEngine.kind, FrozenMap.kind, OWN)
 SHOWN_CHARACTERS = 60
 """Characters of a value that are shown."""
 
@@ -61,7 +63,9 @@ def run(options: InfoOptions, argv: Sequence[str]) -> int:
 def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
     """Names and values, in the order in which they are shown."""
     header = found.header
-    state = run_state.read(path).state if run_state.KEY in header else None
+    saved = run_state.read(path) if run_state.KEY in header else None
+    if header["kind"] not in KINDS:
+        raise CheckpointError(f"{path} holds a {header['kind']}, which this version does not know")
     learnt = header["kind"] != OWN
     if learnt and "params" not in header:
         raise CheckpointError(f"{path} holds a {header['kind']}, which this version does not read")
@@ -72,8 +76,8 @@ def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
     ]
     if learnt:
         lines += _estimator(found)
-    if state is not None:
-        lines += [("", ""), *_run(state, header[OWN]["detector"])]
+    if saved is not None:
+        lines += [("", ""), *_run(saved.state, saved.operator.detector)]
     size = sum(array.nbytes for array in found.arrays.values())
     lines += [("", ""), ("arrays", f"{len(found.arrays)}, {size:,} bytes; --json lists them")]
     width = max(len(name) for name, _ in lines) + 2
@@ -141,7 +145,7 @@ def _param(value: Any) -> str:
     return _shown(value)
 
 
-def _run(state: RunState, detector: dict[str, Any] | None) -> list[tuple[str, str]]:
+def _run(state: RunState, detector: DetectorState | None) -> list[tuple[str, str]]:
     source, size = state.input.name, state.input.size
     rows = 0 if state.position is None else state.position.rows
     given = {name: value for name, value in state.arguments.items() if value not in (None, False)}
@@ -154,9 +158,9 @@ def _run(state: RunState, detector: dict[str, Any] | None) -> list[tuple[str, st
     ]
     for name in ("alerts", "output"):
         if name in state.lengths:
-            lines.insert(2, (name, f"{state.arguments[name]}, {state.lengths[name]:,} bytes so far"))
+            lines.insert(2, (name, f"{_shown(state.arguments.get(name))}, {state.lengths[name]:,} bytes so far"))
     if detector is not None:
-        lines.append(("alerts so far", f"{detector['n_alerts']:,}, {detector['n_novel']:,} novel rows"))
+        lines.append(("alerts so far", f"{detector.n_alerts:,}, {detector.n_novel:,} novel rows"))
     return lines
 
 

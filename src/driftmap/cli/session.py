@@ -186,7 +186,7 @@ def _check_arguments(now: Mapping[str, Any], then: Mapping[str, Any], checkpoint
 def _shown(value: Any) -> str:
     if value is None or value is False:
         return "not given"
-    return "given" if value is True else ",".join(value) if isinstance(value, list) else str(value)
+    return "given" if value is True else ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def input_file(file: str) -> InputFile:

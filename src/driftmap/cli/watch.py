@@ -19,7 +19,7 @@ from driftmap.cli.session import Session
 from driftmap.cli.signals import Stop, Stopped
 from driftmap.cli.typed import argument, group, option
 from driftmap.live.recording import Recorder, Replay
-from driftmap.live.scene import CAPACITY
+from driftmap.live.scene import CAPACITY, MOST_CAPACITY
 from driftmap.live.ticker import Ticker
 from driftmap.live.watching import Watcher
 from driftmap.pipeline.observer import Observer
@@ -70,7 +70,7 @@ class Showing:
         "--points",
         default=CAPACITY,
         shapes=False,
-        type=partial(kinds.integer, lowest=10, highest=1_000_000),
+        type=partial(kinds.integer, lowest=10, highest=MOST_CAPACITY),
         metavar="N",
         help="show the last N rows (default: 10000)",
     )

@@ -28,6 +28,7 @@ from driftmap.dask.blocks import Partition, is_array, is_dataframe, leaves, part
 from driftmap.dask.tasks import PartitionError
 from driftmap.storage import atomic
 from driftmap.utils.errors import InputError
+from driftmap.utils.rounding import rounded_up
 from driftmap.utils.validation import integer_at_least
 
 __all__ = ["ClusterLostError", "PartitionError", "certify", "fit", "fit_transform", "transform"]
@@ -168,7 +169,7 @@ def _certified(frozen: Any, found: tasks.Found) -> Any:
     return dataclasses.replace(
         frozen,
         covering_radius_=found.covering_radius,
-        coverage_bound_=found.covering_radius,
+        coverage_bound_=rounded_up(found.covering_radius),
         landmark_mass_=found.masses,
         n_samples_seen_=found.rows,
         certified=True,

@@ -32,9 +32,12 @@ from driftmap.metrics import make_store
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
 from driftmap.utils.errors import InputError
+from driftmap.utils.rounding import rounded_down, rounded_up
 from driftmap.utils.validation import RULES
 
 MOST_LANDMARKS = 2**31 - 2
+MOST_SLACK = 1e9
+"""A radius times this is squared, and must not overflow."""
 RECURSIVE = "a metric or detector cannot use the estimator that is learning with it"
 BROKEN = (
     "an arrival was interrupted while it was learnt (out of memory, or another thread changed the batch): load the "
@@ -142,11 +145,14 @@ class LandmarkEngine(Saved):
             size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
             raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
         self._memory = memory_of(self, self.store.metric)
+        slack = validation.positive_number(self.slack, "slack", or_zero=True)
+        if slack > MOST_SLACK:
+            raise InputError(f"must be at most {MOST_SLACK:g}, got {self.slack:g}", parameter="slack")
         return {
             "n_landmarks": int(self.n_landmarks),
             "rule": self.rule,
             "initial_radius": radius,
-            "slack": validation.positive_number(self.slack, "slack", or_zero=True),
+            "slack": slack,
             "memory": self._memory.limit,
             "window": self._memory.window,
             "half_life": self._memory.half_life,
@@ -248,21 +254,26 @@ class LandmarkEngine(Saved):
 
     @property
     def coverage_bound_(self) -> float:
-        """Every point ever seen (and not forgotten) lies within this distance of its nearest landmark."""
+        """Every point ever seen (and not forgotten) lies within this distance of its nearest landmark.
+
+        Rounded up, so that this holds for the true distances, too.
+        """
         stream = self.fitted_stream()
         self._check_triangle("coverage_bound_")
-        return stream.coverage_bound
+        return rounded_up(stream.coverage_bound)
 
     @property
     def radius_lower_bound_(self) -> float:
         """A lower bound on the radius with which any ``n_landmarks`` points cover the stored points.
 
-        It is half the smallest distance among ``n_landmarks + 1`` stored points chosen farthest-first, since two of
-        them must share a landmark. It takes ``n_landmarks`` distances per stored point.
+        Half the smallest distance among ``n_landmarks + 1`` stored points chosen farthest-first: two of them share a
+        landmark. To find them takes ``n_landmarks`` distances per stored point. Rounded down, so that this holds for
+        the true distances, too.
         """
         rows = np.flatnonzero(self.fitted_stream().masses() > 0)
         self._check_triangle("radius_lower_bound_")
-        return farthest_first(self.store.pairs, rows, self.n_landmarks, self.store.n_features)[1] / 2
+        reach = farthest_first(self.store.pairs, rows, self.n_landmarks, self.store.n_features)[1]
+        return rounded_down(reach / 2)
 
     @property
     def n_samples_seen_(self) -> int:

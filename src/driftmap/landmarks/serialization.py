@@ -115,6 +115,13 @@ class Saved(LandmarkParams):
                 values["store"], values["detector"] = self.store.copy(), copy.deepcopy(self.detector)
             return values
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy; no other thread learns until it is complete."""
+        with self.lock:
+            twin = type(self).__new__(type(self))
+            twin.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+            return twin
+
     def __setstate__(self, values: dict[str, Any]) -> None:
         vars(self).update(values, stream=None, lock=new_lock())
         if values["stream"] is not None:

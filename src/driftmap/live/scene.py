@@ -15,7 +15,10 @@ from driftmap.web.columns import GrowingColumn
 from driftmap.web.protocol import Quantized, encode
 
 CAPACITY = 10_000
-"""Default number of rows shown."""
+"""Rows that are shown by default."""
+MOST_CAPACITY = 1_000_000
+MOST_CELLS = 2**28
+"""Rows that can be shown, and their numbers in all columns, at most."""
 CURVES = ("time", "rows", "radius", "stress", "novelty", "rate")
 MOST_SAMPLES = 600
 """At this many samples of a curve, every second one is dropped."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from driftmap.storage.schema import Count
 from driftmap.utils import Array, validation
 from driftmap.utils.errors import InputError
 
@@ -130,6 +131,17 @@ class RecentReaches:
         return self.of(self.values, self.size)
 
 
+class DetectorState(NamedTuple):
+    """What a :class:`NoveltyDetector` saves."""
+
+    threshold: float
+    quiet: Count
+    n_alerts: Count
+    n_novel: Count
+    calm: Count
+    """Arrivals since the last novel one, up to ``quiet``."""
+
+
 class NoveltyDetector:
     """Decides which arrivals are novel, and raises an alert for the first of each run of them.
 
@@ -201,18 +213,17 @@ class NoveltyDetector:
             for alert in alerts:
                 self.callback(alert)
 
-    def state(self) -> dict[str, Any]:
-        """Return the state as numbers, without the callback."""
-        names = ("threshold", "quiet", "n_alerts", "n_novel")
-        return {name: getattr(self, name) for name in names} | {"calm": self._calm}
+    def state(self) -> DetectorState:
+        """Everything but the callback, as numbers."""
+        return DetectorState(self.threshold, self.quiet, self.n_alerts, self.n_novel, self._calm)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], callback: Callable[[Alert], Any] | None = None) -> Self:
-        """Return a detector that continues from the result of :meth:`state`."""
-        detector = cls(state["threshold"], quiet=state["quiet"], callback=callback)
-        detector.n_alerts, detector.n_novel, detector._calm = (
-            validation.integer_at_least(state[name], name, 0) for name in ("n_alerts", "n_novel", "calm")
-        )
+    def from_state(cls, found: DetectorState, callback: Callable[[Alert], Any] | None = None) -> Self:
+        """Return a detector that goes on from what :meth:`state` gave; a ValueError if it contradicts itself."""
+        detector = cls(found.threshold, quiet=found.quiet, callback=callback)
+        if not (found.n_alerts <= found.n_novel and found.calm <= found.quiet):
+            raise ValueError(f"its {found} contradicts itself")
+        detector.n_alerts, detector.n_novel, detector._calm = found.n_alerts, found.n_novel, found.calm
         return detector
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -306,6 +307,13 @@ class StreamMap(MapParams, HasLandmarks):
                 values["landmarks"], values["frames"] = self.landmarks.__getstate__(), self.frames.copy()
                 values["recent"] = self.recent.copy()
             return values
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy; no other thread learns until it is complete."""
+        with self.lock:
+            twin = type(self).__new__(type(self))
+            twin.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+            return twin
 
     def __setstate__(self, values: dict[str, Any]) -> None:
         vars(self).update(values, lock=new_lock())

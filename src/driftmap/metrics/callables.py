@@ -28,12 +28,19 @@ class RowFunction(Metric):
 
     def between(self, later: Any, earlier: Any) -> Array:
         """Return the distances of points to earlier ones."""
-        metric, earlier = self.metric, list(earlier)
-        rows = (map(metric, repeat(x), earlier) for x in later)
+        metric, earlier = self.metric, list(self._given(earlier))
+        rows = (map(metric, repeat(x), earlier) for x in self._given(later))
         return _matrix(chain.from_iterable(rows), len(later), len(earlier))
+
+    def _given(self, points: Any) -> Any:
+        """Return the points as the function gets them: it cannot write into the rows that are stored."""
+        rows = np.asarray(points).view()
+        rows.flags.writeable = False
+        return rows
 
     def pairs(self, X: Any, Y: Any, rows: Ids, columns: Ids) -> Array:
         """Return distances between stored points, each evaluated as metric(later, earlier)."""
+        X, Y = self._given(X), self._given(Y)
         metric, others = self.metric, list(zip(Y, columns.tolist(), strict=True))
         values = (
             metric(x, y) if s < r else metric(y, x) if s > r else 0.0
@@ -59,6 +66,10 @@ class ObjectFunction(RowFunction):
     """A Python function of two arbitrary objects (strings, graphs, anything)."""
 
     form = "objects"
+
+    def _given(self, points: Any) -> Any:
+        """Return the objects themselves."""
+        return points
 
     def check(self, X: Any, width: int | None) -> list[Any]:
         """Return a list of the objects; a bare string is refused, since it would be taken letter by letter."""

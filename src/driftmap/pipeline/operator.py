@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from driftmap.map.novelty import Alert, Difference, NoveltyDetector
+from driftmap.map.novelty import Alert, DetectorState, Difference, NoveltyDetector
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.batches import Layout, as_chunk
 from driftmap.pipeline.observer import Update
+from driftmap.pipeline.operator_state import OWN, MapOperatorState, OperatorState, Params, own_state
 from driftmap.storage import checkpoint
 from driftmap.storage.checkpoint import Checkpoint, CheckpointError
-from driftmap.storage.schema import Count, from_json
+from driftmap.storage.schema import as_json
 from driftmap.storage.serialization import Arrays, flatten, rebuild, unpack
 from driftmap.tables.delay import DelayEmbedding
 from driftmap.tables.missing import FillMissing
@@ -25,8 +26,6 @@ from driftmap.tables.steps import Step, Steps
 from driftmap.tables.table import Chunk, Labels
 from driftmap.utils.errors import InputError
 
-OWN = "operator"
-"""The key of an operator's state in a checkpoint header, and the prefix of its arrays."""
 STEP_TYPES = (FillMissing, DelayEmbedding, RunningScale)
 """The steps that a checkpoint can make again."""
 
@@ -54,10 +53,13 @@ class Operator(ABC):
         self.mapper, self.detector, self.scaling = mapper, detector, scaling
         self.steps = Steps(steps)
         self.n_rows = 0
+        self.names: tuple[str, ...] = ()
+        """Names of the features before the steps."""
         self.columns: tuple[str, ...] = ()
 
     def name_columns(self, columns: Sequence[str]) -> None:
         """Name the features of the rows that come."""
+        self.names = tuple(columns)
         self.columns = self.steps.columns(columns)
 
     def prepare(self, rows: Chunk) -> Chunk:
@@ -94,7 +96,11 @@ class Operator(ABC):
         return {f"{OWN}.{name}": array for name, array in self._arrays().items()}
 
     def _own(self) -> dict[str, Any]:
-        return {"n_rows": self.n_rows, "detector": None if self.detector is None else self.detector.state()}
+        own: dict[str, Any] = as_json(OperatorState(self.n_rows, self._detector()))
+        return own
+
+    def _detector(self) -> DetectorState | None:
+        return None if self.detector is None else self.detector.state()
 
     def _arrays(self) -> Arrays:
         arrays = {f"steps.{name}": array for name, array in self.steps.state().items()}
@@ -110,23 +116,24 @@ class Operator(ABC):
         ``within``: from within the pass, after the rows that were applied; otherwise its own rows are still to come.
         ``given`` are parameters of the map that a checkpoint cannot hold.
         """
-        own = header[OWN]
-        n_rows = from_json(Count, own["n_rows"], "n_rows")
-        detector = self.detector
-        if own["detector"] is not None:
+        own = own_state(header)
+        n_rows, detector, scaling = own.n_rows, self.detector, self.scaling
+        if own.detector is not None:
             callback = None if detector is None else detector.callback
-            detector = NoveltyDetector.from_state(own["detector"], callback=callback)
+            if detector is not None and (detector.threshold, detector.quiet) != own.detector[:2]:
+                raise ValueError(f"its {own.detector} is not one of {detector}")
+            detector = NoveltyDetector.from_state(own.detector, callback=callback)
         mine = part_of(arrays, f"{OWN}.")
+        if found := part_of(mine, "scaling."):
+            scaling = Scaling.of(found, len(self.columns) or None)
         if header["kind"] != OWN:
             rest = {key: value for key, value in header.items() if key != OWN}
             theirs = {name: array for name, array in arrays.items() if not name.startswith(f"{OWN}.")}
             self.mapper = unpack(Checkpoint(rest, theirs), StreamMap, **given)
-        self.detector = detector
+        self.detector, self.scaling = detector, scaling
         if within:
             self.n_rows = n_rows
-            self.steps.restore(part_of(mine, "steps."))
-        if scaling := part_of(mine, "scaling."):
-            self.scaling = Scaling(**scaling)
+            self.steps.restore(part_of(mine, "steps."), self.names or None)
 
 
 class MapOperator(Operator):
@@ -265,10 +272,11 @@ class MapOperator(Operator):
         steps = [
             flatten(step, "steps", arrays, STEP_TYPES) for step in self._given_steps if isinstance(step, STEP_TYPES)
         ]
-        params = {"label": self.label, "each_row": self.each_row, "residuals": self.residuals, "steps": steps}
-        unfitted = {} if self.mapper.fitted else {"mapper": _settings(self.mapper)}
-        layout = {"columns": list(self.columns), "names": list(self._names), "width": self._width}
-        return super()._own() | layout | {"params": params} | unfitted
+        params = Params(self.label, self.each_row, self.residuals, steps)
+        unfitted = None if self.mapper.fitted else _settings(self.mapper)
+        layout = self.columns, self._names, self._width
+        own: dict[str, Any] = as_json(MapOperatorState(self.n_rows, self._detector(), *layout, params, unfitted))
+        return own
 
     @classmethod
     def restore(cls, blob: bytes, *, steps: Sequence[Step] | None = None, **given: Any) -> Self:
@@ -285,17 +293,19 @@ class MapOperator(Operator):
         header, arrays = found
         if OWN not in header:
             raise CheckpointError(f"the snapshot holds a {header.get('kind')}, not an operator")
-        own = header[OWN]
-        params = own["params"]
+        own = own_state(header)
+        if not isinstance(own, MapOperatorState):
+            raise CheckpointError("the snapshot holds a pass of a run, not an operator")
+        params = own.params
         if steps is None:
-            steps = [rebuild(step, {}, STEP_TYPES) for step in params["steps"]]
-        mapper = StreamMap() if "mapper" not in own else StreamMap(**(own["mapper"] | given))
-        switches = {name: from_json(bool, params[name], name) for name in ("each_row", "residuals")}
-        operator = cls(mapper, steps, label=from_json(str | None, params["label"], "label"), **switches)  # type: ignore[arg-type]
+            steps = [rebuild(step, {}, STEP_TYPES) for step in params.steps]
+        mapper = StreamMap() if own.mapper is None else StreamMap(**(own.mapper | dict(given)))
+        operator = cls(mapper, steps, label=params.label, each_row=params.each_row, residuals=params.residuals)
+        operator._names, operator._width = own.names, own.width
+        if own.width is not None:
+            operator.name_columns(own.names or [f"x{i}" for i in range(own.width)])
         operator.unpack(header, arrays, **given)
-        operator.columns = tuple(from_json(list[str], own["columns"], "columns"))
-        operator._names = tuple(from_json(list[str], own["names"], "names"))
-        operator._width = from_json(Count | None, own["width"], "width")  # type: ignore[arg-type]
+        operator.columns = own.columns
         return operator
 
 

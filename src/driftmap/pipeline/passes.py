@@ -10,7 +10,8 @@ import numpy as np
 from driftmap.map.novelty import Alert
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
-from driftmap.pipeline.operator import OWN, Operator, part_of
+from driftmap.pipeline.operator import Operator, part_of
+from driftmap.pipeline.operator_state import OWN
 from driftmap.storage.serialization import Arrays
 from driftmap.tables.cache import CachedRows
 from driftmap.tables.scaling import statistics_for
@@ -43,7 +44,7 @@ class Measuring(Operator):
     def unpack(self, header: Mapping[str, Any], arrays: Arrays, *, within: bool = True, **given: Any) -> None:
         """Go on from a packed state."""
         super().unpack(header, arrays, within=within, **given)
-        self.known = statistics_for(self.kind, part_of(arrays, f"{OWN}.known."))
+        self.known = statistics_for(self.kind, part_of(arrays, f"{OWN}.known."), len(self.columns) or None)
 
 
 class Learning(Operator):

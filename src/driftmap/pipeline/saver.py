@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, cast
 
 from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
+from driftmap.pipeline.passes import Placing
 from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
 from driftmap.storage import atomic, checkpoint
 from driftmap.storage.serialization import Arrays
@@ -82,10 +83,24 @@ class Saver:
             within = self._resumed.state.position is not None
             with checkpoint.reading(self.path):
                 operator.unpack(self._resumed.header, self._resumed.arrays, within=within)
+                self._check_rows(operator)
             self._resumed = None
             return self.state.position
         self.state = replace(self.state, stage=cast(Any, operator.stage), position=None)
         return None
+
+    def _check_rows(self, operator: Operator) -> None:
+        """Raise a ValueError unless position, operator, steps and map have seen the same rows."""
+        position, learnt = self.state.position, operator.n_rows
+        if position is not None and position.rows != operator.n_rows + operator.steps.n_held:
+            raise ValueError(f"its position is after {position.rows} rows, but its state after {operator.n_rows}")
+        if position is None or operator.stage == "measuring":
+            return
+        if isinstance(operator, Placing):
+            learnt = self.state.rows.get("learning", -1)
+        seen = operator.mapper.n_samples_seen_ if operator.mapper.fitted else 0
+        if seen != learnt:
+            raise ValueError(f"its map has seen {seen} rows, but its run {learnt}")
 
     def is_due(self, position: Position) -> bool:
         """Note that rows up to a position are done; true if it is time to save."""

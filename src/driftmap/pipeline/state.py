@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from driftmap.pipeline.operator_state import OperatorState, own_state
 from driftmap.storage import checkpoint
 from driftmap.storage.checkpoint import CheckpointError
 from driftmap.storage.schema import Count, as_json, from_json
@@ -59,11 +60,22 @@ class RunState:
     """Bad lines so far, and the last line that was looked at."""
     tail: Tail | None = None
 
+    def __post_init__(self) -> None:
+        """Raise a ValueError where parts contradict each other."""
+        done = STAGES[: STAGES.index(self.stage)]
+        if not set(self.rows) <= set(done) or ("mapping" in done and "mapping" not in self.rows):
+            raise ValueError(f"its run.rows are those of {', '.join(self.rows) or 'no pass'}, while {self.stage}")
+        if self.position is not None and self.input.size is not None and isinstance(self.position.offset, dict):
+            raise ValueError("its run.position is not one in a file")
+        if self.tail is not None and self.tail.start > self.tail.stop:
+            raise ValueError("its run.tail ends before it begins")
+
 
 class SavedRun(NamedTuple):
     """The content of a run's checkpoint."""
 
     state: RunState
+    operator: OperatorState
     header: dict[str, Any]
     arrays: Arrays
     """The state of the operator, as :meth:`~driftmap.pipeline.operator.Operator.pack` gave it."""
@@ -71,7 +83,7 @@ class SavedRun(NamedTuple):
     def finished(self, path: Path) -> SavedRun:
         """Write that the run is finished, and return its state then."""
         saved = self._replace(state=replace(self.state, stage="finished"))
-        write(path, *saved)
+        write(path, saved.state, self.header, self.arrays)
         return saved
 
 
@@ -87,4 +99,5 @@ def read(path: Path) -> SavedRun:
         raise CheckpointError(f"{path} holds a {found.header.get('kind')}, no run: name another file")
     header = {key: value for key, value in found.header.items() if key != KEY}
     with checkpoint.reading(path):
-        return SavedRun(from_json(RunState, found.header[KEY], KEY), header, dict(found.arrays))
+        state = from_json(RunState, found.header[KEY], KEY)
+        return SavedRun(state, own_state(header), header, dict(found.arrays))

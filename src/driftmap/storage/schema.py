@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class AtLeast(int):
@@ -45,6 +48,44 @@ def from_json(kind: type[T], value: Any, name: str) -> T:
     """Return the record of type ``kind`` in JSON, or raise a ValueError that names the invalid part."""
     checked: T = _checked(kind, value, name)
     return checked
+
+
+class ArrayOf(NamedTuple):
+    """What an array of a record must be."""
+
+    dtype: type
+    shape: tuple[int | str, ...]
+    """Sizes; a letter is the same size in all arrays of a record, and a negative one is any size."""
+    least: float | None = None
+    """The least value; NaN is larger than any."""
+    most: float | None = None
+    finite: bool = False
+
+
+def check_arrays(arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, ArrayOf], name: str, **sizes: int) -> None:
+    """Raise a ValueError unless a record has these arrays, all of them, of these types and shapes.
+
+    >>> kinds = dict.fromkeys(["low", "high"], ArrayOf(float, ("d",)))
+    >>> check_arrays({"low": np.zeros(3), "high": np.zeros(2)}, kinds, "scale")
+    Traceback (most recent call last):
+    ValueError: its scale.high is of shape (2,), not (3,)
+    """
+    _require(arrays.keys() == kinds.keys(), sorted(arrays), name, f"the arrays {sorted(kinds)}")
+    for key, kind in kinds.items():
+        array, dtype = arrays[key], np.dtype(kind.dtype)
+        if array.dtype != dtype:
+            raise ValueError(f"its {name}.{key} holds {array.dtype}, not {dtype}")
+        if len(array.shape) == len(kind.shape):
+            for size, expected in zip(array.shape, kind.shape, strict=True):
+                if isinstance(expected, str):
+                    sizes.setdefault(expected, size)
+        shape = tuple(sizes.get(size, -1) if isinstance(size, str) else size for size in kind.shape)
+        if len(array.shape) != len(shape) or any(b not in (a, -1) for a, b in zip(array.shape, shape, strict=True)):
+            raise ValueError(f"its {name}.{key} is of shape {array.shape}, not {shape}")
+        low, high = kind.least, kind.most
+        wrong = (low is not None and (array < low).any()) or (high is not None and (array > high).any())
+        if wrong or (kind.finite and not np.isfinite(array).all()):
+            raise ValueError(f"its {name}.{key} holds numbers that are out of range")
 
 
 def _checked(kind: Any, value: Any, name: str) -> Any:

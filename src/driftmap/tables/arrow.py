@@ -198,6 +198,9 @@ class ArrowTable(Table):
             return ["" if value is None else str(value) for value in column.to_pylist()]
         except UnicodeDecodeError as error:
             raise InputError("is not UTF-8 text", source=self.name, column=self.label) from error
+        except (pa.ArrowException, OverflowError, ValueError, LookupError) as error:  # of times, see _unprintable
+            problem = _unprintable(column)
+            raise InputError(f"{problem}; cast it to text", source=self.name, column=self.label) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -273,6 +276,17 @@ def _kind(kind: Any) -> str:
     if types.is_temporal(kind):
         return "" if types.is_duration(kind) else "dates"
     return "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
+
+
+def _unprintable(column: Any) -> str:
+    """Why times have no text: Python knows years from 1 to 9999 and the zones of the system."""
+    zone = getattr(column.type, "tz", None)
+    if zone is not None:
+        try:
+            pa.scalar(0, column.type).as_py()
+        except (pa.ArrowException, OverflowError, ValueError, LookupError):
+            return f"holds times of the zone {zone!r}, which this system does not know"
+    return f"holds a {column.type} beyond the range of Python's dates and durations"
 
 
 def _is_list(kind: Any) -> bool:

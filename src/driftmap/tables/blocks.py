@@ -163,6 +163,10 @@ class Text(ABC):
             problem = f"ended after {seen} lines, but {start.lines} were read before: give the same input again"
             raise InputError(problem, source=self.name)
 
+    def _not_here(self, start: Position) -> InputError:
+        """The error for a saved position that is none of this source."""
+        return InputError(f": the saved position {start.offset!r} is none in it", source=self.name)
+
     def where(self, row: Block) -> str:
         """What to call the source in a message on a row."""
         return self.name
@@ -186,7 +190,10 @@ class FileText(Text):
 
     def blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
-        lines, offset, rest = start.lines, start.offset, b""
+        if not isinstance(start.offset, int):
+            raise self._not_here(start)
+        lines, rest = start.lines, b""
+        offset: int = start.offset
         for piece in read_pieces(self._source, offset):
             self.consumed = self._source.consumed
             data = rest + piece
@@ -195,22 +202,29 @@ class FileText(Text):
             if self._parser is None:
                 if not data.strip():
                     rest = data
+                    self._check_length(rest, lines)
                     continue
                 self._parser = self._choose_parser(data)
             ends = self._parser.ends(data, final=False)
             stop = int(ends[-1]) if len(ends) else 0
             rest = data[stop:]
-            if len(rest) > LONGEST_ROW:
-                raise InputError(
-                    f"is longer than {LONGEST_ROW:,} bytes", source=self.name, line=lines + data.count(b"\n") + 1
-                )
+            self._check_length(rest, lines + data.count(b"\n", 0, stop))
             if stop:
                 block = Block(data[:stop], np.append(0, ends), lines, offset)
-                _, lines, offset, _ = block.after(len(ends))
+                lines, offset = block.after(len(ends)).lines, offset + stop
                 yield block
         if rest.strip():
             data = rest if rest.endswith(b"\n") else rest + b"\n"
             yield Block(data, np.append(0, self.parser.ends(data, final=True)), lines, offset)
+
+    def _check_length(self, rest: bytes, lines: int) -> None:
+        """Raise an error if what is no row yet is longer than a row may be; this many lines come before it."""
+        if len(rest) <= LONGEST_ROW:
+            return
+        if rest.strip():
+            raise InputError(f"is longer than {LONGEST_ROW:,} bytes", source=self.name, line=lines + 1)
+        problem = f"begins more than {LONGEST_ROW:,} bytes of blank lines: remove them"
+        raise InputError(problem, source=self.name, line=lines + 1)
 
 
 class FollowedText(Text):
@@ -225,6 +239,8 @@ class FollowedText(Text):
 
     def blocks(self, start: Position) -> Generator[Block]:
         """The rows from a place on, in blocks."""
+        if isinstance(start.offset, str):
+            raise self._not_here(start)
         position, lines, ahead, header = start.offset, start.lines, start.ahead, b""
         while True:
             try:

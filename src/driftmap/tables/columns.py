@@ -12,6 +12,15 @@ from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut, describe, some, suggestion
 from driftmap.utils.errors import InputError
 
+MOST_COLUMNS = 1_000_000
+"""Columns of a table, at most; each takes some 100 bytes before a row is read."""
+
+
+def check_columns(n: int, source: str, most: int = MOST_COLUMNS) -> None:
+    """Raise an error if a table has more columns than can be read."""
+    if n > most:
+        raise InputError(f"has {n:,} columns; at most {most:,} can be read", source=source)
+
 
 class Wanted(NamedTuple):
     """The columns the user asked for (None: all of numbers but the label), and what happens to bad lines of text."""
@@ -47,6 +56,7 @@ def select(names: Sequence[str], wanted: Wanted, source: str, kinds: Sequence[st
 
     An error names every column that is unknown or asked for in vain.
     """
+    check_columns(len(names), source)
     label, chosen = _positions(names, wanted, source)
     holds = dict(enumerate(kinds))
     if wanted.columns is not None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from driftmap.tables.blocks import BOM, Block
 from driftmap.tables.cells import MISSING, kind_of, not_a_number, not_utf8, unusable
-from driftmap.tables.columns import Wanted, numbered
+from driftmap.tables.columns import Wanted, check_columns, numbered
 from driftmap.tables.sniffing import NumberForm, delimiter_of, first_line, other_form
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
@@ -20,6 +20,8 @@ from driftmap.utils.validation import LARGEST_NUMBER
 
 NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.title())} | {"NaN"})
 """What Arrow takes for a missing number; with blanks around it, it is found later."""
+MOST_CELLS_OF_ROW = 100_000
+"""Cells of a row of text, at most: Arrow takes some 20 kB for each."""
 LONGEST_QUOTED = 2**17
 """Bytes of the longest row of several lines; past this, an open quote is taken for a stray character."""
 
@@ -189,8 +191,13 @@ class CSV:
         )
         return self._arrow.read_csv(arrow_memory(data), options, self._parse, convert)
 
+    def _check_width(self, row: bytes) -> None:
+        """Raise an error, before memory is asked for, if a row has too many cells."""
+        check_columns(row.count(self._delimiter.encode()) + 1, self._source, MOST_CELLS_OF_ROW)
+
     def _cells(self, row: bytes) -> list[str]:
         """The cells of one row, however many there are."""
+        self._check_width(row)
         if self._open.fullmatch(row):
             raise ValueError
         row.decode()
@@ -213,6 +220,8 @@ class CSV:
             return InputError(": a quote is opened and not closed")
         try:
             cells = self._cells(row)
+        except InputError as error:  # too many cells; the caller names the file
+            return InputError(error.problem)
         except ValueError:
             return InputError("holds a carriage return within a row")
         if len(cells) != len(self.names):

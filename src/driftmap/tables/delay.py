@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from driftmap.storage.schema import ArrayOf, check_arrays
 from driftmap.tables.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
+from driftmap.utils.validation import LARGEST_NUMBER
 
 
 def delay_embedding(X: ArrayLike, delay: int, every: int = 1) -> Array:
@@ -82,6 +84,11 @@ class DelayEmbedding:
         """The last rows."""
         return {"before": self._before}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+    def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
+        """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
+        wide = len(state.get("before", ())) > 0
+        kind = ArrayOf(np.float64, (-1, "d" if wide else -1), least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
+        check_arrays(state, {"before": kind}, "delay", **({"d": n_columns} if wide and n_columns is not None else {}))
+        if len(state["before"]) > self.span:
+            raise ValueError(f"its delay.before has {len(state['before'])} rows, more than {self.span}")
         self._before = state["before"]

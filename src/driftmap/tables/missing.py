@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.storage.schema import ArrayOf, check_arrays
 from driftmap.tables.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.validation import LARGEST_NUMBER
 
 METHODS = ("drop", "mean", "last")
 
@@ -28,6 +30,14 @@ class FillMissing:
     """
 
     warm_up = 1
+    _KINDS: ClassVar[Mapping[str, ArrayOf]] = {
+        "dropped": ArrayOf(np.int64, (), least=0),
+        "count": ArrayOf(np.float64, ("d",), least=0, finite=True),
+        "total": ArrayOf(np.float64, ("d",), finite=True),
+        "last": ArrayOf(np.float64, ("d",), least=-LARGEST_NUMBER, most=LARGEST_NUMBER),
+        "lacking": ArrayOf(np.int64, ("d",), least=0),
+    }
+    """The arrays of a state. Those of values are empty before the first row, and where the method needs none."""
 
     def _asdict(self) -> dict[str, Any]:
         return {"method": self.method}
@@ -101,8 +111,13 @@ class FillMissing:
             "lacking": self._lacking,
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+    def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
+        """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
+        filled = {"dropped", "lacking"} if self.method == "drop" else {*self._KINDS}
+        if not len(state.get("lacking", ())):  # no row has come
+            filled = {"dropped"}
+        kinds = {name: kind if name in filled else kind._replace(shape=(0,)) for name, kind in self._KINDS.items()}
+        check_arrays(state, kinds, "fill", **({} if n_columns is None else {"d": n_columns}))
         self.n_dropped = int(state["dropped"])
         self._count, self._total, self._last = state["count"], state["total"], state["last"]
         self._lacking = state["lacking"]

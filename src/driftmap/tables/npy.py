@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, Protocol
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.sources.files import Source
-from driftmap.tables.columns import Selection, Wanted, candidates, numbered, select, without_numbers
+from driftmap.storage.schema import LARGEST
+from driftmap.tables.columns import MOST_COLUMNS, Selection, Wanted, candidates, numbered, select, without_numbers
 from driftmap.tables.table import CHUNK_CELLS, Chunk, Labels, Position, Table, check_usable
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut
@@ -149,7 +151,9 @@ def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool,
         read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
         shape, fortran, dtype = read(file)
         present = (source.size or 0) - file.tell()
-        if dtype.kind in "biuf" and not 0 <= np.prod(shape, dtype=float) * dtype.itemsize <= present:
+        if any(type(n) is not int or not 0 <= n < LARGEST for n in shape):
+            raise ValueError(f"its shape is {shape}")
+        if dtype.kind in "biuf" and math.prod(shape) * dtype.itemsize > present:
             raise ValueError(f"it has {present} bytes of numbers, too few for its shape {shape}")
     except Exception as error:  # numpy reads the header as Python, so anything may come of a damaged one
         reason = "it is empty" if source.size == 0 else error
@@ -158,4 +162,9 @@ def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool,
         raise InputError(f"holds {dtype}, not numbers", source=source.name)
     if len(shape) not in (1, 2):
         raise InputError(f"holds an array of shape {shape}; rows and columns are expected", source=source.name)
+    if shape[1:] > (MOST_COLUMNS,):
+        problem = f"holds an array of shape {shape}; at most {MOST_COLUMNS:,} columns can be read"
+        raise InputError(problem, source=source.name)
+    if 0 in shape:
+        raise InputError(f"holds no number: an array of shape {shape}", source=source.name)
     return (shape[0], shape[1] if len(shape) == 2 else 1), fortran, dtype

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.storage.schema import ArrayOf, check_arrays
 from driftmap.tables.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.validation import LARGEST_NUMBER
 
 NORMALIZATIONS = ("minmax", "zscore", "robust")
 MOST_SAMPLED = 2**13
@@ -23,6 +25,17 @@ class Scaling(NamedTuple):
 
     shift: Array
     scale: Array
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> Scaling:
+        """Return the scaling of stored arrays, or raise a ValueError if they are none, or of other columns."""
+        shape: tuple[str, ...] = ("d",) if any(np.ndim(array) for array in arrays.values()) else ()
+        shift = ArrayOf(np.float64, shape, least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
+        kinds = {"shift": shift, "scale": ArrayOf(np.float64, shape, finite=True)}
+        check_arrays(arrays, kinds, "scaling", **({} if n_columns is None else {"d": n_columns}))
+        if not (arrays["scale"] > 0).all():
+            raise ValueError("its scaling.scale is not positive")
+        return cls(arrays["shift"], arrays["scale"])
 
     def __call__(self, rows: Array) -> Array:
         """The rows as the map sees them."""
@@ -40,10 +53,19 @@ class Moments:
     Scaling(shift=array([2.]), scale=array([1.]))
     """
 
-    NAMES = ("base", "count", "low", "high", "total", "squares")
+    _KINDS: ClassVar[Mapping[str, ArrayOf]] = {
+        "base": ArrayOf(np.float64, ("d",), least=-LARGEST_NUMBER, most=LARGEST_NUMBER),
+        "count": ArrayOf(np.float64, ("d",), least=0, finite=True),
+        **dict.fromkeys(("low", "high"), ArrayOf(np.float64, ("d",))),
+        "total": ArrayOf(np.float64, ("d",), finite=True),
+        "squares": ArrayOf(np.float64, ("d",), least=0, finite=True),
+    }
+    """The arrays of a state. A column without a number has NaN and infinities."""
 
-    def __init__(self, state: Mapping[str, NDArray[Any]] | None = None) -> None:
-        self._state: State = {name: state[name] for name in self.NAMES} if state else {}
+    def __init__(self, state: Mapping[str, NDArray[Any]] | None = None, n_columns: int | None = None) -> None:
+        if state:
+            check_arrays(state, self._KINDS, "moments", **({} if n_columns is None else {"d": n_columns}))
+        self._state: State = dict(state) if state else {}
 
     def state(self) -> State:
         """All sums, one row each."""
@@ -120,11 +142,26 @@ class Quartiles:
     Scaling(shift=array([3.]), scale=array([2.]))
     """
 
-    def __init__(self, state: Mapping[str, NDArray[Any]] | None = None) -> None:
+    def __init__(self, state: Mapping[str, NDArray[Any]] | None = None, n_columns: int | None = None) -> None:
+        if state:
+            self._check(state, {} if n_columns is None else {"d": n_columns})
         self._rows: Array = np.empty((0, 0)) if not state else state["rows"]
         self._stride, self._seen, self._due = (1, 0, 1) if not state else (int(n) for n in state["counts"])
         self._present = None if not state else Scaling(state["shift"], state["scale"])
         """The running estimate, which is renewed when ``_due`` rows have been seen."""
+
+    @staticmethod
+    def _check(state: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) -> None:
+        """Raise a ValueError unless these are the arrays of a state. Without a running estimate, that is empty."""
+        shape = ("d",) if len(state.get("shift", ())) else (0,)
+        rows = ("n", "d") if len(state.get("rows", ())) else (0, -1)
+        number = ArrayOf(np.float64, rows, least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
+        estimate = ArrayOf(np.float64, shape, finite=True)
+        kinds = {"rows": number, "counts": ArrayOf(np.int64, (3,), least=0), "shift": estimate, "scale": estimate}
+        check_arrays(state, kinds, "quartiles", **sizes)
+        stride, seen, _ = (int(n) for n in state["counts"])
+        if stride < 1 or -(-seen // stride) != len(state["rows"]) or not (state["scale"] > 0).all():
+            raise ValueError("its quartiles contradict themselves")
 
     def state(self) -> State:
         """The sample, and the running estimate."""
@@ -172,9 +209,11 @@ class Quartiles:
 Statistics = Moments | Quartiles
 
 
-def statistics_for(kind: str, state: Mapping[str, NDArray[Any]] | None = None) -> Statistics:
+def statistics_for(
+    kind: str, state: Mapping[str, NDArray[Any]] | None = None, n_columns: int | None = None
+) -> Statistics:
     """Return what a kind of normalisation needs to know of the columns, empty or in a state."""
-    return Quartiles(state) if kind == "robust" else Moments(state)
+    return Quartiles(state, n_columns) if kind == "robust" else Moments(state, n_columns)
 
 
 class RunningScale:
@@ -224,7 +263,9 @@ class RunningScale:
         """What is known of the columns, and the number of rows."""
         return {**self._known.state(), "seen": np.array(self._seen)}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+    def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
+        """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
+        seen = {name: array for name, array in state.items() if name == "seen"}
+        check_arrays(seen, {"seen": ArrayOf(np.int64, (), least=0)}, "scale")
         known = {name: array for name, array in state.items() if name != "seen"}
-        self._seen, self._known = int(state["seen"]), statistics_for(self.kind, known)
+        self._seen, self._known = int(seen["seen"]), statistics_for(self.kind, known, n_columns)

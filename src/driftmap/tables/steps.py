@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.storage.schema import ArrayOf, check_arrays, from_json
 from driftmap.tables.table import Chunk, Labels
 from driftmap.utils import Array, Ids
 
@@ -59,8 +60,8 @@ class Step(Protocol):
     def state(self) -> State:
         """Return all that the step remembers of earlier rows."""
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+    def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
+        """Go on from a state; a ValueError if it is none, or one of another number of columns."""
 
 
 class Steps:
@@ -124,19 +125,53 @@ class Steps:
             state["is_warm"] = np.array(self._is_warm)
         return state
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state; an empty one is the beginning."""
+    @property
+    def n_held(self) -> int:
+        """Rows that went in, and did not come out: they wait, or were left out."""
+        waiting = sum(len(chunk.features) for chunk in self._waiting)
+        return waiting + sum(part.n_rows for part in self.left_out(()))
+
+    def restore(self, state: Mapping[str, NDArray[Any]], names: Sequence[str] | None = None) -> None:
+        """Go on from a state, or raise a ValueError if it is none of these steps, or of columns with these names.
+
+        An empty state is the beginning.
+        """
+        known = {"waiting", "labels", "is_warm"}
+        numbers = set(map(str, range(len(self._steps))))
+        strange = [name for name in state if name not in known and name.partition(".")[0] not in numbers]
+        if strange or (state and self._steps and not all(any(k.startswith(f"{i}.") for k in state) for i in numbers)):
+            raise ValueError(f"its steps.{(strange or ['state'])[0]} is not what these steps have saved")
         for i, step in enumerate(self._steps):
             start = f"{i}."
             own = {name.removeprefix(start): array for name, array in state.items() if name.startswith(start)}
             if own:
-                step.restore(own)
+                step.restore(own, None if names is None else len(names))
+            names = None if names is None or i == len(self._steps) - 1 else step.columns(names)
         self._waiting, self._is_warm = [], bool(state.get("is_warm", self._needed <= 1))
+        if "is_warm" in state:
+            check_arrays({"is_warm": state["is_warm"]}, {"is_warm": ArrayOf(np.bool_, ())}, "steps")
         if "waiting" in state:
-            labels: Any = state.get("labels")
-            if labels is not None and labels.dtype == np.uint8:
-                labels = json.loads(labels.tobytes())
+            sizes = {} if names is None else {"d": len(names)}
+            check_arrays({"waiting": state["waiting"]}, {"waiting": ArrayOf(np.float64, (-1, "d"))}, "steps", **sizes)
+            labels = _checked_labels(state.get("labels"), len(state["waiting"]))
+            if "is_warm" in state or len(state["waiting"]) >= self._needed:
+                raise ValueError(f"its {len(state['waiting'])} waiting rows do not wait any more")
             self._waiting = [Chunk(state["waiting"], labels)]
+        elif "labels" in state or (state and self._steps and "is_warm" not in state):
+            raise ValueError("its steps have no waiting rows")
+
+
+def _checked_labels(stored: NDArray[Any] | None, n: int) -> Labels:
+    """The labels of waiting rows; text is stored as JSON in bytes."""
+    if stored is None:
+        return None
+    if stored.dtype == np.uint8:
+        labels = from_json(list[str], json.loads(stored.tobytes()), "labels")
+        if len(labels) != n:
+            raise ValueError(f"its steps have {len(labels)} labels of {n} waiting rows")
+        return labels
+    check_arrays({"labels": stored}, {"labels": ArrayOf(np.float64, (n,))}, "steps")
+    return stored
 
 
 def _through(chunk: Chunk, steps: Sequence[Step]) -> Chunk:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from driftmap.storage.schema import Count
 from driftmap.tables.cells import unusable
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut
@@ -38,13 +39,13 @@ class Chunk(NamedTuple):
 class Position(NamedTuple):
     """A place in a table between two rows, from which reading can go on."""
 
-    rows: int
+    rows: Count
     """Rows before it."""
-    lines: int = 0
+    lines: Count = 0
     """Lines of text before it."""
-    offset: Any = 0
+    offset: Count | str | dict[str, Any] = 0
     """Bytes of (decompressed) text before it; if the table is followed, a position of its source at or before it."""
-    ahead: int = 0
+    ahead: Count = 0
     """Lines between the position of the source and this place."""
 
 
