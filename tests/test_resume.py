@@ -285,7 +285,7 @@ def test_a_checkpoint_that_lacks_the_state_of_its_run_is_refused(folder, capfd, 
 
 def test_info_refuses_what_it_does_not_know(folder, capfd):
     checkpoint.write("c.ckpt", {"kind": "job", "job": {}}, {})
-    assert "c.ckpt holds a job, which this version does not read" in mistake(capfd, "info", "c.ckpt")
+    assert "c.ckpt holds a job, which this version does not know" in mistake(capfd, "info", "c.ckpt")
 
 
 @pytest.mark.parametrize("saves", [3, 14])
