@@ -21,7 +21,7 @@ from driftmap.sources.row_source import RowSource
 from driftmap.storage import checkpoint
 from driftmap.tables.rejected import RejectedLines
 from driftmap.utils.errors import InputError
-from streams import many
+from streams import some
 
 START = 1709539200  # 2024-03-04T08:00
 EVENTS = [(20 * (k // 2) + 86_400 * (k // 40), f"p{k % 5}", f"p{5 + k % 4}") for k in range(120)]
@@ -95,7 +95,7 @@ def test_nodes_that_have_not_come_are_zeros_and_the_largest_eigenvalues_can_be_c
 
 
 @given(st.data())
-@many
+@some
 def test_from_any_position_the_rest_of_the_rows_is_the_same(data):
     text = LISTS[data.draw(st.sampled_from([*LISTS]))]
     at_once = data.draw(st.integers(1, 20))
