@@ -14,12 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftmap.cli import main
+from driftmap.cli.progress import Progress
 from driftmap.networks import Contacts, ContactStream, laplacian_spectra, read_nodes
 from driftmap.pipeline import saver
 from driftmap.sources.row_source import RowSource
 from driftmap.storage import checkpoint
 from driftmap.tables.rejected import RejectedLines
 from driftmap.utils.errors import InputError
+from streams import some
 
 START = 1709539200  # 2024-03-04T08:00
 EVENTS = [(20 * (k // 2) + 86_400 * (k // 40), f"p{k % 5}", f"p{5 + k % 4}") for k in range(120)]
@@ -93,6 +95,7 @@ def test_nodes_that_have_not_come_are_zeros_and_the_largest_eigenvalues_can_be_c
 
 
 @given(st.data())
+@some
 def test_from_any_position_the_rest_of_the_rows_is_the_same(data):
     text = LISTS[data.draw(st.sampled_from([*LISTS]))]
     at_once = data.draw(st.integers(1, 20))
@@ -341,6 +344,18 @@ def test_a_checkpoint_needs_a_list_that_can_be_read_again(folder, capfd):
     for file in ("pipe", "mqtt://localhost/contacts"):
         run("contacts", file, "--follow", *NODES, *BASE, "-o", "o.csv", "--checkpoint", "c.ckpt", code=2)
         assert "--checkpoint needs a list that can be read again from its start" in capfd.readouterr().err
+
+
+def test_the_time_left_is_shown():
+    progress = Progress(io.StringIO())
+    progress.update("spectra", 0.1)
+    assert "left" not in progress.text(2.0, 0.2, "2 of 10", None)  # too early to tell
+    assert (
+        progress.text(60.0, 0.2, "2 of 10", None) == "spectra    [#####...................]  20%  4 min left  2 of 10"
+    )
+    resumed = Progress(io.StringIO())
+    resumed.update("mapping", 0.5, rows=500, before=500)
+    assert " 1 min left" in resumed.text(60.0, 0.75, "", 750)
 
 
 def test_watching_contacts_names_the_command(capfd):

@@ -131,6 +131,11 @@ class GrowingContacts(EndlessOptions):
         super().__post_init__()
         check_followed(self.file)
         self.reading.check_followed()
+        address = address_in(self.file)
+        is_lost = Path(self.file).is_fifo() if address is None else address.scheme == "mqtt"
+        if self.recovering.checkpoint is not None and is_lost:
+            problem = f"--checkpoint needs a list that can be read again from its start, which {self.file} cannot"
+            raise UserError(f"{problem}: leave it out, or follow a file")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,11 +201,6 @@ def _growing_input(file: str, reading: ContactReading) -> Input:
     def opened(current: Session, folder: Path, rejected: RejectedLines) -> Iterator[Table]:
         assert isinstance(reading.decay, float)
         with contextlib.closing(sources.open(file)) as rows:
-            address = address_in(file)
-            is_lost = rows.resumes == "here" or (address is not None and address.scheme == "mqtt")
-            if current.saver is not None and is_lost:
-                problem = f"--checkpoint needs a list that can be read again from its start, which {rows.name} cannot"
-                raise UserError(f"{problem}: leave it out, or follow a file")
             rows.waiting, rows.report = current.idle, rejected.report
             stream = ContactStream(
                 rows,

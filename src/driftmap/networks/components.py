@@ -52,6 +52,8 @@ def components(network: TieDecayNetwork, n_nodes: int) -> list[Component]:
         return []
     now = weights * np.exp(-network.decay * (times.max() - times))
     counted = np.flatnonzero(now > np.finfo(np.float64).eps / (4 * n_nodes) * now.max())
+    if not len(counted):  # all weights are 0
+        return []
     ends, weights, times = ends[counted], weights[counted], times[counted]
     graph = scipy.sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n_nodes, n_nodes))
     of_node = scipy.sparse.csgraph.connected_components(graph, directed=False)[1]
@@ -67,4 +69,4 @@ def components(network: TieDecayNetwork, n_nodes: int) -> list[Component]:
         key = counted[ties].tobytes() + own.tobytes()
         factor = float(np.exp(-network.decay * (latest - last)))
         found.append(Component(key, local.reshape(-1, 2), own, len(nodes), factor))
-    return found if len(counted) else []
+    return found
