@@ -274,7 +274,7 @@ class StreamMap(MapParams, HasLandmarks):
         with self.lock:
             header = {
                 "kind": self.kind,
-                "params": pack_params(self.params(), arrays, KNOWN + EMBEDDING_TYPES),
+                "params": self.packed_params(arrays),
                 "landmarks": self._landmark_engine().pack_state(arrays),
                 "frames": self.frames.pack(arrays),
                 "feature_names": [str(name) for name in self.feature_names],
@@ -283,10 +283,19 @@ class StreamMap(MapParams, HasLandmarks):
             }
             return header, arrays
 
+    def packed_params(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the parameters as JSON, and add their arrays to ``arrays``."""
+        return pack_params(self.params(), arrays, KNOWN + EMBEDDING_TYPES)
+
+    @classmethod
+    def of_params(cls, packed: Mapping[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
+        """Return a new map with packed parameters; ``given`` are those that are not stored."""
+        return cls(**unpack_params(packed, arrays, KNOWN + EMBEDDING_TYPES, given))
+
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
         """Restore the map from the result of :meth:`pack`."""
-        mapper = cls(**unpack_params(header["params"], arrays, KNOWN + EMBEDDING_TYPES, given))
+        mapper = cls.of_params(header["params"], arrays, given)
         landmarks, mapper.frames = mapper._begin()
         landmarks.unpack_state(header["landmarks"], arrays)
         mapper.frames.unpack(header["frames"], arrays, landmarks.store, landmarks.n_samples_seen_)
