@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftmap import DriftMap, __version__
-from driftmap.cli import COMMANDS, main
+from driftmap.cli import COMMANDS, exit_code, main
 from driftmap.cli.progress import Progress
+from driftmap.cli.signals import Stopped
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkStress
 from driftmap.landmarks import RandomLandmarks
@@ -721,7 +722,7 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["contacts", "t.csv", "--decay", "fast"], "'fast' is not a number"),
         (["contacts", "t.csv", "--decay", "1"], "t.csv, line 1"),
         (["contacts", "t.csv", "--decay", "1", "--label", "a"], "unrecognized arguments: --label"),
-        (["contacts", "t.csv", "--decay", "1", "--skip-bad"], "unrecognized arguments: --skip-bad"),
+        (["contacts", "t.csv", "--decay", "1", "--skip-bad"], "--skip-bad is for a list that grows"),
         (["embed", "t.parquet", "--skip-bad"], "--skip-bad is for lines of text"),
         (["embed", "t.csv", "--format", "jsonl", "-o", "o.csv"], "the suffix of -o says the format"),
         (["embed", "t.csv", "--format", "jsonl", "--json"], "which --json leaves out"),
@@ -999,3 +1000,11 @@ def test_axes_are_explained(folder, capfd):
         assert line.startswith(
             f"driftmap: x{number + 1} correlates with {first['column']!r} {first['correlation']:+.2f}, "
         )
+
+
+def test_a_request_to_stop_that_no_command_answers_ends_in_one_line(capfd):
+    def command():
+        raise Stopped(signal.SIGTERM, clean=False)
+
+    assert exit_code(command) == 128 + signal.SIGTERM
+    assert capfd.readouterr() == ("", "driftmap: interrupted\n")

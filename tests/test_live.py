@@ -505,6 +505,8 @@ def test_a_growing_file_is_watched_recorded_saved_and_replayed(folder, watch, st
     said = stop(process)
     assert "stopped after 500 rows" in said
     assert "state saved in c.ckpt" in said
+    assert re.search(r"\d+ alerts?", said)  # --alert is 0.999 by default
+    assert "--record" not in said  # the command to go on with cannot write that file again
     assert main(["embed", "s.csv", "--label", "kind", "-o", "o.csv", "--landmarks-out", "l.csv"]) == 0
     alone = [int(line.split(",")[0]) for line in (folder / "l.csv").read_text().splitlines()[1:]]
     assert DriftMap.load("c.ckpt").landmark_indices_.tolist() == alone
@@ -540,6 +542,13 @@ def test_a_pipe_that_ends_stays_in_view(watch, start_watching):
         (["t.csv", "--components", "1"], "--components 1 is a line"),
         (["t.parquet"], "cannot be followed"),
         (["t.csv", "--port", "70000"], "must be at most 65535"),
+        (["t.csv", "--format", "jsonl"], "where watch writes none"),
+        (["--replay", "r.driftmap", "-o", "o.csv"], "--replay shows what was recorded: leave out -o"),
+        (["--replay", "r.driftmap", "--record", "s.driftmap"], "leave out --record"),
+        (["--replay", "r.driftmap", "--checkpoint", "c.ckpt"], "leave out --checkpoint"),
+        (["--replay", "r.driftmap", "--landmarks", "9"], "leave out --landmarks"),
+        (["--replay", "r.driftmap", "--alert", "3"], "leave out --alert"),
+        (["--replay", "r.driftmap", "--points", "50"], "leave out --points"),
         (["t.csv", "--host", "203.0.113.1", "--no-open"], "cannot be listened on"),
     ],
 )
