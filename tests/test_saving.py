@@ -146,6 +146,25 @@ BROKEN = {
 }
 
 
+def test_a_map_of_version_0_2_begins_a_new_frame(tmp_path):
+    mapper = DriftMap(n_landmarks=10, memory=160).fit(X)
+    mapper.transform(X[:3])
+    for one, name in ((mapper, "m"), (mapper.freeze(), "f")):
+        one.save(tmp_path / name)
+        header, arrays = checkpoint.read(tmp_path / name)
+        frame = header["frames"]["frame"]["dict"]
+        header["frames"]["frame"]["dict"] = {"distances": frame["between"]} | {
+            key: frame[key] for key in ("masses", "landmarks", "rotation", "translation", "points")
+        }
+        checkpoint.write(tmp_path / name, header, arrays)
+    loaded = DriftMap.load(tmp_path / "m")
+    assert facts(loaded) == facts(mapper)
+    fresh = DriftMap(n_landmarks=10, memory=160).fit(X)
+    np.testing.assert_array_equal(loaded.transform(X), fresh.transform(X))
+    with pytest.raises(CheckpointError, match="f does not hold a usable FrozenMap: it holds no frame"):
+        FrozenMap.load(tmp_path / "f")
+
+
 @pytest.mark.parametrize("how", BROKEN)
 def test_files_with_valid_checksums_and_nonsense_in_them_are_refused(how, tmp_path):
     mapper = DriftMap(n_landmarks=10, memory=160).fit(X)

@@ -206,7 +206,7 @@ class Frames:
             raise ValueError("its frames are not in order")
         for number, rotation, moved in zip(frames.tolist(), rotations, displacements.tolist(), strict=True):
             self.changes.append(FrameChange(int(number), rotation, Displacement(*moved)))
-        if frame is not None and self._is_stored:
+        if frame is not None and self._is_stored and "between" in frame:  # not one of version 0.2
             with np.errstate(all="ignore"):
                 self.current = self._restored(store, n_seen, **frame)
 
