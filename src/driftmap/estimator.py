@@ -54,8 +54,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses; an
         object with the members of :class:`~driftmap.embedding.Embedding` is copied and used.
     n_anchors : int or None
-        With "stress": fit the map to at most this number of weighted stored points, whose distances follow from those
-        to the landmarks; None: to the landmarks only.
+        With "stress": fit the map to up to that many weighted stored points (anchors), and place points by their
+        distances to these. They are measured, or, with a Python function as metric, inferred from those to the
+        landmarks. None: the landmarks only.
     align : bool
         Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
     metric, metric_params

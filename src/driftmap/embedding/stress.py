@@ -144,7 +144,8 @@ class LandmarkStress(Configured):
         Parameters
         ----------
         anchors : Anchors, optional
-            The points to which the map is fitted; the landmarks if not given.
+            The points to which the map is fitted; the landmarks if not given. Without ``to_landmarks``, ``distances``
+            and ``masses`` are those of the anchors, and points are placed by their distances to these.
         start : (a, k) with anchors, else (m, k)
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
             the points are not, or where it leads to more than 1.13 times the stress of a cold fit, from classical MDS.
@@ -156,7 +157,7 @@ class LandmarkStress(Configured):
         reference, n_exchanged = None, 0
         if anchors is not None and start is not None and hasattr(self, "anchors_"):
             n_exchanged = self._n_exchanged + len(np.setdiff1d(anchors.landmark_ids(), self.anchors_.landmark_ids()))
-            reference = self.cold_stress_ if n_exchanged < COLD_FIT_SHARE * m else None
+            reference = self.cold_stress_ if n_exchanged < COLD_FIT_SHARE * len(anchors.landmarks) else None
         self.anchors_ = anchors or Anchors(np.arange(m), np.arange(m), masses, None)
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
         with one_thread():
@@ -170,7 +171,7 @@ class LandmarkStress(Configured):
     def coordinates_(self) -> Array:
         """Positions of the landmarks, (m, k)."""
         if self._inference is None:
-            return self.anchor_coordinates_
+            return self.anchor_coordinates_[self.anchors_.landmarks]
         if self._coordinates is None:  # worked out when asked for: a map is often made without
             self._coordinates = self.place(self._landmarks)
         return self._coordinates
@@ -238,7 +239,7 @@ class LandmarkStress(Configured):
         a = len(anchors.ids)
         check_arrivals("anchors", anchors.ids, a)
         check_stored("masses", anchors.masses, (a,))
-        check_stored("landmarks", anchors.landmarks, (m,), np.int64)
+        check_stored("landmarks", anchors.landmarks, np.shape(anchors.landmarks)[:1], np.int64)
         if not (np.diff(anchors.landmarks, prepend=-1, append=a) > 0).all():
             raise ValueError("its landmarks are not among its anchors")
         if anchors.to_landmarks is not None:

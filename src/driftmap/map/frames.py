@@ -38,9 +38,7 @@ FARTHEST, LEAST_SIZE = 1e140, 1e-140
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark or an anchor has: its cell may be empty, and yet it is embedded."""
 OF_STORED_POINTS = frozenset({"stored", "to_landmarks", "neighbours"})
-STORED = (
-    "between", "masses", "landmarks", "anchors", "rotation", "translation", "points", "farthest"
-)  # fmt: skip
+STORED = ("between", "anchors", "rotation", "translation", "farthest")
 """Fields of a frame that a checkpoint holds."""
 PLACED_AT_ONCE = 4096
 """Rows mapped at a time, so that their landmark distances need little memory."""
@@ -57,29 +55,53 @@ class FrameChange(NamedTuple):
     """How far stored points moved, relative to the diameter of the map."""
 
 
+class Points(NamedTuple):
+    """Points of a frame, which may not be stored any more."""
+
+    ids: Ids
+    """Arrival numbers, ascending."""
+    points: Any
+    """The points themselves; None: only their distances are known."""
+    masses: Array
+    """How many points each one stands for."""
+
+    def distances(self, store: Store, queries: Any) -> Array:
+        """Distances of checked points to these."""
+        return store.to_stored(queries, self.ids) if self.points is None else store.to_points(queries, self.points)
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """The embedding of some landmarks, and how it is aligned with the frame before."""
 
     embedding: Any
+    cover: Points
+    """The landmarks."""
+    fixed: Points
+    """The points by distances to which the embedding places others: the anchors, or the landmarks."""
     between: Array
-    """Distances between the landmarks, (m, m)."""
-    masses: Array
-    """How many points each landmark stands for, (m,)."""
-    landmarks: Ids
+    """Distances between these."""
     anchors: Ids | None
     """Arrival numbers of the anchors; None: the embedding needs none."""
     rotation: Array
     translation: Array
     rows: RowPlacer | None
     """Places rows of numbers on this frame, where that needs no distances."""
-    points: Any
-    """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
     farthest: float
     """The largest number in a row that can be placed; infinity: the map is one place."""
 
+    @property
+    def landmarks(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+        return self.cover.ids
+
+    @property
+    def points(self) -> Any:
+        """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
+        return self.cover.points
+
     def place(self, distances: Array) -> Array:
-        """Positions of points from their distances to the landmarks."""
+        """Positions of points from their distances to the fixed points."""
         return move(self.embedding.place(distances), self.rotation, self.translation)
 
     def place_queries(self, store: Store, queries: Any, n_jobs: int = 1) -> Array:
@@ -97,18 +119,16 @@ class Frame:
     def _place_part(self, store: Store, queries: Any) -> Array:
         if self.rows is not None:  # single precision is converted part by part, never as a whole
             return self.rows.place(np.asarray(queries, dtype=np.float64))
-        return self.place(self.distances(store, queries))
+        return self.place(self.fixed.distances(store, queries))
 
     def distances(self, store: Store, queries: Any) -> Array:
         """Distances of checked points to the landmarks."""
-        if self.points is None:
-            return store.to_stored(queries, self.landmarks)
-        return store.to_points(queries, self.points)
+        return self.cover.distances(store, queries)
 
     def place_stored(self, engine: LandmarkEngine, ids: Ids) -> Array:
         """Positions of stored points."""
         if self.points is None:
-            return self.place(engine.stored_distances(ids, self.landmarks))
+            return self.place(engine.stored_distances(ids, self.fixed.ids))
         store = engine.store
         return self._place_part(store, store.check_queries(engine.stored_points(ids)))
 
@@ -133,7 +153,7 @@ class Frame:
     def residuals(self, distances: Array, positions: Array) -> Array:
         """Per point, the root of the mean squared error of its landmark distances on the map, weighted by mass."""
         gaps = distances - euclidean(positions, self._landmark_positions)
-        return np.sqrt((gaps**2 * (self.masses / self.masses.sum())).sum(axis=1))
+        return np.sqrt((gaps**2 * (self.cover.masses / self.cover.masses.sum())).sum(axis=1))
 
     def laid(self, rotation: Array, translation: Array) -> Frame:
         """The same after alignment, of a frame that has not been aligned yet."""
@@ -187,7 +207,11 @@ class Frames:
             "frame": None,
         }
         if frame is not None and self._is_stored:
-            values["frame"] = {name: getattr(frame, name) for name in STORED} | {"state": frame.embedding.state()}
+            values["frame"] = {name: getattr(frame, name) for name in STORED} | {
+                "cover": frame.cover._asdict(),
+                "fixed": None if frame.fixed is frame.cover else frame.fixed._asdict(),
+                "state": frame.embedding.state(),
+            }
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
         numbers = {"count": self.count, "seen": self.seen, "warned": self.warned}
         return numbers | packed
@@ -215,45 +239,39 @@ class Frames:
         store: Store,
         n_seen: int,
         *,
+        cover: dict[str, Any],
+        fixed: dict[str, Any] | None,
         between: Array,
-        masses: Array,
-        landmarks: Ids,
         anchors: Ids | None,
         rotation: Array,
         translation: Array,
-        points: Any,
         farthest: float,
         state: dict[str, Any],
     ) -> Frame:
         """A frame from what was packed, once that has been checked."""
-        m, k = len(landmarks), self.n_components
-        shapes = [(rotation, (k, k)), (translation, (k,)), (between, (m, m)), (masses, (m,))]
-        for array, shape in shapes:
+        k = self.n_components
+        landmarks = _checked_points(store, n_seen, **cover)
+        placing = landmarks if fixed is None else _checked_points(store, n_seen, **fixed)
+        a = len(placing.ids)
+        for array, shape in ((rotation, (k, k)), (translation, (k,)), (between, (a, a))):
             if not (np.shape(array) == shape and array.dtype == np.float64 and _squarable(array)):
                 raise ValueError("an array of its frame has the wrong shape, type or range")
-        if not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
-            raise ValueError("the masses of its frame must be positive")
         if np.abs(rotation @ rotation.T - np.eye(k)).max() > 1e-6:
             raise ValueError("the rotation of its frame is not orthogonal")
         if (between < 0).any() or not farthest > 0:
             raise ValueError("its frame has negative distances or no size")
-        for ids in (landmarks, landmarks if anchors is None else anchors):
-            if ids.dtype != np.int64 or not (np.diff(ids, prepend=-1, append=n_seen) > 0).all():
-                raise ValueError("the landmarks or anchors of its frame have not arrived, or are not in order")
-        if (points is None) != (store.metric.form == "distances"):
-            raise ValueError("its frame lacks landmarks, or has some although distances are precomputed")
-        if points is not None and len(points := store.check(points)) != m:
-            raise ValueError("its frame has a wrong number of landmarks")
+        if anchors is not None and (
+            anchors.dtype != np.int64 or not (np.diff(anchors, prepend=-1, append=n_seen) > 0).all()
+        ):
+            raise ValueError("the anchors of its frame have not arrived, or are not in order")
         embedding = copy.deepcopy(self.embedding)
-        embedding.restore(between, masses, state)
-        if not _squarable(embedding.coordinates_):
-            raise ValueError("the positions of its frame are not finite")
+        embedding.restore(between, placing.masses, state)
+        if embedding.coordinates_.shape != (len(landmarks.ids), k) or not _squarable(embedding.coordinates_):
+            raise ValueError("the positions of its frame are not finite, or not those of its landmarks")
         if anchors is not None and embedding.anchor_coordinates_.shape != (len(anchors), k):
             raise ValueError("its frame has a wrong number of anchors")
-        rows = _row_placer(embedding, store, points)
-        frame = Frame(
-            embedding, between, masses, landmarks, anchors, np.eye(k), np.zeros(k), rows, points, farthest
-        )  # fmt: skip
+        rows = _row_placer(embedding, store, placing.points)
+        frame = Frame(embedding, landmarks, placing, between, anchors, np.eye(k), np.zeros(k), rows, farthest)
         return frame.laid(rotation, translation)
 
     def present(self, engine: LandmarkEngine) -> Frame:
@@ -302,37 +320,66 @@ class Frames:
             if (stored != stored[0]).any():
                 problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
                 raise InputError(f"{problem}; rescale the data")
-        self.between = self.between.updated(engine, landmarks, landmarks)
-        between, masses = self.between.values, _at_least_a_little(engine.fitted_stream().landmark_masses())
+        cover = Points(landmarks, points, _at_least_a_little(engine.fitted_stream().landmark_masses()))
         given: dict[str, Any] = {}
-        anchors, diameter, last = None, between.max(initial=0.0), self.current
+        fixed, anchors, diameter, last = cover, None, 0.0, self.current
         if self.stored_cache is not None:
             given["stored"] = self.stored_cache.stored(engine, landmarks)
         if "anchors" in self.needs:
-            given["anchors"] = chosen = self._anchors(engine, landmarks, masses)
+            given["anchors"] = chosen = self._anchors(engine, cover)
             anchors = chosen.ids
             if chosen.to_landmarks is not None:
-                diameter = max(diameter, chosen.to_landmarks.max())
+                diameter = chosen.to_landmarks.max()
+            elif len(anchors) > len(landmarks):
+                fixed = Points(anchors, None if points is None else engine.stored_points(anchors), chosen.masses)
+        self.between = self.between.updated(engine, fixed.ids, fixed.ids)
+        between = self.between.values
         if "start" in self.needs:
             given["start"] = None
             if last is not None and self.align:
                 given["start"] = last.start(engine, landmarks if anchors is None else anchors)
-        embedding = copy.deepcopy(self.embedding if last is None else last.embedding).fit(between, masses, **given)
+        embedding = copy.deepcopy(self.embedding if last is None else last.embedding)
+        embedding = embedding.fit(between, fixed.masses, **given)
+        diameter = max(diameter, between.max(initial=0.0))
         farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
-        rows, k = _row_placer(embedding, engine.store, points), self.n_components
-        return Frame(
-            embedding, between, masses, landmarks, anchors, np.eye(k), np.zeros(k), rows, points, farthest
-        )  # fmt: skip
+        rows, k = _row_placer(embedding, engine.store, fixed.points), self.n_components
+        return Frame(embedding, cover, fixed, between, anchors, np.eye(k), np.zeros(k), rows, farthest)
 
-    def _anchors(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> Anchors:
-        """Up to ``n_anchors`` stored points, the landmarks among them; only the landmarks if they are as many."""
+    def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:
+        """Up to ``n_anchors`` stored points, the landmarks among them; only the landmarks if they are as many.
+
+        Distances to them are measured, unless a Python function does that: then they follow from those to landmarks.
+        """
+        landmarks = cover.ids
         if self.n_anchors is None or self.n_anchors <= len(landmarks):
-            return Anchors(landmarks, np.arange(len(landmarks)), masses, None)
+            return Anchors(landmarks, np.arange(len(landmarks)), cover.masses, None)
         cells, weights = engine.cells()
         with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
             ids, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
+        anchors = Anchors(ids, np.searchsorted(ids, landmarks), _at_least_a_little(shares), None)
+        if engine.store.metric.quick:
+            return anchors
         self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
-        return Anchors(ids, np.searchsorted(ids, landmarks), _at_least_a_little(shares), self.to_anchors.values)
+        return anchors._replace(to_landmarks=self.to_anchors.values)
+
+
+def _check_ids(ids: Ids, n_seen: int) -> None:
+    if ids.dtype != np.int64 or not (np.diff(ids, prepend=-1, append=n_seen) > 0).all():
+        raise ValueError("the landmarks or anchors of its frame have not arrived, or are not in order")
+
+
+def _checked_points(store: Store, n_seen: int, ids: Ids, points: Any, masses: Array) -> Points:
+    """Points from what was packed, once they have been checked."""
+    _check_ids(ids, n_seen)
+    if not (masses.shape == ids.shape and masses.dtype == np.float64 and _squarable(masses)):
+        raise ValueError("an array of its frame has the wrong shape, type or range")
+    if not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
+        raise ValueError("the masses of its frame must be positive")
+    if (points is None) != (store.metric.form == "distances"):
+        raise ValueError("its frame lacks landmarks, or has some although distances are precomputed")
+    if points is not None and len(points := store.check(points)) != len(ids):
+        raise ValueError("its frame has a wrong number of landmarks")
+    return Points(ids, points, masses)
 
 
 def _at_least_a_little(masses: Array) -> Array:
