@@ -132,6 +132,7 @@ SUBJECTS = {
     "map, tsne, bounded": mapped(embedding="tsne", memory=144, bounded=True),
     "map, without anchors": mapped(n_anchors=None),
     "map, few anchors": mapped(3, n_anchors=12),
+    "map, enough anchors": mapped(n_anchors="auto"),
     "map, not aligned": mapped(align=False),
     "map, bounded": mapped(memory=144, bounded=True),
     "map, timed window": mapped(window=30.0, timed=True),

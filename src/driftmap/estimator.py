@@ -53,10 +53,12 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
         How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses; an
         object with the members of :class:`~driftmap.embedding.Embedding` is copied and used.
-    n_anchors : int or None
+    n_anchors : int, "auto" or None
         With "stress": fit the map to up to that many weighted stored points (anchors), and place points by their
         distances to these. They are measured, or, with a Python function as metric, inferred from those to the
-        landmarks. None: the landmarks only.
+        landmarks. "auto": 128, 256, 512 or 1,024, the fewest that place other points as truly (stress within 2 %) and
+        as evenly as twice as many; all stored points while these are few. It is chosen with the first frame, and again
+        when half of the landmarks have been exchanged or the stored points have doubled. None: the landmarks only.
     align : bool
         Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
     metric, metric_params
@@ -88,6 +90,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     landmark_embedding_ = Delegated[Array](StreamMap, "_fitted_engine")
     fitted_embedding_ = Delegated[Any](StreamMap, "_fitted_engine")
     n_dimensions_ = Delegated[int](StreamMap, "_fitted_engine")
+    n_anchors_ = Delegated[int](StreamMap, "_fitted_engine")
     frame_ = Delegated[int](StreamMap, "_fitted_engine")
     frames_ = Delegated[list[FrameChange]](StreamMap, "_fitted_engine")
 
@@ -98,7 +101,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         n_landmarks: int | str = 100,
         rule: str = "tight",
         embedding: str | Embedding = "stress",
-        n_anchors: int | None = 128,
+        n_anchors: int | str | None = 128,
         align: bool = True,
         metric: MetricLike = "euclidean",
         metric_params: dict[str, Any] | None = None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from driftmap.embedding.base import NEEDS, row_placer
 from driftmap.embedding.factory import make_embedding
 from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
+from driftmap.map.anchor_count import ANCHOR_COUNTS, AnchorCount, count_anchors
 from driftmap.map.stored_cache import NO_IDS, DistanceCache, StoredPointCache, common
 from driftmap.metrics import Store, euclidean
 from driftmap.quality import Displacement, displacement
@@ -164,7 +166,7 @@ class Frame:
 class Frames:
     """Makes frames when they are asked for. An embedding that does not fit is refused."""
 
-    def __init__(self, embedding: str | Embedding, n_components: int, n_anchors: int | None, align: bool) -> None:
+    def __init__(self, embedding: str | Embedding, n_components: int, n_anchors: int | str | None, align: bool) -> None:
         if isinstance(embedding, str):
             embedding = make_embedding(validation.one_of(embedding, "embedding", EMBEDDINGS), n_components)
         elif isinstance(embedding, type) or not all(hasattr(embedding, name) for name in ("fit", "place")):
@@ -180,6 +182,7 @@ class Frames:
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
         self.seen = 0  # arrivals when the current frame was made
+        self.choice: AnchorCount | None = None
         self.between, self.to_anchors = DistanceCache(), DistanceCache()
         self.needs = frozenset(getattr(self.embedding, "needs", ()))
         for name in self.needs:
@@ -214,7 +217,8 @@ class Frames:
             }
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
         numbers = {"count": self.count, "seen": self.seen, "warned": self.warned}
-        return numbers | packed
+        choice = flatten(None if self.choice is None else self.choice._asdict(), "frames.choice", arrays)
+        return numbers | packed | {"choice": choice}
 
     def unpack(self, packed: dict[str, Any], arrays: Arrays, store: Store, n_seen: int) -> None:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
@@ -230,6 +234,11 @@ class Frames:
             raise ValueError("its frames are not in order")
         for number, rotation, moved in zip(frames.tolist(), rotations, displacements.tolist(), strict=True):
             self.changes.append(FrameChange(int(number), rotation, Displacement(*moved)))
+        if (choice := rebuild(packed.get("choice"), arrays)) is not None:
+            self.choice = AnchorCount(**choice)
+            _check_ids(self.choice.landmarks, n_seen)
+            for name in ("n_anchors", "n_stored"):
+                validation.integer_at_least(choice[name], name, 1)
         if frame is not None and self._is_stored and "between" in frame:  # not one of version 0.2
             with np.errstate(all="ignore"):
                 self.current = self._restored(store, n_seen, **frame)
@@ -345,17 +354,36 @@ class Frames:
         rows, k = _row_placer(embedding, engine.store, fixed.points), self.n_components
         return Frame(embedding, cover, fixed, between, anchors, np.eye(k), np.zeros(k), rows, farthest)
 
+    def _number_of_anchors(self, engine: LandmarkEngine, landmarks: Ids) -> int | None:
+        """The number that was given, or that is enough; it is chosen again when much has changed."""
+        if not isinstance(self.n_anchors, str):
+            return self.n_anchors
+        if not engine.store.metric.quick:
+            return ANCHOR_COUNTS[0]
+        n_stored = len(engine.stored_indices_)
+        if self.choice is None or not self.choice.holds(n_stored, landmarks):
+
+            def place_by(n: int) -> tuple[Ids, Callable[[Ids], Array]]:
+                frames = Frames(self.embedding, self.n_components, n, False)
+                frames.warned = True
+                frame = frames.present(engine)
+                return frame.fixed.ids, lambda ids: frame.place_stored(engine, ids)
+
+            self.choice = AnchorCount(count_anchors(engine, place_by, len(landmarks)), n_stored, landmarks)
+        return self.choice.n_anchors
+
     def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:
         """Up to ``n_anchors`` stored points, the landmarks among them; only the landmarks if they are as many.
 
         Distances to them are measured, unless a Python function does that: then they follow from those to landmarks.
         """
         landmarks = cover.ids
-        if self.n_anchors is None or self.n_anchors <= len(landmarks):
+        n_anchors = self._number_of_anchors(engine, landmarks)
+        if n_anchors is None or n_anchors <= len(landmarks):
             return Anchors(landmarks, np.arange(len(landmarks)), cover.masses, None)
         cells, weights = engine.cells()
         with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
-            ids, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
+            ids, shares = choose_anchors(landmarks, cells, n_anchors, weights)
         anchors = Anchors(ids, np.searchsorted(ids, landmarks), _at_least_a_little(shares), None)
         if engine.store.metric.quick:
             return anchors

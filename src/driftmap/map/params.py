@@ -16,7 +16,7 @@ class MapParams(LandmarkParams):
     n_components: int = 2
     _: KW_ONLY
     embedding: str | Embedding = "stress"
-    n_anchors: int | None = 128
+    n_anchors: int | str | None = 128
     align: bool = True
     n_jobs: int | None = None
     random_state: Any = None

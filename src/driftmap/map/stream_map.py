@@ -163,7 +163,9 @@ class StreamMap(MapParams, HasLandmarks):
     def _begin(self) -> tuple[LandmarkEngine, Frames]:
         """Landmarks that have seen nothing and frames of them, by the parameters; their own are checked here."""
         fewest = validation.integer_at_least(self.n_components, "n_components", 1) + 1
-        if self.n_anchors is not None:
+        if isinstance(self.n_anchors, str):
+            validation.one_of(self.n_anchors, "n_anchors", ("auto",))
+        elif self.n_anchors is not None:
             validation.integer_at_least(self.n_anchors, "n_anchors", 1)
         if not isinstance(self.align, bool | np.bool_):
             raise InputError(f"must be True or False, got {self.align!r}", parameter="align")
@@ -245,6 +247,13 @@ class StreamMap(MapParams, HasLandmarks):
         """
         with self.lock:
             return self.frames.present(self._landmark_engine()).embedding
+
+    @property
+    def n_anchors_(self) -> int:
+        """Number of points by distances to which the present frame places others."""
+        with self.lock:
+            frame = self.frames.present(self._landmark_engine())
+            return len(frame.landmarks if frame.anchors is None else frame.anchors)
 
     @property
     def frame_(self) -> int:
