@@ -20,15 +20,15 @@ import numpy as np
 from tests import browser as real
 from websockets.sync.client import connect
 
-from driftmap.io.tables import Chunk
-from driftmap.live.columns import GrowingColumn
-from driftmap.live.protocol import decode
 from driftmap.live.scene import Scene
 from driftmap.live.server import serving
+from driftmap.live.watching import Watcher
 from driftmap.map import StreamMap
 from driftmap.map.novelty import NoveltyDetector
-from driftmap.map.observer import Update
-from driftmap.map.watching import Watcher
+from driftmap.pipeline.observer import Update
+from driftmap.tables.table import Chunk
+from driftmap.web.columns import GrowingColumn
+from driftmap.web.protocol import decode
 
 FEATURES = 8
 POINTS = 10_000

@@ -22,6 +22,8 @@ import numpy as np
 import driftmap
 
 ROOT = Path(driftmap.__file__).parent
+OUTER = ("cli/", "pipeline/", "tables/", "sources/", "storage/")
+"""Folders of the package around the algorithm."""
 
 
 def walk(work: Callable[[], Any]) -> set[tuple[str, str]]:
@@ -76,8 +78,10 @@ def main() -> None:
     for title, work in (("driftmap embed, 1,000 rows", embed), ("partial_fit, one row", one_row())):
         seen = walk(work)
         files = Counter(file for file, _ in seen)
-        in_cli = sum(file.startswith(("cli/", "io/")) for file in files)
-        print(f"{title}: {len(seen)} functions in {len(files)} files, {in_cli} of them in cli and io")
+        in_cli = sum(file.startswith(OUTER) for file in files)
+        print(
+            f"{title}: {len(seen)} functions in {len(files)} files, {in_cli} of them in the command line, tables and storage"
+        )
         if args.list:
             for file, name in sorted(seen):
                 print(f"  {file}: {name}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftmap.datasets.recorded import HOSPITAL_FILE, HOSPITAL_URL, STOCKS_FILE
-from driftmap.io.atomic import replacing
+from driftmap.storage.atomic import replacing
 from driftmap.utils import PathLike
 from driftmap.utils.errors import InputError, MissingDependencyError
 from reproduction import fidelity, report, statements, table1

@@ -6,18 +6,18 @@ import os
 import traceback
 from pathlib import Path
 
+from driftmap import sources
 from driftmap.cli import main
-from driftmap.io import sources
-from driftmap.io.brokers import open_broker, open_sink
+from driftmap.sources.brokers import open_broker, open_sink
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 MARK = "Zq7marK"
 STRAY = [*"/?#@:[]%&=+;,. \t\n\\'\"-~u9", "://", "%40", "%2", "%ff", "%00", "℀", "é", "\udcff", "\x1b", "\u200b", "//"]
 POSITIONS = (
     ["embed", "{}"],
-    ["embed", "--follow", "{}", "--sink", "redis://"],
-    ["embed", "none.csv", "--follow", "--sink", "{}"],
-    ["embed", "none.csv", "--follow", "--sink={}"],
+    ["follow", "{}", "--sink", "redis://"],
+    ["follow", "none.csv", "--sink", "{}"],
+    ["follow", "none.csv", "--sink={}"],
     ["embed", "none.csv", "-o", "{}"],
     ["embed", "none.csv", "-o{}"],
     ["embed", "t.csv", "-o", "o.csv", "--checkpoint", "{}"],

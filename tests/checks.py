@@ -22,7 +22,6 @@ from sklearn.exceptions import NotFittedError
 
 from driftmap import DriftMap, InputError, OnlineLandmarks
 from driftmap.embedding import EMBEDDINGS, LandmarkDiffusionMap, LandmarkIsomap
-from driftmap.io import checkpoint
 from driftmap.landmarks import (
     FarthestFirstLandmarks,
     InitialLandmarks,
@@ -31,6 +30,7 @@ from driftmap.landmarks import (
     RatioShift,
 )
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.storage import checkpoint
 from streams import EXAMPLES, facts, make
 
 N = 240

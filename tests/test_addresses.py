@@ -8,10 +8,10 @@ import shlex
 import pytest
 
 from addresses import MARK, POSITIONS, damaged, written
+from driftmap import sources
 from driftmap.cli import main
 from driftmap.cli.arguments import without_credentials
-from driftmap.io import sources
-from driftmap.io.addresses import Address
+from driftmap.sources.addresses import Address
 from driftmap.utils.errors import InputError
 from streams import EXAMPLES
 
@@ -104,7 +104,7 @@ def test_whatever_is_made_of_an_address_has_no_password():
 def test_words_of_a_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "10:00@home.csv").touch()
-    words = ["embed", "10:00@home.csv", "--follow", "./9:00@home.csv", "-o", "me@10:00.csv", "--label=a:b@c"]
+    words = ["follow", "10:00@home.csv", "--sink", "./9:00@home.csv", "-o", "me@10:00.csv", "--label=a:b@c"]
     words += ["--columns", "redis://a:b@c,x", "--start", "2024-01-01T10:00", "http://example.org/column"]
     assert without_credentials(words) == words
     shown = without_credentials(["--sink=redis://:pw@h/x?payload=csv", "mqtt://u:pw@h/x"])

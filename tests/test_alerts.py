@@ -12,8 +12,8 @@ import pytest
 
 from driftmap import DriftMap
 from driftmap.cli import main
-from driftmap.io import tables
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.tables import table as tables
 
 ROWS = np.random.default_rng(0).standard_normal((600, 3))
 ROWS[500] = 40.0
@@ -98,8 +98,8 @@ def test_options_that_mean_nothing(folder, capfd, options, message):
 
 
 def test_a_followed_file_and_a_run_that_goes_on(folder):
-    """Alerts are seen at once, and a run that is killed and resumed ends with the same lines."""
-    command = [sys.executable, "-m", "driftmap", "embed", "--follow", "f.csv", "--label", "day", "--alert", "3"]
+    """Alerts are seen immediately, and a run that is killed and resumed ends with the same lines."""
+    command = [sys.executable, "-m", "driftmap", "follow", "f.csv", "--label", "day", "--alert", "3"]
     command += ["--landmarks", "20", "-o", "o.csv", "--alerts", "a.jsonl", "--checkpoint", "c.ckpt", "--resume"]
     command += ["--checkpoint-every", "0s"]
     growing, alerts = folder / "f.csv", folder / "a.jsonl"

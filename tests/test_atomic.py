@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from driftmap.cli import main
-from driftmap.io import atomic, checkpoint, tables
-from driftmap.io.paths import OutputError, identity
+from driftmap.storage import atomic, checkpoint
+from driftmap.storage.paths import OutputError, identity
+from driftmap.tables import table as tables
 
 
 def save_often(path, value, times):
@@ -168,8 +169,8 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path, monkeypatch):
         assert not renamed, "the folder was not synced"
         assert synced[self.stat().st_ino] == self.read_bytes(), f"{target} was not synced"
         if target.name == "c.ckpt" and (tmp_path / ".o.csv.partial").exists():
-            unfinished, job = tmp_path / ".o.csv.partial", checkpoint.read(self).header["job"]
-            length = job["bytes"].get("output", 0)
+            unfinished, run = tmp_path / ".o.csv.partial", checkpoint.read(self).header["run"]
+            length = run["lengths"].get("output", 0)
             lengths.add(length)
             assert len(synced.get(unfinished.stat().st_ino, b"")) >= length
         renamed.append(target.name)
@@ -193,7 +194,7 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_run_that_is_resumed_while_closing_is_finished_only_once_its_output_is_on_the_disk(
-    tmp_path, monkeypatch, renamed
+    tmp_path, monkeypatch, capfd, renamed
 ):
     """Cut off just before or after the output got its name, whose folder was not synced in either case."""
     fsync, replace, events = os.fsync, os.replace, []
@@ -213,20 +214,20 @@ def test_a_run_that_is_resumed_while_closing_is_finished_only_once_its_output_is
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", cut_off)
         main(command)
-    assert checkpoint.read("c.ckpt").header["job"]["stage"] == "closing"
+    assert checkpoint.read("c.ckpt").header["run"]["stage"] == "finished"
     assert os.listdir(folder) == ["o.csv" if renamed else ".o.csv.partial"]
 
     def recorded_fsync(descriptor):
         fsync(descriptor)
         if os.path.samestat(os.fstat(descriptor), folder.stat()):
             events.append("synced" if os.listdir(folder) == ["o.csv"] else "synced too early")
-
-    def recorded_replace(source, target, **more):
-        if Path(target).name == "c.ckpt":
-            events.append(checkpoint.read(source).header["job"]["stage"])
-        replace(source, target)
+            if len(events) == 1:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fsync", recorded_fsync)
-    monkeypatch.setattr(os, "replace", recorded_replace)
+    capfd.readouterr()
+    assert main([*command, "--resume"]) == 2
+    assert "finished" not in capfd.readouterr().err
     assert main([*command, "--resume"]) == 0
-    assert events == ["synced", "finished"]
+    assert "this run is finished (150 rows, in out/o.csv)" in capfd.readouterr().err
+    assert events == ["synced", "synced"]

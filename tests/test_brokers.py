@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from brokers import SERVERS, rows_as_json, running
-from driftmap.io.brokers import open_broker
-from driftmap.io.brokers.payloads import rows_of
+from driftmap.sources.brokers import open_broker
+from driftmap.sources.brokers.payloads import rows_of
 from driftmap.utils.errors import InputError
 
 X = np.random.default_rng(0).standard_normal((60, 3))

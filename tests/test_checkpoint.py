@@ -12,8 +12,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import Checkpoint, CheckpointError, read, write
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import Checkpoint, CheckpointError, read, write
 
 FLIPS = int(os.environ.get("DRIFTMAP_FLIPS", "500"))
 """Damaged files to try, in each of two ways; 10,000 take 10 seconds."""

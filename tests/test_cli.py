@@ -19,18 +19,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftmap import DriftMap, __version__
-from driftmap.cli import main
+from driftmap.cli import COMMANDS, main
 from driftmap.cli.progress import Progress
-from driftmap.cli.stages import pieces
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkStress
-from driftmap.io import tables
 from driftmap.landmarks import RandomLandmarks
 from driftmap.map import StreamMap
-from driftmap.map.observer import Update
 from driftmap.networks import laplacian_spectra
+from driftmap.pipeline.observer import Update, pieces
+from driftmap.pipeline.passes import Learning
 from driftmap.plot import animation
 from driftmap.quality import landmark_stress, stress
+from driftmap.tables import table as tables
 
 X = np.cumsum(np.random.default_rng(3).standard_normal((150, 4)), axis=0)
 NAMES = ["a", "b", "c", "d"]
@@ -280,11 +280,11 @@ def test_contacts_are_mapped_by_their_spectra(folder, capfd):
     folder.joinpath("c.csv").write_text("when,who,whom\n" + "".join(f"{t},{i},{j}\n" for i, j, t in events))
     times, spectra = laplacian_spectra(events, 0.01)
     for arguments in (["c.dat"], ["c.csv", "--columns", "when,who,whom"]):
-        run("embed", "--contacts", *arguments, "--decay", "0.01", "--landmarks", M)
+        run("contacts", *arguments, "--decay", "0.01", "--landmarks", M)
         out = capfd.readouterr().out
         assert_coordinates(out, mapped(spectra), leading=["t"])
         assert [float(row[0]) for row in parse(out)[1]] == times.tolist()
-    run("embed", "--contacts", "c.dat", "--decay", "0.01", "-o", "c.npy", "--plot", "c.png", "--landmarks-out", "l.csv")
+    run("contacts", "c.dat", "--decay", "0.01", "-o", "c.npy", "--plot", "c.png", "--landmarks-out", "l.csv")
     np.testing.assert_array_equal(np.load("c.npy")[:, 0], times)
     assert parse(folder.joinpath("l.csv").read_text())[0][:6] == ["arrival", "mass", "x1", "x2", "t", "eigenvalue1"]
 
@@ -716,12 +716,12 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         ),
         (["embed", "t.csv", "--steadiness", "1", "--embedding", "lmds"], "--steadiness is for --embedding stress"),
         (["embed", "t.csv", "--rule", "best"], "invalid choice: 'best'"),
-        (["embed", "t.csv", "--decay", "1"], "add --contacts"),
-        (["embed", "t.csv", "--contacts", "--decay", "-1"], "must be finite and not negative"),
-        (["embed", "t.csv", "--contacts", "--decay", "fast"], "'fast' is not a number"),
-        (["embed", "t.csv", "--contacts", "--decay", "1"], "t.csv, line 1"),
-        (["embed", "t.csv", "--contacts", "--decay", "1", "--label", "a"], "--label is for tables"),
-        (["embed", "t.csv", "--contacts", "--decay", "1", "--skip-bad"], "--skip-bad is for lines of text"),
+        (["embed", "t.csv", "--decay", "1"], "unrecognized arguments: --decay"),
+        (["contacts", "t.csv", "--decay", "-1"], "must be finite and not negative"),
+        (["contacts", "t.csv", "--decay", "fast"], "'fast' is not a number"),
+        (["contacts", "t.csv", "--decay", "1"], "t.csv, line 1"),
+        (["contacts", "t.csv", "--decay", "1", "--label", "a"], "unrecognized arguments: --label"),
+        (["contacts", "t.csv", "--decay", "1", "--skip-bad"], "unrecognized arguments: --skip-bad"),
         (["embed", "t.parquet", "--skip-bad"], "--skip-bad is for lines of text"),
         (["embed", "t.csv", "--format", "jsonl", "-o", "o.csv"], "the suffix of -o says the format"),
         (["embed", "t.csv", "--format", "jsonl", "--json"], "which --json leaves out"),
@@ -767,15 +767,11 @@ def test_a_folder_that_cannot_be_written(folder, capfd):
 
 
 def test_a_file_that_changes_between_the_passes(folder, capfd, monkeypatch):
-    from driftmap.cli import embed
-
-    def learn(*args, original=embed.learn):
-        n = original(*args)
+    def complete(learning):
         with folder.joinpath("t.csv").open("a") as file:
             file.write("1,2,3,4\n")
-        return n
 
-    monkeypatch.setattr(embed, "learn", learn)
+    monkeypatch.setattr(Learning, "complete", complete)
     assert "changed while it was read: it had 150 rows, then 151" in mistake(capfd, "embed", "t.csv", "-o", "o.csv")
 
 
@@ -784,7 +780,7 @@ def test_standard_input_is_named_in_mistakes(folder, capfd, monkeypatch, content
     standard_input(monkeypatch, content)
     assert "standard input" in mistake(capfd, "embed", "-")
     standard_input(monkeypatch, b"5 ann ann\n")
-    assert "standard input, line 1" in mistake(capfd, "embed", "-", "--contacts", "--decay", "1")
+    assert "standard input, line 1" in mistake(capfd, "contacts", "-", "--decay", "1")
 
 
 def test_missing_matplotlib_is_named_with_the_extra(folder, capfd, monkeypatch):
@@ -861,13 +857,27 @@ def test_demo_without_matplotlib_still_writes_coordinates(folder, capfd, monkeyp
     assert os.listdir("d") == ["s_curve.csv"]
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["embed", "--help"], ["demo", "--help"], ["info", "--help"]])
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["embed", "--follow", "t.csv"], "driftmap follow SOURCE"),
+        (["embed", "t.csv", "--contacts"], "driftmap contacts FILE"),
+        (["embed", "*.parquet", "--dask=local"], "driftmap cluster FILE --scheduler ADDRESS"),
+        (["watch", "t.csv", "--contacts"], "driftmap contacts FILE"),
+        (["reproduce", "s-curve"], "python -m reproduction s-curve"),
+    ],
+)
+def test_what_has_moved_is_named(folder, capfd, argv, command):
+    assert command in mistake(capfd, *argv)
+
+
+@pytest.mark.parametrize("argv", [["--help"], *([command, "--help"] for command in COMMANDS)])
 def test_help(capfd, argv):
     run(*argv)
     out, err = capfd.readouterr()
     assert "usage: driftmap" in out
     assert err == ""
-    if argv[0] in ("demo", "embed", "info"):
+    if argv[0] in COMMANDS:
         assert "example" in out
     assert max(map(len, out.splitlines())) <= 120
 
@@ -967,7 +977,6 @@ def test_auto_is_a_run_with_the_number_that_is_found(folder, capfd, monkeypatch)
     ("options", "problem"),
     [
         (["auto", "--online"], "does not go with --online: run it without, then give the number that it prints"),
-        (["auto", "--follow"], "does not go with --follow"),
         (["auto", "--checkpoint", "c.ckpt"], "does not go with --checkpoint"),
         (["auto", "--embedding", "tsne"], "does not go with embedding='tsne'"),
         (["auto", "--half-life", "9"], "does not go with a window or a half_life"),

@@ -13,12 +13,12 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from driftmap.cli import embed, main
-from driftmap.io import text
-from driftmap.io.readers import open_table
-from driftmap.io.tables import Wanted
-from driftmap.io.writers import WRITERS
-from driftmap.map.watching import Watcher
+from driftmap.cli import main, outputs
+from driftmap.live.watching import Watcher
+from driftmap.tables import text
+from driftmap.tables.readers import open_table
+from driftmap.tables.table import Wanted
+from driftmap.tables.writers import WRITERS
 from driftmap.utils.errors import InputError
 
 DAYS = 700
@@ -149,9 +149,13 @@ def without_the_latest(rates):
     return rates.drop(columns=["ISK", "HRK", "XXX"])
 
 
-def embedded(capfd, *argv, code=0):
-    assert main(["embed", *argv]) == code
+def mapped(capfd, *argv, code=0):
+    assert main([*argv]) == code
     return capfd.readouterr()
+
+
+def embedded(capfd, *argv, code=0):
+    return mapped(capfd, "embed", *argv, code=code)
 
 
 @pytest.mark.parametrize("options", [[], ["--online"], ["--normalize", "zscore"]])
@@ -208,7 +212,7 @@ def test_a_delay_longer_than_the_table_is_named_as_the_reason(folder, capfd):
 def test_following_counts_in_its_final_line(folder, capfd, monkeypatch):
     lines = ["a,b,c", *[f"{i},{i if i % 3 == 0 else ''},{i * i}" for i in range(30)]]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join([*lines, ""]).encode())))
-    _, err = embedded(capfd, "-", "--follow", "--missing", "drop")
+    _, err = mapped(capfd, "follow", "-", "--missing", "drop")
     warning, final = err.splitlines()
     assert warning.startswith(
         "driftmap: warning: standard input: 20 of 30 rows left out: 20 for missing numbers (20 in"
@@ -287,7 +291,7 @@ def test_a_page_keeps_labels_and_features_named_like_novelty(folder, monkeypatch
 def test_records_of_a_sink_keep_the_label(folder, monkeypatch, label):
     records = []
     sink = types.SimpleNamespace(send=lambda some: records.extend(some), close=lambda: None)
-    monkeypatch.setattr(embed, "open_sink", lambda url: sink)
+    monkeypatch.setattr(outputs, "open_sink", lambda url: sink)
     lines = [f"{label},a,b", *[f"row {i},{i % 7},{i * i}" for i in range(30)]]
     folder.joinpath("t.csv").write_text("\n".join(lines) + "\n")
     assert main(["embed", "t.csv", "--label", label, "--online", "--sink", "redis://h/s", "-o", "o.csv"]) == 0

@@ -1,4 +1,4 @@
-"""``driftmap embed --contacts``: files as people have them, what colours their maps, and what is said about them."""
+"""``driftmap contacts``: files as people have them, what colours their maps, and what is said about them."""
 
 import csv
 import json
@@ -48,21 +48,21 @@ def rows(path):
 
 
 def test_dates_are_written_instead_of_seconds_since_1970(school):
-    run("embed", "school.dat", "--contacts", "--landmarks", 5, "-o", "o.csv", "--landmarks-out", "l.csv")
+    run("contacts", "school.dat", "--landmarks", 5, "-o", "o.csv", "--landmarks-out", "l.csv")
     dates = [row["t"] for row in rows("o.csv")]
     assert (dates[0], dates[-1]) == ("2024-03-04T08:00:00", "2024-03-06T08:19:40")
     assert {row["t"] for row in rows("l.csv")} <= set(dates)
-    run("embed", "school.dat", "--contacts", "--landmarks", 5, "-o", "o.npy")
+    run("contacts", "school.dat", "--landmarks", 5, "-o", "o.npy")
     np.testing.assert_array_equal(np.load("o.npy")[:, 0], sorted({t for t, *_ in EVENTS}))
 
 
 def test_the_decay_follows_from_the_contacts_unless_it_is_given(school, capfd):
     contacts = read_contacts("school.dat")
     for given in ([], ["--decay", "auto"], ["--decay", str(np.log(2) / half_life(contacts))]):
-        run("embed", "school.dat", "--contacts", *given, "--landmarks", 5, "-o", f"o{len(given)}.csv", "--json")
+        run("contacts", "school.dat", *given, "--landmarks", 5, "-o", f"o{len(given)}.csv", "--json")
         summary = json.loads(capfd.readouterr().out)
         assert summary["decay"] == pytest.approx(np.log(2) / half_life(contacts))
-    run("embed", "school.dat", "--contacts", "--landmarks", 5, "-o", "o.csv")
+    run("contacts", "school.dat", "--landmarks", 5, "-o", "o.csv")
     err = capfd.readouterr().err
     assert "60 contacts of 7 nodes, 2024-03-04 08:00:00 to 2024-03-06 08:19:40" in err
     assert re.search(r"ties decay by [\d.]+ per second \(a half-life of [\d.,]+, the geometric mean", err)
@@ -71,7 +71,7 @@ def test_the_decay_follows_from_the_contacts_unless_it_is_given(school, capfd):
 
 def test_weights_and_self_contacts_are_said_and_counted(school, capfd):
     school.joinpath("w.csv").write_text("time,source,target,weight\n0,a,b,2\n5,a,a,1\n20,b,c,1\n40,a,b,1\n")
-    run("embed", "w.csv", "--contacts", "--landmarks", 3, "-o", "o.csv", "--json")
+    run("contacts", "w.csv", "--landmarks", 3, "-o", "o.csv", "--json")
     out, err = capfd.readouterr()
     assert "3 contacts of 3 nodes, t = 0 to 40; weighted; 1 of a node with itself skipped; ties decay by" in err
     summary = json.loads(out)
@@ -80,7 +80,7 @@ def test_weights_and_self_contacts_are_said_and_counted(school, capfd):
 
 def test_maps_are_coloured_by_time_hour_day_or_attribute(school, drawn):
     def color(*options):
-        run("embed", "school.dat", "--contacts", "--landmarks", 5, "--plot", "m.png", "-o", "o.csv", *options)
+        run("contacts", "school.dat", "--landmarks", 5, "--plot", "m.png", "-o", "o.csv", *options)
         return drawn["color"], drawn["color_label"]
 
     values, label = color()
@@ -99,7 +99,7 @@ def test_maps_are_coloured_by_time_hour_day_or_attribute(school, drawn):
 
 def test_times_without_a_date_count_from_zero_or_from_a_start(school, drawn):
     school.joinpath("t.dat").write_text("".join(f"{t - START} {i} {j}\n" for t, i, j in EVENTS))
-    command = ["embed", "t.dat", "--contacts", "--landmarks", 5, "--plot", "m.png", "-o", "o.csv"]
+    command = ["contacts", "t.dat", "--landmarks", 5, "--plot", "m.png", "-o", "o.csv"]
     run(*command, "--color-by", "hour")
     np.testing.assert_allclose(drawn["color"][:3], np.arange(3) / 180)
     run(*command, "--color-by", "day")
@@ -111,7 +111,7 @@ def test_times_without_a_date_count_from_zero_or_from_a_start(school, drawn):
 
 
 def test_one_dimension_is_drawn_over_a_real_time_axis(school, drawn):
-    run("embed", "school.dat", "--contacts", "--components", 1, "--landmarks", 5, "--plot", "m.png", "-o", "o.csv")
+    run("contacts", "school.dat", "--components", 1, "--landmarks", 5, "--plot", "m.png", "-o", "o.csv")
     assert drawn["color"] is None
     times = drawn["times"].astype("datetime64[s]").astype(int)
     np.testing.assert_array_equal(times, sorted({t for t, *_ in EVENTS}))
@@ -119,7 +119,7 @@ def test_one_dimension_is_drawn_over_a_real_time_axis(school, drawn):
 
 
 def test_figures_for_browsers_and_animations_are_coloured_too(school):
-    command = ["embed", "school.dat", "--contacts", "--landmarks", 5, "-o", "o.csv", "--color-by", "status"]
+    command = ["contacts", "school.dat", "--landmarks", 5, "-o", "o.csv", "--color-by", "status"]
     run(*command, "--plot", "m.html")
     assert '"status"' in school.joinpath("m.html").read_text()
     run(*command, "--animate", "m.gif", "--animate-frames", 2)
@@ -129,32 +129,32 @@ def test_figures_for_browsers_and_animations_are_coloured_too(school):
 def test_progress_counts_spectra(school, monkeypatch):
     seen = []
     monkeypatch.setattr(Progress, "update", lambda self, task, *args, **more: seen.append((task, *args)))
-    run("embed", "school.dat", "--contacts", "--landmarks", 5, "-o", "o.csv")
+    run("contacts", "school.dat", "--landmarks", 5, "-o", "o.csv")
     assert ("spectra", 1.0, "60 of 60") in seen
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["school.dat", "--color-by", "hour"], "--color-by is for lists of contacts: add --contacts"),
-        (["school.dat", "--metadata", "people.txt"], "--metadata is for lists of contacts"),
-        (["school.dat", "--contacts", "--color-by", "hour"], "--color-by is for figures: add --plot or --animate"),
+        (["embed", "school.dat", "--color-by", "hour"], "unrecognized arguments: --color-by"),
+        (["embed", "school.dat", "--metadata", "people.txt"], "unrecognized arguments: --metadata"),
+        (["contacts", "school.dat", "--color-by", "hour"], "--color-by is for figures: add --plot or --animate"),
         (
-            ["school.dat", "--contacts", "--color-by", "statsu", "--plot", "m.png"],
+            ["contacts", "school.dat", "--color-by", "statsu", "--plot", "m.png"],
             "--color-by 'statsu' is not one of hour, day, status (did you mean 'status'?)",
         ),
         (
-            ["bare.dat", "--contacts", "--color-by", "role", "--plot", "m.png"],
+            ["contacts", "bare.dat", "--color-by", "role", "--plot", "m.png"],
             "is not one of hour, day; the nodes have no attributes: add --metadata",
         ),
-        (["school.dat", "--contacts", "--start", "monday"], "'monday' is not a date such as 2024-03-31"),
-        (["school.dat", "--contacts", "--metadata", "nowhere.txt"], "nowhere.txt"),
-        (["school.dat", "--contacts", "--metadata", "other.txt"], "other.txt describes none of the nodes"),
-        (["school.dat", "--contacts", "--metadata", "o.csv"], "-o (o.csv) is the same file as --metadata"),
-        (["once.dat", "--contacts"], "--decay: all contacts have the same time"),
-        (["school.dat", "--contacts", "--columns", "1,2"], "--columns must name time, node, node"),
+        (["contacts", "school.dat", "--start", "monday"], "'monday' is not a date such as 2024-03-31"),
+        (["contacts", "school.dat", "--metadata", "nowhere.txt"], "nowhere.txt"),
+        (["contacts", "school.dat", "--metadata", "other.txt"], "other.txt describes none of the nodes"),
+        (["contacts", "school.dat", "--metadata", "o.csv"], "-o (o.csv) is the same file as --metadata"),
+        (["contacts", "once.dat"], "--decay: all contacts have the same time"),
+        (["contacts", "school.dat", "--columns", "1,2"], "--columns must name time, node, node"),
         (
-            ["school.dat", "--contacts", "--columns", "time,i,j"],
+            ["contacts", "school.dat", "--columns", "time,i,j"],
             "school.dat, line 1 is no header with the columns 'time'",
         ),
     ],
@@ -163,7 +163,7 @@ def test_mistakes_are_named_in_one_line(school, capfd, options, message):
     school.joinpath("bare.dat").write_text("0 a b\n20 b c\n40 a b\n")
     school.joinpath("once.dat").write_text("7 a b\n7 b c\n")
     school.joinpath("other.txt").write_text("id,role\nann,nurse\n")
-    run("embed", *options, "-o", "o.csv", code=2)
+    run(*options, "-o", "o.csv", code=2)
     err = capfd.readouterr().err
     assert message in err
     assert err.count("\n") == 1

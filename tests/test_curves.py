@@ -3,7 +3,7 @@
 import pytest
 
 import browser as real
-from driftmap.live.page import joined, page_style
+from driftmap.web.page import joined, page_style
 
 NAMES = ("radius", "stress", "novelty", "rate")
 chromium = real.chromium

@@ -24,7 +24,7 @@ from driftmap.cli import cluster
 from driftmap.cli.errors import OPTION_ADVICE, UserError, one_line
 from driftmap.dask import blocks
 from driftmap.dask.files import write
-from driftmap.io.atomic import replacing
+from driftmap.storage.atomic import replacing
 from streams import facts, make
 
 X = make("walk", 1200, 4, seed=0)
@@ -275,7 +275,8 @@ def test_a_file_that_is_being_written_is_left_alone_and_a_leftover_is_removed(tm
     leftover = tmp_path / f".day 1.parquet.{'0' * 16}.tmp"
     leftover.touch()
     with replacing(tmp_path / "day 1.parquet") as file:
-        code = "import sys, pathlib; from driftmap.io.atomic import remove_leftovers as r; r(pathlib.Path(sys.argv[1]))"
+        code = "import pathlib, sys; from driftmap.storage import atomic"
+        code += "; atomic.remove_leftovers(pathlib.Path(sys.argv[1]))"
         subprocess.run([sys.executable, "-c", code, tmp_path], check=True)  # another process, as a second run is
         assert not leftover.exists()
         file.write(b"whole")

@@ -149,7 +149,7 @@ def files(tmp_path_factory):
 
 def embed(files, address, out, *words):
     with dask.config.set(SETTINGS):
-        return main(["embed", files, "--dask", address, "-o", str(out), "--landmarks", "10", *words])
+        return main(["cluster", files, "--scheduler", address, "-o", str(out), "--landmarks", "10", *words])
 
 
 def contents(folder):

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 from driftmap.cli import main
 from driftmap.cli.errors import one_line
-from driftmap.io import read_ahead, readers, tables, text, writers
-from driftmap.io.csv import arrow_memory
-from driftmap.io.readers import open_table
-from driftmap.io.tables import Position, RejectedLines, Wanted
 from driftmap.map import frames
+from driftmap.tables import read_ahead, readers, text, writers
+from driftmap.tables import table as tables
+from driftmap.tables.csv import arrow_memory
+from driftmap.tables.readers import open_table
+from driftmap.tables.table import Position, RejectedLines, Wanted
 from driftmap.utils.errors import InputError
 
 X = np.cumsum(np.random.default_rng(7).standard_normal((90, 3)), axis=0)
@@ -291,13 +292,13 @@ def test_rows_of_several_lines_keep_their_numbers_and_a_lost_quote_takes_no_more
     assert labels == [f"r\n{i}" for i in range(90)]
     assert error.startswith("t.csv, line 182, column 'b'")
     assert places[0] == Position(10, 21, len(encoded([HEADER, *rows[:10]])))
-    monkeypatch.setattr("driftmap.io.csv.LONGEST_QUOTED", 500)
+    monkeypatch.setattr("driftmap.tables.csv.LONGEST_QUOTED", 500)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS[:5], '"r,1,2,3', *ROWS[5:]]))
     assert assert_same("t.csv", monkeypatch, label="name")[4] == "t.csv, line 7: a quote is opened and not closed"
 
 
 def test_a_line_without_end_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("driftmap.io.text.LONGEST_ROW", 1000)
+    monkeypatch.setattr("driftmap.tables.text.LONGEST_ROW", 1000)
     folder.joinpath("t.csv").write_bytes(encoded([HEADER, *ROWS[:5]]) + b"r" * 5000)
     assert read("t.csv", monkeypatch, label="name")[4] == "t.csv, line 7 is longer than 1,000 bytes"
 
@@ -519,10 +520,14 @@ def test_memory_does_not_grow_with_a_parquet_file(folder):
 
 
 def test_options_name_what_the_library_has():
-    from driftmap.cli import options
-    from driftmap.map.observer import Update
+    from driftmap import DriftMap
+    from driftmap.cli import groups, writing
+    from driftmap.pipeline.observer import Update
 
-    assert set(options.NOVELTY) <= set(Update._fields)
+    estimator, options = DriftMap(), groups.MapShape()
+    assert (options.embedding, options.metric, options.slack) == (estimator.embedding, "euclidean", estimator.slack)
+    assert groups.NOVELTY == writing.NOVELTY
+    assert set(writing.NOVELTY) <= set(Update._fields)
 
 
 def test_threads_of_arrow_hold_nothing_of_python():

@@ -45,7 +45,7 @@ class Follower:
     """The command at work, with what it has written so far."""
 
     def __init__(self, folder, *argv, **options):
-        command = [sys.executable, "-m", "driftmap", "embed", "--follow", *argv, *BASE]
+        command = [sys.executable, "-m", "driftmap", "follow", *argv, *BASE]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
         self.process = subprocess.Popen(command, cwd=folder, **pipes)
         self.out = b""
@@ -197,7 +197,7 @@ BAD = ["1,2\n", "1,x,3\n", "1,nan,3\n", '1,"2,3\n', "\n", "1,2,3e200\n"]
 def test_a_bad_line_ends_it_by_number(tmp_path, monkeypatch, capfd, line):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "live.csv").write_text(HEADER + LINES[0] + line + LINES[1])
-    assert main(["embed", "--follow", "live.csv", *BASE]) == 2
+    assert main(["follow", "live.csv", *BASE]) == 2
     out, err = capfd.readouterr()
     assert err.startswith("driftmap: error: live.csv, line 3")
     assert err.count("\n") == 1
@@ -288,7 +288,7 @@ def test_a_checkpoint_goes_on_where_the_file_was_left(tmp_path, output):
         assert code == {signal.SIGTERM: 143, signal.SIGKILL: -9, signal.SIGINT: 130}[signum]
         if signum != signal.SIGKILL:
             assert f"stopped after {done} rows" in err
-            assert "state saved in c.ckpt; go on with: driftmap embed --follow live.csv" in err
+            assert "state saved in c.ckpt; go on with: driftmap follow live.csv" in err
         parts.append(follower.out.decode())
         append(path, "".join(LINES[done : done + 20]))
         done += 20
@@ -342,14 +342,14 @@ def test_a_file_that_was_changed_meanwhile_is_refused(tmp_path, change, message)
         (["live.csv", "--warm-up", "5"], "--warm-up is for a running --normalize"),
         (["live.csv", "-o", "o.parquet"], "-o o.parquet cannot be written row by row"),
         (["live.csv", "-o", "o.npy"], "-o o.npy cannot be written row by row"),
-        (["live.csv", "-o", "old.csv"], "old.csv exists; --follow goes on with it only from a checkpoint"),
+        (["live.csv", "-o", "old.csv"], "old.csv exists; a stream goes on with it only from a checkpoint"),
         (["live.csv", "-o", "no/o.csv"], "there is no folder 'no'"),
         (["live.csv", "-o", "o.csv", "--format", "csv"], "--format is for standard output"),
-        (["live.csv", "--json"], "would write no coordinates: add -o"),
-        (["live.csv", "--plot", "o.png"], "--plot needs all rows"),
-        (["live.csv", "--landmarks-out", "l.csv"], "--landmarks-out needs all rows"),
-        (["live.csv", "--animate", "o.gif"], "--animate needs all rows"),
-        (["live.csv", "--contacts", "--decay", "1"], "--contacts needs all rows"),
+        (["live.csv", "--json"], "--json would leave no place for the coordinates: add -o"),
+        (["live.csv", "--plot", "o.png"], "unrecognized arguments: --plot"),
+        (["live.csv", "--landmarks-out", "l.csv"], "unrecognized arguments: --landmarks-out"),
+        (["live.csv", "--animate", "o.gif"], "unrecognized arguments: --animate"),
+        (["live.csv", "--landmarks", "auto"], "--landmarks auto needs a pass over all rows, and a stream has no end"),
         (["live.csv.gz"], "live.csv.gz cannot be followed"),
         (["live.npy"], "live.npy cannot be followed"),
         (["live.csv", "--columns", "z"], "live.csv has no column 'z'"),
@@ -363,7 +363,7 @@ def test_mistakes(tmp_path, monkeypatch, capfd, argv, message):
     for name in ("live.csv", "old.csv", "live.xyz"):
         (tmp_path / name).write_text(HEADER + LINES[0])
     before = sorted(os.listdir())
-    assert main(["embed", "--follow", *argv]) == 2
+    assert main(["follow", *argv]) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert err.startswith("driftmap: error: ")
@@ -385,14 +385,14 @@ def test_rows_of_a_run_that_was_killed_before_its_first_checkpoint_are_written_a
 KILLED = """
 import os, signal, sys
 from driftmap.cli import main
-from driftmap.io import checkpoint
+from driftmap.storage import checkpoint
 write = checkpoint.write
 def killed(*arguments):
     if sys.argv[1] == "after":
         write(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
 checkpoint.write = killed
-main(["embed", "--follow", *sys.argv[2:]])
+main(["follow", *sys.argv[2:]])
 """
 
 
@@ -414,6 +414,6 @@ def test_a_refused_output_leaves_the_others_uncreated(tmp_path, monkeypatch, cap
     (tmp_path / "live.csv").write_text(HEADER + LINES[0])
     (tmp_path / "old.csv").write_text("rows")
     files = ["-o", "old.csv", "--alert", "3", "--alerts", "a.jsonl", "--checkpoint", "c.ckpt"]
-    assert main(["embed", "--follow", "live.csv", *files, *BASE]) == 2
+    assert main(["follow", "live.csv", *files, *BASE]) == 2
     assert "old.csv exists" in capfd.readouterr().err
     assert sorted(os.listdir()) == ["live.csv", "old.csv"]

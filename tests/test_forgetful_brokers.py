@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from brokers import rows_as_json, running
-from driftmap.io.brokers import open_broker
-from driftmap.io.brokers.mqtt import Learnt
+from driftmap.sources.brokers import open_broker
+from driftmap.sources.brokers.mqtt import Learnt
 from driftmap.utils.errors import InputError
 
 X = np.random.default_rng(2).standard_normal((400, 3))
@@ -141,7 +141,7 @@ def test_entries_of_redis_that_were_read_may_be_deleted_and_trimmed(redis):
 
 @pytest.mark.parametrize("limit", [3, 100])
 def test_holes_from_before_the_start_are_no_error(redis, limit, monkeypatch):
-    monkeypatch.setattr("driftmap.io.brokers.redis.COUNTED_AT_ONCE", 5)
+    monkeypatch.setattr("driftmap.sources.brokers.redis.COUNTED_AT_ONCE", 5)
     add(redis.client, 0, 60)
     redis.client.xdel("rows", "30-1", "50-1")
     source = open_broker(redis.url)
@@ -315,7 +315,7 @@ def test_a_nats_stream_whose_last_message_is_another_one_is_recognised(nats):
 
 def test_a_nats_server_that_does_not_answer_is_tried_again(monkeypatch):
     pytest.importorskip("nats")
-    monkeypatch.setattr("driftmap.io.brokers.nats.CONNECT_TIMEOUT", 0.2)
+    monkeypatch.setattr("driftmap.sources.brokers.nats.CONNECT_TIMEOUT", 0.2)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()

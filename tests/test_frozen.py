@@ -8,7 +8,7 @@ import pytest
 
 from driftmap import DriftMap, FrozenMap
 from driftmap.embedding import EMBEDDINGS
-from driftmap.io.checkpoint import CheckpointError
+from driftmap.storage.checkpoint import CheckpointError
 from streams import make
 
 X = make("walk", 600, 4, seed=0)

@@ -7,10 +7,10 @@ import pytest
 
 import browser as real
 from driftmap.cli import main
-from driftmap.live.columns import column_of
-from driftmap.live.page import WEB, joined
-from driftmap.live.protocol import PROTOCOL_VERSION, Quantized, decode, encode, quantize
 from driftmap.plot import html
+from driftmap.web.columns import column_of
+from driftmap.web.page import WEB, joined
+from driftmap.web.protocol import PROTOCOL_VERSION, Quantized, decode, encode, quantize
 
 POINTS = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 3.0], [0.0, 3.0], [2.0, 1.0]])
 ORANGE, BLUE = (230, 159, 0), (0, 114, 178)

@@ -15,16 +15,17 @@ import pytest
 import browser as real
 from driftmap import DriftMap
 from driftmap.cli import main
-from driftmap.io.generated import NEW, OUTLIER, GeneratedRows, generated_row
-from driftmap.live.columns import GrowingColumn
-from driftmap.live.protocol import decode
 from driftmap.live.recording import Recorder, Replay
 from driftmap.live.scene import CURVES, Landmarks, Scene
 from driftmap.live.ticker import Ticker
+from driftmap.live.watching import Watcher
 from driftmap.map import StreamMap
-from driftmap.map.observer import Chunk, Update
-from driftmap.map.watching import Watcher
+from driftmap.pipeline.observer import Update
+from driftmap.sources.generated import NEW, OUTLIER, GeneratedRows, generated_row
+from driftmap.tables.table import Chunk
 from driftmap.utils.errors import InputError
+from driftmap.web.columns import GrowingColumn
+from driftmap.web.protocol import decode
 
 pytest.importorskip("uvicorn", reason="the extra live is not installed")
 from driftmap.live.server import Server, serving

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+import webbrowser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -16,9 +17,10 @@ import pytest
 
 import browser as real
 from driftmap.cli import main, watch
-from driftmap.io.writers import _csv_cell
-from driftmap.live.columns import GrowingColumn
+from driftmap.cli import serving as page_of
 from driftmap.live.scene import Scene
+from driftmap.tables.writers import _csv_cell
+from driftmap.web.columns import GrowingColumn
 
 pytest.importorskip("uvicorn", reason="the extra live is not installed")
 from driftmap.live import connections, server
@@ -152,10 +154,9 @@ def test_a_browser_is_opened_without_the_token_in_its_arguments(chromium, monkey
     opened = []
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setenv("DRIFTMAP_TOKEN", "a&b")
-    monkeypatch.setattr(watch.webbrowser, "open", opened.append)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
     for host in ("127.0.0.1", None):
-        args = type("args", (), {"host": host, "port": 0, "no_open": False})
-        with watch._serving(args, new_scene()) as live:
+        with page_of.serving(host, 0, new_scene(), opens=True) as live:
             real.eventually(lambda: opened)
             address = opened.pop()
             if host is None:

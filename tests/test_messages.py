@@ -1,4 +1,4 @@
-"""``driftmap embed --follow URL``: streams of messages through kills, bad messages and lost connections; ``--sink``."""
+"""``driftmap follow URL``: streams of messages through kills, bad messages and lost connections; ``--sink``."""
 
 import json
 import signal
@@ -11,7 +11,7 @@ import pytest
 
 from brokers import SERVERS, rows_as_json, running
 from driftmap.cli import main
-from driftmap.io import checkpoint
+from driftmap.storage import checkpoint
 
 X = np.cumsum(np.random.default_rng(1).standard_normal((150, 3)), axis=0)
 OPTIONS = ["--landmarks", "10", "--alert", "0.95", "--checkpoint-every", "0s"]
@@ -21,7 +21,7 @@ def reference(folder, payloads):
     """What one pass over the same rows writes."""
     (folder / "rows.jsonl").write_bytes(b"".join(row + b"\n" for row in payloads))
     out, alerts = folder / "one.csv", folder / "one.jsonl"
-    words = [sys.executable, "-m", "driftmap", "embed", "--follow", "-", "-o", out, "--alerts", alerts, *OPTIONS[:-2]]
+    words = [sys.executable, "-m", "driftmap", "follow", "-", "-o", out, "--alerts", alerts, *OPTIONS[:-2]]
     with (folder / "rows.jsonl").open("rb") as rows:
         subprocess.run(list(map(str, words)), stdin=rows, check=True, capture_output=True)
     return out.read_bytes(), alerts.read_bytes()
@@ -33,7 +33,7 @@ class Run:
     def __init__(self, url, folder, *more):
         self.out, self.alerts, self.folder = folder / "map.csv", folder / "alerts.jsonl", folder
         state = ["--checkpoint", folder / "map.ckpt", "--resume"]
-        self.words = ["embed", "--follow", url, "-o", self.out, "--alerts", self.alerts, *OPTIONS, *state, *more]
+        self.words = ["follow", url, "-o", self.out, "--alerts", self.alerts, *OPTIONS, *state, *more]
         self.process = None
 
     def start(self):
@@ -42,7 +42,7 @@ class Run:
             self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=said)
 
     def wait(self, rows):
-        """Until so many rows are written."""
+        """Until that many rows are written."""
         for _ in range(1200):
             if self.out.exists() and self.out.read_bytes().count(b"\n") > rows:
                 return
@@ -107,8 +107,8 @@ def test_a_bad_message_is_named_by_its_position(kind, where, tmp_path):
 
 @pytest.mark.parametrize("kind", ["nats", "mqtt", "kafka"])
 def test_every_broker_is_a_sink(kind, tmp_path):
-    from driftmap.io.brokers import open_broker, open_sink
-    from driftmap.io.brokers.base import Record
+    from driftmap.sources.brokers import open_broker, open_sink
+    from driftmap.sources.brokers.base import Record
 
     with running(kind, tmp_path / "server") as server:
         source = open_broker(server.url + ("?client=sink" if kind == "mqtt" else ""))
@@ -129,17 +129,17 @@ def test_every_broker_is_a_sink(kind, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["redis://me:secret@localhost/rows"], "redis://localhost/rows never ends"),
-        (["--follow", "reddis://me:secret@localhost/rows"], "did you mean 'redis'"),
-        (["--follow", "redis://me:secret@localhost"], "is not a whole address"),
-        (["rows.csv", "--sink", "redis://me:secret@localhost/map"], "--sink sends rows as they arrive"),
-        (["--follow", "rows.csv", "--sink", "redis://me:secret@localhost"], "is not a whole address"),
+        (["embed", "redis://me:secret@localhost/rows"], "redis://localhost/rows never ends"),
+        (["follow", "reddis://me:secret@localhost/rows"], "did you mean 'redis'"),
+        (["follow", "redis://me:secret@localhost"], "is not a whole address"),
+        (["embed", "rows.csv", "--sink", "redis://me:secret@localhost/map"], "--sink sends rows as they arrive"),
+        (["follow", "rows.csv", "--sink", "redis://me:secret@localhost"], "is not a whole address"),
     ],
 )
 def test_mistakes_are_one_line_without_credentials(words, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
-    assert main(["embed", "-o", "map.csv", *words]) == 2
+    assert main([*words, "-o", "map.csv"]) == 2
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
@@ -155,10 +155,10 @@ def test_credentials_are_neither_stored_nor_printed(tmp_path):
         run.wait(20)
         assert run.kill(signal.SIGINT) == 130
     said = (tmp_path / "said").read_text()
-    assert "go on with: driftmap embed --follow redis://127" in said
+    assert "go on with: driftmap follow redis://127" in said
     assert f"--sink {server.url.replace('rows', 'map')}" in said
     header = checkpoint.read(tmp_path / "map.ckpt").header
-    assert header["job"]["input"]["name"] == server.url
+    assert header["run"]["input"]["name"] == server.url
     written = [path for path in tmp_path.iterdir() if path.is_file()]
     assert len(written) >= 3
     assert not any(b"Zq7marK" in path.read_bytes() for path in written)

@@ -14,8 +14,8 @@ import pytest
 
 import browser as real
 from driftmap import DriftMap
-from driftmap.live.protocol import decode
 from driftmap.utils.errors import InputError
+from driftmap.web.protocol import decode
 
 pytest.importorskip("anywidget", reason="the extra notebook is not installed")
 chromium = real.chromium

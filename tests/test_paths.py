@@ -14,10 +14,10 @@ import pytest
 import special_files
 from driftmap import DriftMap
 from driftmap.cli import main
-from driftmap.io import atomic, checkpoint
-from driftmap.io.checkpoint import CheckpointError
-from driftmap.io.paths import OutputError, identity, open_regular, open_stream, output_path
 from driftmap.plot import map_figure, save_figure
+from driftmap.storage import atomic, checkpoint
+from driftmap.storage.checkpoint import CheckpointError
+from driftmap.storage.paths import OutputError, identity, open_regular, open_stream, output_path
 from special_files import REFUSED, contents, reader
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs and device nodes are those of other systems")
@@ -107,13 +107,13 @@ def test_a_file_that_does_not_exist_yet_is_known_by_folder_and_name(folder):
 # --- output over input ---
 
 ASTRAY = {
-    "output": ["t.csv", "-o", "{}"],
-    "online": ["t.csv", "--online", "-o", "{}"],
-    "checkpoint": ["t.csv", "-o", "o.csv", "--checkpoint", "{}"],
-    "output with checkpoint": ["t.csv", "-o", "{}", "--checkpoint", "c.ckpt"],
-    "follow": ["--follow", "t.csv", "-o", "{}"],
-    "follow with checkpoint": ["--follow", "t.csv", "-o", "o.csv", "--checkpoint", "{}"],
-    "landmarks": ["t.csv", "-o", "o.csv", "--landmarks-out", "{}"],
+    "output": ["embed", "t.csv", "-o", "{}"],
+    "online": ["embed", "t.csv", "--online", "-o", "{}"],
+    "checkpoint": ["embed", "t.csv", "-o", "o.csv", "--checkpoint", "{}"],
+    "output with checkpoint": ["embed", "t.csv", "-o", "{}", "--checkpoint", "c.ckpt"],
+    "follow": ["follow", "t.csv", "-o", "{}"],
+    "follow with checkpoint": ["follow", "t.csv", "-o", "o.csv", "--checkpoint", "{}"],
+    "landmarks": ["embed", "t.csv", "-o", "o.csv", "--landmarks-out", "{}"],
 }
 
 
@@ -126,7 +126,7 @@ def test_no_output_is_the_input_by_another_name(folder, capfd, option, name):
     folder.joinpath("dangling.csv").symlink_to("nofolder/../t.csv")
     os.link("t.csv", "hard.csv")
     folder.joinpath("sub").mkdir()
-    err = refusal(capfd, folder, "embed", "--landmarks", "5", *(word.format(name) for word in ASTRAY[option]))
+    err = refusal(capfd, folder, *(word.format(name) for word in ASTRAY[option]), "--landmarks", "5")
     assert f"{name}: there is no folder" in err or f"({name}) is the same file as the input" in err
 
 
@@ -162,7 +162,7 @@ WRITTEN = {
     "page": ["embed", "t.csv", "-o", "o.csv", "--plot", "{}.html"],
     "figure": ["embed", "t.csv", "-o", "o.csv", "--plot", "{}.png"],
     "animation": ["embed", "t.csv", "-o", "o.csv", "--animate", "{}.gif", "--animate-frames", "2"],
-    "follow": ["embed", "--follow", "t.csv", "-o", "{}.csv"],
+    "follow": ["follow", "t.csv", "-o", "{}.csv"],
     "continued output": ["embed", "t.csv", "-o", "{}.csv", "--checkpoint", "c.ckpt"],
     "recording": ["watch", "t.csv", "--no-open", "--record", "{}"],
     "sample": ["sample", "prices", "-o", "{}.csv"],
@@ -189,6 +189,7 @@ def test_what_is_no_file_is_neither_replaced_nor_written_to(folder, capfd, monke
 def test_the_library_refuses_it_too(folder, kind):
     files = pytest.importorskip("driftmap.dask.files")
     from driftmap.dask import PartitionError
+    from driftmap.dask.blocks import Partition
 
     make("special.svg", kind)
     before = contents(folder)
@@ -199,7 +200,7 @@ def test_the_library_refuses_it_too(folder, kind):
     with pytest.raises(OutputError, match=REFUSED[kind]):
         save_figure(map_figure(X[:, :2]), "special.svg")
     with pytest.raises(PartitionError, match=REFUSED[kind]):
-        files.write(mapper.freeze(), None, "t", "special.svg", ["x1", "x2"], certify=False)
+        files.write(mapper.freeze(), Partition(None, None, "t"), "special.svg", ["x1", "x2"], certify=False)
     assert contents(folder) == before
 
 
@@ -285,7 +286,7 @@ def test_a_failed_run_gives_the_reader_of_a_fifo_nothing(folder, capfd):
 def test_the_null_device_takes_everything(folder, monkeypatch, what):
     words = ["embed", "t.csv", "--landmarks", "5", *STREAMED.get(what, [])]
     if what == "follow":
-        words = ["embed", "--follow", "-", "--landmarks", "5", "-o", "{}.csv"]
+        words = ["follow", "-", "--landmarks", "5", "-o", "{}.csv"]
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
     name = next(word for word in words if word.startswith("{}")).format("null")
     make(name, "null")
@@ -303,14 +304,14 @@ def test_a_map_is_saved_into_a_fifo_as_into_a_file(folder):
 
 
 def start(*words, **options):
-    command = [sys.executable, "-m", "driftmap", "embed", *words, "--landmarks", "5"]
+    command = [sys.executable, "-m", "driftmap", *words, "--landmarks", "5"]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
 
 
 def test_rows_that_are_followed_reach_the_reader_of_a_fifo_as_they_come(folder):
     os.mkfifo("pipe.csv")
     descriptor = os.open("pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
-    process = start("--follow", "-", "-o", "pipe.csv", stdin=subprocess.PIPE)
+    process = start("follow", "-", "-o", "pipe.csv", stdin=subprocess.PIPE)
     process.stdin.write(TEXT)
     process.stdin.flush()
     os.set_blocking(descriptor, True)
@@ -330,7 +331,7 @@ def test_a_link_to_standard_output_is_standard_output(folder):
     folder.joinpath("out.csv").symlink_to("/proc/self/fd/1")
     if not os.path.exists("out.csv"):
         pytest.skip("this system does not name the files of a process")
-    process = start("t.csv", "-o", "out.csv", stdout=subprocess.PIPE)
+    process = start("embed", "t.csv", "-o", "out.csv", stdout=subprocess.PIPE)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     assert main(["embed", "t.csv", "--landmarks", "5", "-o", "file.csv"]) == 0
@@ -362,4 +363,4 @@ def test_leftovers_of_a_checkpoint_are_removed_by_resume_only(folder, resume):
     assert Path(ours).exists() != resume
     assert Path(pipe).is_fifo()
     assert all(Path(name).read_text() == "unfinished" for name in others)
-    assert checkpoint.read("c.ckpt").header["job"]["stage"] == "finished"
+    assert checkpoint.read("c.ckpt").header["run"]["stage"] == "finished"

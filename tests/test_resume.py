@@ -19,10 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from driftmap.cli import checkpointing as jobs
 from driftmap.cli import main
 from driftmap.cli.arguments import duration
-from driftmap.io import checkpoint, tables
+from driftmap.cli.run_files import reopened
+from driftmap.pipeline import saver
+from driftmap.storage import checkpoint
+from driftmap.tables import table as tables
 
 X = np.cumsum(np.random.default_rng(5).standard_normal((150, 3)), axis=0)
 NAMES = ["a", "b", "c"]
@@ -43,7 +45,7 @@ class Killed(BaseException):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
-    monkeypatch.setattr(jobs, "WORK_PER_SAVING", 1)  # save after every piece, however long it takes
+    monkeypatch.setattr(saver, "SHARE", 1)  # save after every piece, however long it takes
     text = "date,a,b,c\n" + "".join(f"täg{i},{','.join(map(repr, r))}\n" for i, r in enumerate(X.tolist()))
     bad = text.splitlines()
     bad[5:5], bad[60:60], bad[140:140] = ["x"], ["day,1,2,nan", 'day,1,"2,3'], [""]
@@ -96,7 +98,7 @@ def kill_after_save(monkeypatch, number):
         if left[0] == 0:
             raise Killed
 
-    monkeypatch.setattr(jobs.checkpoint, "write", write)
+    monkeypatch.setattr(checkpoint, "write", write)
 
 
 LABELLED = ["--label", "date"]
@@ -149,7 +151,7 @@ def test_a_run_cut_off_after_any_checkpoint_ends_with_the_same_bytes(folder, cap
                 continue
         finished = True
     assert number > (2 if "--plot" in command or "o.parquet" in command else 3)
-    if checkpoint.read("c.ckpt").header["job"]["stage"] == "finished" and "--json" in command:
+    if checkpoint.read("c.ckpt").header["run"]["stage"] == "finished" and "--json" in command:
         assert capfd.readouterr().out in (shown, "")
     for output, content in zip(outputs, expected, strict=True):
         assert folder.joinpath(output).read_bytes() == content
@@ -254,7 +256,7 @@ def test_files_that_are_no_checkpoints_of_runs_are_left_alone(folder, capfd, res
     checkpoint.write("map.ckpt", {"kind": "DriftMap"}, {})
     folder.joinpath("notes.txt").write_text("mine")
     command = ["embed", "t.csv", *LABELLED, "-o", "o.csv", *resume, "--checkpoint"]
-    assert "holds a DriftMap, no run of embed" in mistake(capfd, *command, "map.ckpt")
+    assert "holds a DriftMap, no run" in mistake(capfd, *command, "map.ckpt")
     assert "notes.txt is not a Driftmap checkpoint" in mistake(capfd, *command, "notes.txt")
     assert "is the same file as the input" in mistake(capfd, *command, "t.csv")
     assert folder.joinpath("notes.txt").read_text() == "mine"
@@ -281,7 +283,7 @@ def test_an_unfinished_output_that_is_gone_or_cut_is_reported(folder, capfd, mon
 
 def test_two_runs_do_not_write_the_same_output(folder, capfd, monkeypatch):
     interrupted(monkeypatch, *COMMAND)
-    with jobs.reopened(folder / ".o.csv.partial", folder / "o.csv", 0):
+    with reopened(folder / ".o.csv.partial", folder / "o.csv", 0):
         pass
     with (folder / ".o.csv.partial").open("rb") as file:
         import fcntl
@@ -321,27 +323,22 @@ def test_times():
 # --- full disks ---
 
 
-def test_a_full_disk_while_the_state_is_saved(folder, capfd, monkeypatch):
+@pytest.mark.parametrize(("full", "name"), [("checkpoint", "c.ckpt"), ("output", "the output")])
+def test_a_full_disk_while_the_state_is_saved(folder, capfd, monkeypatch, full, name):
     interrupted(monkeypatch, *COMMAND)
     before = folder.joinpath("c.ckpt").read_bytes()
 
-    def fsync(*args):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def fsync(descriptor):
+        is_output = os.path.samestat(os.fstat(descriptor), os.stat(".o.csv.partial"))
+        if is_output == (full == "output"):  # they may be on two disks
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.os, "fsync", fsync)
-        patch.setattr(jobs, "writing", contextless)
+        patch.setattr(os, "fsync", fsync)
         err = mistake(capfd, "embed", *COMMAND, "--resume")
-    assert "No space left on device" in err
+    assert f"{name} cannot be written: No space left on device" in err
     assert folder.joinpath("c.ckpt").read_bytes() == before
     run(*COMMAND, "--resume")
-
-
-def contextless():
-    """The output is on another disk, which is not full."""
-    import contextlib
-
-    return contextlib.suppress(OSError)
 
 
 def test_a_full_disk_while_rows_are_written(folder, capfd, monkeypatch):
@@ -414,7 +411,7 @@ def test_info_shows_what_a_checkpoint_holds(folder, capfd, monkeypatch):
     interrupted(monkeypatch, "bad.csv", *COMMAND[1:], "--skip-bad", "--normalize", "minmax", saves=2)
     assert main(["info", "c.ckpt"]) == 0
     out = capfd.readouterr().out
-    assert "a run of embed that has learnt nothing yet" in out
+    assert "a run that has learnt nothing yet" in out
     assert re.search(r"measuring, after \d+ rows", out)
     run("bad.csv", *COMMAND[1:], "--skip-bad", "--normalize", "minmax", "--resume")
     capfd.readouterr()
@@ -426,7 +423,7 @@ def test_info_shows_what_a_checkpoint_holds(folder, capfd, monkeypatch):
     assert max(map(len, out.splitlines())) < 400
     assert main(["info", "c.ckpt", "--json"]) == 0
     header = json.loads(capfd.readouterr().out)
-    assert header["job"]["bad_lines"][0] == 4
+    assert header["run"]["rejected"][0] == 4
     assert "missing cannot be read" in mistake(capfd, "info", "missing")
     assert "t.csv is not a Driftmap checkpoint" in mistake(capfd, "info", "t.csv")
     assert "required: FILE" in mistake(capfd, "info")

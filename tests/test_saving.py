@@ -7,8 +7,8 @@ import pytest
 
 from driftmap import DriftMap, FrozenMap, OnlineLandmarks
 from driftmap.embedding import LandmarkMDS
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import CheckpointError
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import CheckpointError
 from streams import facts, make
 
 

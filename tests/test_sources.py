@@ -6,12 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from driftmap.io import sources
-from driftmap.io.csv import CSV
-from driftmap.io.jsonl import JSONLines
-from driftmap.io.sources import Source
-from driftmap.io.tables import Position, RejectedLines, Wanted
-from driftmap.io.text import TextTable
+from driftmap import sources
+from driftmap.sources import Source
+from driftmap.tables.csv import CSV
+from driftmap.tables.jsonl import JSONLines
+from driftmap.tables.table import Position, RejectedLines, Wanted
+from driftmap.tables.text import TextTable
 from driftmap.utils.errors import InputError
 
 X = np.random.default_rng(0).standard_normal((40, 3))

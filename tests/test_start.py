@@ -65,11 +65,11 @@ def test_embed_does_without_scikit_learn_and_scipy(folder, command):
 
 def test_a_run_is_resumed_and_shown_without_scikit_learn_and_scipy(folder):
     script = """
-from driftmap.cli import embed
-command, place = ["embed", "t.csv", "-o", "o.csv", "--checkpoint", "c.ckpt"], embed.place
-embed.place = lambda *rest, **more: sys.exit()
+from driftmap.pipeline.passes import Placing
+command, apply = ["embed", "t.csv", "-o", "o.csv", "--checkpoint", "c.ckpt"], Placing.apply
+Placing.apply = lambda *rest: sys.exit()
 main(command)
-embed.place = place
+Placing.apply = apply
 print(main([*command, "--resume"]), main(["info", "c.ckpt"]))
 """
     shown = run(ALONE + script).splitlines()

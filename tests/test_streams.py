@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from river.preprocessing import MinMaxScaler, StandardScaler
 
-from driftmap.io.delay import DelayEmbedding, delay_embedding
-from driftmap.io.missing import FillMissing
-from driftmap.io.scaling import Moments, RunningScale
+from driftmap.tables.delay import DelayEmbedding, delay_embedding
+from driftmap.tables.missing import FillMissing
+from driftmap.tables.scaling import Moments, RunningScale
 
 rng = np.random.default_rng(0)
 X = np.cumsum(rng.standard_normal((60, 3)), axis=0) + 1000.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from driftmap.io.atomic import replacing
 from driftmap.plot import require_matplotlib
+from driftmap.storage.atomic import replacing
 from driftmap.utils import Array
 from reproduction.settings import Settings
 

@@ -31,7 +31,7 @@ def quit_at_once(signum: int, frame: FrameType | None) -> NoReturn:
     An exception might come while a module is imported, a lock is taken or a file is removed: then it would be lost, or
     its cleanup would.
     """
-    remove_unfinished = getattr(sys.modules.get("driftmap.io.atomic"), "remove_unfinished", None)
+    remove_unfinished = getattr(sys.modules.get("driftmap.storage.atomic"), "remove_unfinished", None)
     if remove_unfinished is not None:
         remove_unfinished()
     line = "\r\x1b[2K" if os.isatty(2) else ""  # there may be a progress bar
@@ -65,7 +65,12 @@ def run() -> NoReturn:
             signal.signal(signum, quit_at_once)
     gc.set_threshold(COLLECTION_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    if sys.argv[1:2] in (["embed"], ["watch"]):  # which uses threads of its own; those of BLAS take their time to start
+    if sys.argv[1:2] in (
+        ["embed"],
+        ["follow"],
+        ["watch"],
+        ["contacts"],
+    ):  # their threads work; those of BLAS start slowly
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from driftmap.cli import main
 

@@ -31,7 +31,7 @@ from driftmap.utils.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from driftmap.map.notebook import NotebookView
+    from driftmap.live.notebook import NotebookView
 
 
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
@@ -300,7 +300,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         ``view = mapper.watch()`` as the last line of a cell shows it; then ``view.update(X, labels=...)`` is
         :meth:`update` with a picture. ``label`` names the labels; the last ``points`` rows are shown.
         """
-        from driftmap.map.notebook import NotebookView
+        from driftmap.live.notebook import NotebookView
 
         return NotebookView(self, label, points)
 

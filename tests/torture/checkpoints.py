@@ -9,9 +9,9 @@ import numpy as np
 
 from driftmap import DriftMap, FrozenMap
 from driftmap.embedding import EMBEDDINGS
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import CheckpointError
 from driftmap.landmarks import OnlineLandmarks, RatioShift
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import CheckpointError
 from streams import facts, make
 from torture.draws import function, words
 from torture.edits import damage, edit_array, edit_tree

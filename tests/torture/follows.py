@@ -12,17 +12,18 @@ def run(case):
     kind, rows = rng.choice(["csv", "jsonl"]), rng.randint(50, 300)
     source = write_input(case, rows, kind)
     words = [word for word in options(case, online=True) if word not in ("--online", "--novelty")]
-    succeed(folder, *source, *words, "--online", "--novelty", "-o", "whole.csv")
+    succeed(folder, "embed", *source, *words, "--online", "--novelty", "-o", "whole.csv")
     data = (folder / source[0]).read_bytes()
     ends = sorted(rng.sample(range(len(data)), rng.randint(3, 40))) + [len(data)]  # also within lines
-    live = [f"live.{kind}", *source[1:], *words, "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume", "--follow"]
+    growing = f"live.{kind}"
+    live = ["follow", growing, *source[1:], *words, "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume"]
     live += ["--checkpoint-every", rng.choice(["0s", "0.01s", "0.1s"])]
-    (folder / live[0]).touch()
+    (folder / growing).touch()
     case.count(streams=1, arrivals=rows)
     process, written = start(folder, *live), 0
     deadlines = {end for end in ends[:-1] if case.chance(3 / len(ends))}
     for end in ends:
-        with (folder / live[0]).open("ab") as file:
+        with (folder / growing).open("ab") as file:
             file.write(data[written:end])
         written = end
         time.sleep(rng.random() * 0.02)
@@ -40,7 +41,7 @@ def run(case):
     code, err = finish(process)
     assert code == 143, f"exit code {code}: {err}"
     assert (folder / "o.csv").read_bytes() == (folder / "whole.csv").read_bytes()
-    left = set(os.listdir(folder)) - {"c.ckpt", live[0], "o.csv", source[0], "whole.csv"}
+    left = set(os.listdir(folder)) - {"c.ckpt", growing, "o.csv", source[0], "whole.csv"}
     assert not left, f"files that are left: {sorted(left)}"
 
 

@@ -28,12 +28,12 @@ def run(case):
     lines += lines if kind == "mqtt" else []  # equal rows of another session are no copies
     (folder / source[0]).write_bytes(b"".join(lines))
     words = [word for word in options(case, online=True) if word not in ("--online", "--novelty")]
-    succeed(folder, *source, *words, "--online", "--novelty", "-o", "whole.csv")
+    succeed(folder, "embed", *source, *words, "--online", "--novelty", "-o", "whole.csv")
     case.count(streams=1, arrivals=len(lines))
     payloads, half = [line.rstrip() for line in lines], len(lines) // 2
     with running(kind, folder / "server") as server:
         live = [*source[1:], *words, "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume", "--checkpoint-every", "0s"]
-        process = start(folder, "--follow", server.url, *live)
+        process = start(folder, "follow", server.url, *live)
         if kind == "mqtt":
             server.wait_for_session()
         server.publish(payloads[:half])
@@ -44,7 +44,7 @@ def run(case):
         is_whole = forget(case, server, what, payloads, half)
         case.count(edits=1)
         if not runs_on:
-            process = start(folder, "--follow", server.url, *live)
+            process = start(folder, "follow", server.url, *live)
         if is_whole:
             wait_for(folder / "o.csv", len(lines) + 1, process)
             strike(process, signal.SIGTERM)

@@ -12,7 +12,7 @@ def run(case):
     rows = rng.randint(200, 800) if online else rng.randint(2_000, 20_000)
     source = write_input(case, rows, rng.choice(["csv", "jsonl", "npy", "parquet"]))
     kind = rng.choice(["csv", "jsonl", "npy"] if online else ["csv", "jsonl", "npy", "parquet"])
-    command = [*source, *options(case, online=online)]
+    command = ["embed", *source, *options(case, online=online)]
     seconds = succeed(case.folder, *command, "-o", f"whole.{kind}")
     saving = ["-o", f"o.{kind}", "--checkpoint", "c.ckpt", "--checkpoint-every", rng.choice(["0s", "0.02s", "0.2s"])]
     case.count(streams=1, arrivals=rows)

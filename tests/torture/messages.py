@@ -17,11 +17,11 @@ def run(case):
     kind, rows = rng.choice(available()), rng.randint(50, 300)
     source = write_input(case, rows, "jsonl")
     words = [word for word in options(case, online=True) if word not in ("--online", "--novelty")]
-    succeed(folder, *source, *words, "--online", "--novelty", "-o", "whole.csv")
+    succeed(folder, "embed", *source, *words, "--online", "--novelty", "-o", "whole.csv")
     payloads = (folder / source[0]).read_bytes().splitlines()
     case.count(streams=1, arrivals=rows)
     with running(kind, folder / "server") as server:
-        live = ["--follow", server.url, *source[1:], *words, "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume"]
+        live = ["follow", server.url, *source[1:], *words, "-o", "o.csv", "--checkpoint", "c.ckpt", "--resume"]
         live += ["--checkpoint-every", rng.choice(["0s", "0.01s", "0.1s"])]
         if kind == "mqtt":  # a session begins with the first connection
             process = start(folder, *live)

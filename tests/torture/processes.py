@@ -1,4 +1,4 @@
-"""The command as a process that is killed, and the inputs and options it is given."""
+"""Commands as processes that are killed, and the inputs and options they are given."""
 
 import json
 import signal
@@ -15,7 +15,7 @@ from streams import make
 
 PATIENCE = 120
 """Seconds after which a process hangs."""
-COMMAND = [sys.executable, "-m", "driftmap", "embed"]
+COMMAND = [sys.executable, "-m", "driftmap"]
 NAMES = ["a", "b", "c"]
 
 

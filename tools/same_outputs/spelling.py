@@ -35,9 +35,9 @@ NAMES = {
     "driftmap.plot": ["comparison_figure", "html", "map_figure", "save_figure"],
     "driftmap.tables": ["DelayEmbedding", "FillMissing", "RunningScale", "delay_embedding"],
     "driftmap.tables.steps": ["DelayEmbedding", "FillMissing", "RunningScale", "delay_embedding"],
-    "driftmap.io.delay": ["DelayEmbedding", "delay_embedding"],
-    "driftmap.io.missing": ["FillMissing"],
-    "driftmap.io.scaling": ["RunningScale"],
+    "driftmap.tables.delay": ["DelayEmbedding", "delay_embedding"],
+    "driftmap.tables.missing": ["FillMissing"],
+    "driftmap.tables.scaling": ["RunningScale"],
 }  # fmt: skip
 MODULES = {
     "np": "numpy", "pd": "pandas", "pl": "polars", "pa": "pyarrow", "nx": "networkx", "sparse": "scipy.sparse",

@@ -1,4 +1,4 @@
-"""The command ``driftmap``. Each subcommand is one module: DESCRIPTION, ``add_options(parser)`` and ``run(args)``."""
+"""The command ``driftmap``. Each subcommand is one module: DESCRIPTION, Options and ``run(options, argv)``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,29 @@ from driftmap import __version__
 from driftmap.cli.arguments import Parser, without_credentials
 from driftmap.cli.errors import UserError, one_line, report, warn
 from driftmap.cli.files import abandon_stdout
-from driftmap.io.checkpoint import CheckpointError
+from driftmap.cli.typed import add_options, parsed
+from driftmap.storage.checkpoint import CheckpointError
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 COMMANDS = {
     "demo": "map the S-curve in three ways",
     "embed": "map the rows of a file",
+    "follow": "map the rows of a stream as they arrive",
     "watch": "show a stream in the browser",
+    "contacts": "map a list of contacts",
+    "cluster": "map Parquet files on a Dask cluster",
     "info": "show what a checkpoint holds",
     "sample": "write a small file to try things on",
 }
 """The subcommands, each in the module of its name, and what ``--help`` says of them."""
 
+MOVED = {
+    ("embed", "--follow"): "driftmap follow SOURCE",
+    ("embed", "--contacts"): "driftmap contacts FILE",
+    ("embed", "--dask"): "driftmap cluster FILE --scheduler ADDRESS",
+    ("watch", "--contacts"): "driftmap contacts FILE",
+}
+"""What was an option of a command, and is a command now."""
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
 INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
 
@@ -58,15 +69,24 @@ def exit_code(command: Callable[[], int]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    check_spelling(words)
+    arguments = _parser(words).parse_args(words)
+    module = import_module(f"driftmap.cli.{arguments.command}")
+    code: int = module.run(parsed(module.Options, arguments), words)
+    return code
+
+
+def check_spelling(words: Sequence[str]) -> None:
+    """Raise an error that names the new command for an old spelling."""
     if words[:1] == ["reproduce"]:
         import shlex
 
         moved = shlex.join(["python", "-m", "reproduction", *words[1:]])
         raise UserError(f"`driftmap reproduce` has moved: run `{moved}` in a checkout of the repository")
-    arguments = _parser(words).parse_args(words)
-    arguments.argv = words
-    code: int = arguments.run(arguments)
-    return code
+    for word in words[1:]:
+        option = word.partition("=")[0]
+        if (command := MOVED.get((words[0], option))) is not None:
+            raise UserError(f"{option} of `driftmap {words[0]}` is a command now: {command}")
 
 
 def _parser(words: Sequence[str]) -> Parser:
@@ -84,8 +104,8 @@ def _parser(words: Sequence[str]) -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        module.add_options(command)
-        command.set_defaults(run=module.run)
+        add_options(command, module.Options)
+        command.set_defaults(command=name)
     return parser
 
 

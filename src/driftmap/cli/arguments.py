@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from driftmap.cli.errors import UserError
-from driftmap.io.addresses import Address, may_hold_password, names_broker
+from driftmap.sources.addresses import Address, may_hold_password, names_broker
 from driftmap.utils.columns import suggestion
 
 COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by"})
@@ -20,7 +20,7 @@ COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by"})
 
 
 def without_credentials(words: Sequence[str]) -> list[str]:
-    """The words of a command line, in which each address is an :class:`~driftmap.io.addresses.Address`.
+    """The words of a command line, in which each address is an :class:`~driftmap.sources.addresses.Address`.
 
     Its text has no credentials. All that follows, from the parser to the last message, sees these words alone.
 
@@ -120,3 +120,21 @@ def file(text: str, *, suffixes: Sequence[str]) -> Path:
     if path.suffix.lower() not in suffixes:
         raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     return path
+
+
+def landmark_count(text: str) -> int | str:
+    """The type of ``--landmarks``: an integer or "auto"."""
+    try:
+        return text if text == "auto" else integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; give a number or auto") from None
+
+
+def memory_size(text: str) -> int | str | None:
+    """The type of ``--memory``: an integer, "all" for no limit, or "auto"."""
+    if text in ("all", "auto"):
+        return None if text == "all" else text
+    try:
+        return integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to store every row') from None

@@ -1,101 +1,123 @@
-"""``driftmap embed --dask``: Parquet files mapped by the workers of a cluster, each to a file of its own."""
+"""``driftmap cluster``: Parquet files mapped by the workers of a cluster, each to a file with its name."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import glob
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError, note
-from driftmap.cli.outputs import axis_names
+from driftmap.cli.groups import MapShape
 from driftmap.cli.progress import Progress
-from driftmap.io.readers import open_table
-from driftmap.io.tables import Wanted
-from driftmap.io.writers import output_names
+from driftmap.cli.typed import argument, group, option
+from driftmap.cli.writing import Layout
+from driftmap.tables.readers import open_table
+from driftmap.tables.table import Wanted
 from driftmap.utils.columns import describe
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import MissingDependencyError
 
-TAKEN = {
-    "file", "columns", "exclude", "label", "landmarks", "components", "slack", "embedding", "metric", "memory",
-    "output", "json", "dask", "certify", "run", "argv", "defaults", "view",
-}  # fmt: skip
-"""The options that go with ``--dask``."""
-HINTS = {
-    "window": "what it forgets depends on the order of all rows",
-    "half_life": "what it forgets depends on the order of all rows",
-    "normalize": "normalize the files first",
-    "missing": "fill or drop such rows first",
-    "novelty": "a row is scored before it is learnt, one after the other; FrozenMap.novelty scores by the map in OUT",
-    "landmarks_out": "OUT/_map.ckpt holds the landmarks",
-}
+DESCRIPTION = """\
+Learn and map Parquet files on a Dask cluster, each file where it lies, and write a file for each into a new folder.
+
+FILE is a folder of Parquet files, or a pattern in quotes. OUT is a new folder that this machine and all workers share;
+beside the mapped files it holds the map, which `driftmap info` shows and FrozenMap.load loads.
+
+Rows are learnt as they stand: normalise the files first, and fill or drop rows with missing numbers. What depends on
+the order of all rows (windows, half-lives, novelty) is for `driftmap embed`.
+
+example:
+  driftmap cluster 'days/*.parquet' --scheduler tcp://scheduler:8786 --certify -o maps/
+"""
 MAP = "_map.ckpt"
 """Where the map is saved in the folder of the output; readers of Parquet folders pass over names with underscores."""
 CONNECT = 10
 """Seconds in which a scheduler must answer."""
 
 
-def run(args: argparse.Namespace) -> int:
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
+    """Options of ``cluster``."""
+
+    file: str = argument(metavar="FILE", help="a folder of Parquet files, or a pattern in quotes")
+    scheduler: str = option(
+        "--scheduler",
+        default="local",
+        metavar="ADDRESS",
+        help="the address of a Dask scheduler (default: local, the processors of this machine)",
+    )
+    output: Path | None = option("-o", "--output", type=Path, metavar="OUT", help="a new folder that all workers see")
+    columns: list[str] | None = option(
+        "--columns", type=kinds.names, metavar="A,B,C", help="the features (default: all columns of numbers)"
+    )
+    exclude: list[str] | None = option(
+        "--exclude", type=kinds.names, metavar="A,B", help="columns that are not features"
+    )
+    label: str | None = option("--label", metavar="COLUMN", help="copy this column to the output; it is not a feature")
+    mapping: MapShape = group(MapShape, "how to map")
+    certify: bool = option("--certify", default=False, help="find the exact covering radius and masses while mapping")
+    json: bool = option("--json", default=False, help="a summary on standard output")
+
+    def __post_init__(self) -> None:
+        if self.mapping.landmarks == "auto":
+            problem = "--landmarks auto needs a pass on one machine"
+            raise UserError(f"{problem}: find the number on some of the files, and give it")
+        if self.output is None:
+            raise UserError("cluster needs -o, a new folder that all workers see")
+
+
+Options = ClusterOptions
+
+
+def run(options: ClusterOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
-    _check_options(args)
     try:
         import distributed  # noqa: F401
 
         from driftmap import dask
         from driftmap.dask.blocks import leaves, parquet_files
     except ImportError as error:
-        raise UserError(str(MissingDependencyError("--dask needs dask", extra="dask"))) from error
+        raise UserError(str(MissingDependencyError("cluster needs dask", extra="dask"))) from error
     from driftmap import DriftMap
 
-    files, folder = _input(args.file), _output(args.output)
-    wanted = Wanted(args.columns, args.label, exclude=args.exclude or ())
+    shape = options.mapping
+    files, folder = _input(options.file), _output(options.output)
+    wanted = Wanted(options.columns, options.label, exclude=options.exclude or ())
     with open_table(files[0], wanted, once=True) as table:
         if table.left_out:
             note(f"{table.name}: columns left out: {describe(table.left_out)}")
-    ours, label = output_names(axis_names(args.components), [] if args.label is None else [args.label])
-    names = [*label, *ours]
+    layout = Layout(options.label, shape.components)
     parts = parquet_files(files, wanted)
     mapper = DriftMap(
-        args.components,
-        n_landmarks=args.landmarks,
-        embedding=args.embedding,
-        metric=args.metric,
-        slack=args.slack,
-        memory=args.memory,
+        shape.components,
+        n_landmarks=shape.landmarks,
+        embedding=shape.embedding,
+        metric=shape.metric,
+        slack=shape.slack,
+        memory=shape.memory,
     )
     mapper.check_mergeable()  # before a cluster is started
-    with _client(args.dask) as client, contextlib.closing(Progress()) as progress, _failures():
+    with _client(options.scheduler) as client, contextlib.closing(Progress()) as progress, _failures():
         _observe(client, progress, sum(part.rows or 0 for part in parts))
         fitted = dask.fit(mapper, parts)
         folder.mkdir(exist_ok=True)
-        frozen = dask.embed(fitted, parts, folder, names, certify=args.certify)
+        frozen = dask.embed(fitted, parts, folder, layout.names("the output"), certify=options.certify)
         missing = next((part.name for part in parts if not (folder / Path(part.name).name).exists()), None)
     if missing is not None:
         raise UserError(
             f"{folder} has no file for {missing}: it must be a folder that this machine and all workers share"
         )
     frozen.save(folder / MAP)  # last, so that whoever finds it has all files
-    if args.json:
-        print(json.dumps(_summary(args, fitted, frozen, parts, len(leaves(parts, None))), indent=2))
+    if options.json:
+        print(json.dumps(_summary(options, folder, fitted, frozen, parts, len(leaves(parts, None))), indent=2))
     return 0
-
-
-def _check_options(args: argparse.Namespace) -> None:
-    for name, value in vars(args).items():
-        if name not in TAKEN and value != args.defaults(name):
-            reason = f": {HINTS[name]}" if name in HINTS else ""
-            raise UserError(f"--{name.replace('_', '-')} does not go with --dask{reason}")
-    if args.landmarks == "auto":
-        problem = "--landmarks auto needs a pass on one machine"
-        raise UserError(f"{problem}: find the number on some of the files, and give it")
-    if args.output is None:
-        raise UserError("--dask needs -o, a new folder that all workers see")
 
 
 def _input(pattern: str) -> list[str]:
@@ -110,9 +132,10 @@ def _input(pattern: str) -> list[str]:
     return files
 
 
-def _output(folder: Path) -> Path:
+def _output(folder: Path | None) -> Path:
+    assert folder is not None
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file: with --dask, -o names a folder")
+        raise UserError(f"{folder} is a file: -o names a folder")
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"{folder} is not empty: name a new folder, so that all its files are of one map")
     if not folder.absolute().parent.is_dir():
@@ -140,7 +163,7 @@ def _client(address: str) -> Iterator[Any]:
         try:
             client = stack.enter_context(Client(address, timeout=CONNECT))  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
-            raise UserError(f"--dask {address}: no scheduler answers there ({error})") from error
+            raise UserError(f"--scheduler {address}: no scheduler answers there ({error})") from error
         if not client.scheduler_info(n_workers=-1)["workers"]:
             note(f"{address} has no workers yet; waiting for them")
         yield client
@@ -156,7 +179,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except PartitionError as error:
-        raise UserError(str(error)) from error  # in the words of the library: --missing does not go with --dask
+        raise UserError(str(error)) from error  # in the words of the library:
     except ClusterLostError as error:
         raise UserError(str(error)) from error
     except KilledWorker as error:
@@ -181,24 +204,26 @@ def _observe(client: Any, progress: Progress, total: int) -> None:
     client.subscribe_topic(TOPIC, show)
 
 
-def _summary(args: argparse.Namespace, fitted: Any, frozen: Any, parts: list[Any], n_leaves: int) -> dict[str, Any]:
+def _summary(
+    options: ClusterOptions, folder: Path, fitted: Any, frozen: Any, parts: list[Any], n_leaves: int
+) -> dict[str, Any]:
     return {
-        "input": args.file,
+        "input": options.file,
         "files": len(parts),
         "leaves": n_leaves,
         "rows": fitted.n_samples_seen_,
         "columns": parts[0].source.columns,
-        "components": args.components,
+        "components": options.mapping.components,
         "dimensions": fitted.n_dimensions_,
         "landmarks": len(fitted.landmark_indices_),
-        "embedding": args.embedding,
-        "metric": args.metric,
+        "embedding": options.mapping.embedding,
+        "metric": options.mapping.metric,
         "radius": fitted.radius_,
         "covering_radius": fitted.covering_radius_,
         "resolution": fitted.resolution_,
         "coverage_bound": fitted.coverage_bound_,
         "certified_radius": frozen.covering_radius_ if frozen.certified else None,
         "replacements": fitted.n_replacements_,
-        "output": str(args.output),
-        "map": str(args.output / MAP),
+        "output": str(folder),
+        "map": str(folder / MAP),
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,12 +15,13 @@ import numpy as np
 from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError
 from driftmap.cli.files import new_file
-from driftmap.cli.outputs import axis_names
 from driftmap.cli.progress import Progress
+from driftmap.cli.typed import option
+from driftmap.cli.writing import axis_names
 from driftmap.embedding import LandmarkStress, move, procrustes
-from driftmap.io.writers import Column, CSVWriter
 from driftmap.plot import comparison_figure, require_matplotlib, save_figure
 from driftmap.quality import landmark_stress, stress
+from driftmap.tables.writers import Column, CSVWriter
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import MissingDependencyError
 
@@ -59,31 +60,39 @@ class Result(NamedTuple):
     """None: landmarks do not follow the stream."""
 
 
-def add_options(parser: kinds.Parser) -> None:
-    """Add the options of the command."""
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("driftmap-demo"), metavar="DIR", help="default: %(default)s"
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """Options of ``demo``."""
+
+    output: Path = option(
+        "-o", "--output", default=Path("driftmap-demo"), type=Path, metavar="DIR", help="default: driftmap-demo"
     )
-    parser.add_argument(
-        "--landmarks", type=partial(kinds.integer, lowest=3), default=100, metavar="M", help="default: 100"
+    landmarks: int = option(
+        "--landmarks", default=100, type=partial(kinds.integer, lowest=3), metavar="M", help="default: 100"
     )
-    parser.add_argument(
-        "--points", type=partial(kinds.integer, lowest=1), default=1000, metavar="N", help="default: 1000"
+    points: int = option(
+        "--points", default=1000, type=partial(kinds.integer, lowest=1), metavar="N", help="default: 1000"
     )
-    seed = partial(kinds.integer, lowest=0, highest=2**32 - 1)
-    parser.add_argument(
-        "--seed", type=seed, default=1, metavar="S", help="of the points and the random landmarks (default: 1)"
+    seed: int = option(
+        "--seed",
+        default=1,
+        type=partial(kinds.integer, lowest=0, highest=2**32 - 1),
+        metavar="S",
+        help="of the points and the random landmarks (default: 1)",
     )
 
 
-def run(args: argparse.Namespace) -> int:
+Options = DemoOptions
+
+
+def run(options: DemoOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
     # with scikit-learn, which takes too long to import for those who only ask for help
     from driftmap.datasets import s_curve_stream
     from driftmap.landmarks import InitialLandmarks, RandomLandmarks
     from driftmap.map import StreamMap
 
-    folder: Path = args.output
+    folder: Path = options.output
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -102,11 +111,11 @@ def run(args: argparse.Namespace) -> int:
             missing = str(error)
         else:
             file = stack.enter_context(new_file(picture))
-        X = s_curve_stream(args.points, random_state=args.seed)
+        X = s_curve_stream(options.points, random_state=options.seed)
         with contextlib.closing(Progress()) as progress:
-            online = _follow(StreamMap(2, n_landmarks=args.landmarks), X, progress)
-            initial = _map("initial", InitialLandmarks(args.landmarks), X, online, progress)
-            random = _map("random", RandomLandmarks(args.landmarks, random_state=args.seed), X, online, progress)
+            online = _follow(StreamMap(2, n_landmarks=options.landmarks), X, progress)
+            initial = _map("initial", InitialLandmarks(options.landmarks), X, online, progress)
+            random = _map("random", RandomLandmarks(options.landmarks, random_state=options.seed), X, online, progress)
         results = [initial, online, random]
         columns: list[Column] = [np.arange(len(X))]
         for result in results:
@@ -115,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         writer.write(columns)
         if missing is None:
             maps = {f"{r.name}: sigma = {r.sigma:.3f}": (r.coordinates, r.landmark_coordinates) for r in results}
-            title = f"S-curve, {len(X):,} points, {args.landmarks:,} landmarks"
+            title = f"S-curve, {len(X):,} points, {options.landmarks:,} landmarks"
             save_figure(comparison_figure(maps, title=title), file, "png")
     print(_as_text(results))
     print(f"\ncoordinates: {table}")

@@ -27,7 +27,7 @@ OPTION_ADVICE: Mapping[Advice, str] = {
     "encoding": "convert it to UTF-8, or leave out such lines with --skip-bad",
     "header": "say --header yes or --header no",
     "counted": "--header no: as a row",
-    "endless": "add --follow",
+    "endless": "use `driftmap follow`",
     "address": "give another --host or --port",
     "decimal '.'": "leave out --decimal, or such lines with --skip-bad",
     "decimal ','": "read it with --decimal , or leave out such lines with --skip-bad",

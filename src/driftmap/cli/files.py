@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from driftmap.cli.errors import UserError
-from driftmap.io.atomic import replacing
-from driftmap.io.paths import OutputError, OutputPath
-from driftmap.io.writers import Column, CSVWriter, JSONWriter, Writer
+from driftmap.storage.atomic import replacing
+from driftmap.storage.paths import OutputError, OutputPath
+from driftmap.tables.writers import Column, CSVWriter, JSONWriter, Writer
 
 
 @contextlib.contextmanager

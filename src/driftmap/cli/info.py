@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import escaped
-from driftmap.io import checkpoint
-from driftmap.io.checkpoint import Checkpoint, CheckpointError
-from driftmap.io.serialization import unpack
+from driftmap.cli.typed import argument, option
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
 from driftmap.map.frozen import FrozenMap
+from driftmap.pipeline import state as run_state
+from driftmap.pipeline.operator import OWN
+from driftmap.pipeline.state import RunState
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import Checkpoint, CheckpointError
+from driftmap.storage.serialization import unpack
 
 DESCRIPTION = """\
 Show what a checkpoint holds: who wrote it, the map, its arrays, and how far a run of embed had come.
@@ -30,19 +34,24 @@ SHOWN_CHARACTERS = 60
 """Characters of a value that are shown."""
 
 
-def add_options(parser: Parser) -> None:
-    """Add the options of the command."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="a checkpoint")
-    parser.add_argument("--json", action="store_true", help="the whole header as JSON")
+@dataclass(frozen=True, kw_only=True)
+class InfoOptions:
+    """Options of ``info``."""
+
+    file: Path = argument(type=Path, metavar="FILE", help="a checkpoint")
+    json: bool = option("--json", default=False, help="the whole header as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+Options = InfoOptions
+
+
+def run(options: InfoOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
-    found = checkpoint.read(args.file)
-    if args.json:
+    found = checkpoint.read(options.file)
+    if options.json:
         print(json.dumps(found.header, indent=2))
     else:
-        for name, value in _lines(args.file, found):
+        for name, value in _lines(options.file, found):
             print(f"{name}{escaped(value)}")
     return 0
 
@@ -50,15 +59,17 @@ def run(args: argparse.Namespace) -> int:
 def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
     """Names and values, in the order in which they are shown."""
     header = found.header
+    state = run_state.read(path).state if run_state.KEY in header else None
+    learnt = header["kind"] != OWN
     lines = [
         ("file", f"{path}, {path.stat().st_size:,} bytes, whole"),
         ("written by", f"driftmap {header['library']}, version {header['version']} of the format"),
-        ("holds", "a run of embed that has learnt nothing yet" if header["kind"] == "job" else header["kind"]),
+        ("holds", header["kind"] if learnt else "a run that has learnt nothing yet"),
     ]
-    if header["kind"] != "job":
+    if learnt:
         lines += _estimator(found)
-    if "job" in header:
-        lines += [("", ""), *_job(header["job"])]
+    if state is not None:
+        lines += [("", ""), *_run(state, header[OWN]["detector"])]
     size = sum(array.nbytes for array in found.arrays.values())
     lines += [("", ""), ("arrays", f"{len(found.arrays)}, {size:,} bytes; --json lists them")]
     width = max(len(name) for name, _ in lines) + 2
@@ -126,23 +137,22 @@ def _param(value: Any) -> str:
     return _shown(value)
 
 
-def _job(job: dict[str, Any]) -> list[tuple[str, str]]:
-    source, counts = job["input"], job["counts"]
-    size = "" if source["size"] is None else f", {source['size']:,} bytes"
-    rows = job["position"][0] if job["position"] else 0
-    given = {name: value for name, value in job["arguments"].items() if value not in (None, False)}
+def _run(state: RunState, detector: dict[str, Any] | None) -> list[tuple[str, str]]:
+    source, size = state.input.name, state.input.size
+    rows = 0 if state.position is None else state.position.rows
+    given = {name: value for name, value in state.arguments.items() if value not in (None, False)}
     lines = [
-        ("input", ("standard input" if source["name"] == "-" else source["name"]) + size),
-        ("stage", job["stage"] if job["stage"] in ("closing", "finished") else f"{job['stage']}, after {rows:,} rows"),
-        *((f"{stage} done", f"{n:,} rows") for stage, n in counts.items()),
-        ("bad lines", f"{job['bad_lines'][0]:,}"),
+        ("input", ("standard input" if source == "-" else source) + ("" if size is None else f", {size:,} bytes")),
+        ("stage", state.stage if state.stage == "finished" else f"{state.stage}, after {rows:,} rows"),
+        *((f"{stage} done", f"{n:,} rows") for stage, n in state.rows.items()),
+        ("bad lines", f"{state.rejected[0]:,}"),
         ("arguments", ", ".join(f"{name}={_shown(value)}" for name, value in given.items())),
     ]
     for name in ("alerts", "output"):
-        if name in job["bytes"]:
-            lines.insert(2, (name, f"{job['arguments'][name]}, {job['bytes'][name]:,} bytes so far"))
-    if job["detector"] is not None:
-        lines.append(("alerts so far", f"{job['detector']['n_alerts']:,}, {job['detector']['n_novel']:,} novel rows"))
+        if name in state.lengths:
+            lines.insert(2, (name, f"{state.arguments[name]}, {state.lengths[name]:,} bytes so far"))
+    if detector is not None:
+        lines.append(("alerts so far", f"{detector['n_alerts']:,}, {detector['n_novel']:,} novel rows"))
     return lines
 
 

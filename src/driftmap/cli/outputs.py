@@ -1,183 +1,119 @@
-"""Observers that write what is mapped: tables of coordinates and landmarks, alerts, records of a sink, hints."""
+"""The outputs of a run: coordinates to a file, standard output or a sink; alerts; figures; landmarks."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+import contextlib
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
-
-from driftmap.cli.errors import note, print_line
-from driftmap.cli.files import writing
-from driftmap.io.brokers.base import Record
-from driftmap.io.writers import Column, Writer
+from driftmap.cli.errors import note
+from driftmap.cli.files import StandardOutput
+from driftmap.cli.groups import PAGE_SUFFIX, Figures
+from driftmap.cli.progress import Progress
+from driftmap.cli.session import Session
+from driftmap.cli.writing import Alerts, Coordinates, Landmarks, Layout, Sent, axis_names, distinct
 from driftmap.map import StreamMap
-from driftmap.map.observer import Observer, Update
-from driftmap.metrics.table import ALIASES, METRICS, KnownMetric
-from driftmap.utils import Array
-from driftmap.utils.columns import some
+from driftmap.sources.brokers import open_sink
+from driftmap.tables.table import Table
+from driftmap.tables.writers import WRITERS
 
-if TYPE_CHECKING:
-    from driftmap.io.brokers.sinks import Sink
-
-UNEQUAL = 100.0
-"""How many times wider than another a column is when it decides the map alone."""
+N_PICTURES = 100
+"""About how many pictures an animation has."""
+Files = Mapping[str, BinaryIO]
+"""Open outputs, by option."""
 
 
-def axis_names(k: int) -> list[str]:
-    """Names of the coordinates."""
-    return [f"x{i}" for i in range(1, k + 1)]
+def suffix(path: Path) -> str:
+    """Return the suffix of a file in lower case."""
+    return path.suffix.lower()
 
 
-@dataclass(eq=False)
-class Coordinates(Observer):
-    """The coordinates of every row, after its label and its frame where there are any, before its novelty."""
-
-    writer: Writer
-    with_label: bool
-    with_novelty: bool
-    after_rows: Callable[[], None] | None = None
-    """Is called when rows have been written."""
-
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Write the rows that are mapped."""
-        if update.coordinates is None:
-            return
-        columns: list[Column] = [update.rows.labels] if self.with_label and update.rows.labels is not None else []
-        if update.frames is not None:
-            columns.append(update.frames)
-        novelty = update.novelty().values() if self.with_novelty else ()
-        with writing():
-            self.writer.write([*columns, *update.coordinates.T, *novelty])
-            if self.after_rows is not None:
-                self.after_rows()
-
-    def finish(self, mapper: StreamMap) -> None:
-        """Complete the table."""
-        self.writer.close()
+def takes_text(path: Path | None) -> bool:
+    """Whether a table can hold labels that are text. An NPY file holds numbers only."""
+    return path is None or suffix(path) != ".npy"
 
 
-class Alerts(Observer):
-    """One line of JSON for each alert, written at once: to a file, or to standard error."""
-
-    def __init__(self, file: BinaryIO | None) -> None:
-        self._file = file
-
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Write the alerts."""
-        for alert in update.alerts:
-            if self._file is None:
-                print_line(json.dumps(alert.as_json()))
-                continue
-            with writing():
-                self._file.write(f"{json.dumps(alert.as_json())}\n".encode())
-                self._file.flush()
+def write_coordinates(current: Session, file: BinaryIO, path: Path, layout: Layout, *, row_by_row: bool) -> None:
+    """Write coordinates to a file."""
+    writer = WRITERS[suffix(path)](file, layout.names("the output"))
+    current.observers.append(Coordinates(writer, layout, file.flush if row_by_row else None))
 
 
-class Sent(Observer):
-    """Coordinates, novelty and alerts as records of JSON for a message broker, with the number of the row as id.
-
-    ``names``: of the id, of an alert, and of all columns in their order.
-    """
-
-    def __init__(self, sink: Sink, names: Sequence[str]) -> None:
-        self._sink, (self._id, self._alert, *self._names) = sink, names
-        self._records: list[Record] = []
-
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Send the rows that are mapped."""
-        if update.coordinates is None:
-            return
-        columns: list[Any] = [] if update.rows.labels is None else [list(update.rows.labels)]
-        columns += [] if update.frames is None else [update.frames.tolist()]
-        columns += [column.tolist() for column in (*update.coordinates.T, *update.novelty().values())]
-        for i, values in enumerate(zip(*columns, strict=True)):
-            row = update.first + i
-            finite = [None if isinstance(value, float) and not np.isfinite(value) else value for value in values]
-            record = {self._id: row, **dict(zip(self._names, finite, strict=True))}
-            self._records.append(Record(str(row), json.dumps(record, default=str).encode()))
-        for alert in update.alerts:
-            record = {self._id: f"alert-{alert.row}", self._alert: alert.as_json()}
-            self._records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
-        self.flush()
-
-    def flush(self) -> None:
-        """Wait until the broker has all records."""
-        if self._records:
-            self._sink.send(self._records)
-            self._records = []
+def print_coordinates(
+    current: Session,
+    stack: contextlib.ExitStack,
+    layout: Layout,
+    kind: str | None,
+    *,
+    alone: bool,
+    immediately: bool,
+) -> None:
+    """Write coordinates to standard output; ``alone``: the run ends when its reader leaves."""
+    continued = current.saver is not None and current.saver.state.position is not None
+    output = StandardOutput(
+        layout.names("the output"), alone=alone, at_once=immediately, kind=kind or "csv", continued=continued
+    )
+    stack.callback(output.send)
+    current.observers.append(Coordinates(output, layout))
 
 
-class Landmarks(Observer):
-    """The landmarks at the end: arrival number, mass, coordinates, and their rows as they stand in the input."""
-
-    def __init__(self, writer: Writer, *, with_label: bool) -> None:
-        self._writer, self._with_label = writer, with_label
-        self._rows: dict[int, tuple[Array, Any]] = {}
-
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Store the mapped rows that are landmarks now: only an arrival becomes one, so no other will be later."""
-        if update.coordinates is None:
-            return
-        features, labels, _ = update.rows
-        stop = update.first + len(features)
-        present = mapper.landmark_indices_.tolist()
-        self._rows = {i: self._rows[i] for i in present if i < update.first} | {
-            i: (features[i - update.first], None if labels is None else labels[i - update.first])
-            for i in present
-            if update.first <= i < stop
-        }
-
-    def finish(self, mapper: StreamMap) -> None:
-        """Write the table."""
-        arrivals: NDArray[np.int64] = mapper.landmark_indices_
-        rows = [self._rows[i] for i in arrivals.tolist()]
-        columns: list[Column] = [arrivals, mapper.landmark_mass_, *mapper.landmark_embedding_.T]
-        labels = [label for _, label in rows]
-        if self._with_label and labels[0] is not None:
-            columns.append(labels if isinstance(labels[0], str) else np.array(labels))
-        self._writer.write([*columns, *np.array([features for features, _ in rows]).T])
-        self._writer.close()
+def send(current: Session, stack: contextlib.ExitStack, address: str, layout: Layout) -> None:
+    """Send coordinates, novelty and alerts to a broker."""
+    sink = stack.enter_context(contextlib.closing(open_sink(address)))
+    sink.report = note
+    sink.waiting = partial(current.waiting, clean=False)
+    current.observers.append(Sent(sink, layout))
 
 
-@dataclass(eq=False)
-class Spreads(Observer):
-    """Says which columns are constant, and whether one of them outweighs the others."""
+def write_alerts(current: Session, file: BinaryIO | None) -> None:
+    """Write alerts to a file, or to standard error."""
+    current.observers.append(Alerts(file))
 
-    columns: Sequence[str]
-    metric: str
-    n_rows: int = 0
-    low: Array | float = np.inf
-    high: Array | float = -np.inf
-    """The least and the largest number of each column so far."""
 
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Take in the rows that are learnt."""
-        if update.is_learnt:
-            self.n_rows += len(update.rows.features)
-            self.low = np.fmin(self.low, np.fmin.reduce(update.rows.features))
-            self.high = np.fmax(self.high, np.fmax.reduce(update.rows.features))
+def write_landmarks(
+    current: Session, file: BinaryIO, path: Path, layout: Layout, table: Table, columns: Sequence[str]
+) -> None:
+    """Write the landmarks at the end."""
+    with_label = (table.labels_are_times or takes_text(path)) and table.label not in columns
+    label = layout.label_names if with_label else []
+    theirs, ours = distinct("the landmarks", [*label, *columns], ["arrival", "mass", *axis_names(layout.components)])
+    writer = WRITERS[suffix(path)](file, [*ours, *theirs])
+    current.observers.append(Landmarks(writer, with_label=with_label))
 
-    def finish(self, mapper: StreamMap) -> None:
-        """One line for each hint."""
-        if self.n_rows < 2:
-            return
-        metric = METRICS.get(ALIASES.get(self.metric, self.metric), KnownMetric(self.metric))
-        spread = np.subtract(self.high, self.low)
-        constant = [name for name, width in zip(self.columns, spread, strict=True) if width == 0]
-        if constant:
-            counts = metric.counts_constants
-            effect = f"yet they count in {self.metric} distances: --exclude leaves them out" if counts else "no effect"
-            note(f"constant columns: {some([*map(repr, constant)])} ({effect})")
-        widths = np.where(spread > 0, spread, np.nan)
-        if len(constant) < len(spread) and not metric.scale_free:
-            widest, narrowest = int(np.nanargmax(widths)), int(np.nanargmin(widths))
-            if spread[widest] >= UNEQUAL * spread[narrowest]:
-                note(
-                    f"column {self.columns[widest]!r} spreads over {spread[widest]:.3g}, "
-                    f"{self.columns[narrowest]!r} over {spread[narrowest]:.3g}: the widest columns decide the map; "
-                    "--normalize zscore gives all the same weight"
-                )
+
+def draw(
+    current: Session,
+    files: Files,
+    figures: Figures,
+    table: Table,
+    columns: Sequence[str],
+    mapper: StreamMap,
+    *,
+    online: bool,
+) -> None:
+    """Draw a figure, a page and a film at the end."""
+    if figures.plot is None and figures.animate is None:
+        return
+    from driftmap.cli.pictures import Animation, Page, Picture, Subject, when_it_came  # plotting is slow to import
+
+    subject = Subject.of(table, columns)
+    titled = subject._replace(title=when_it_came(subject.title)) if online else subject
+    if figures.plot is not None:
+        kind = suffix(figures.plot)
+        file = files["plot"]
+        page = kind == PAGE_SUFFIX
+        current.observers.append(
+            Page(file, titled, shade=figures.shade) if page else Picture(file, kind, titled, shade=figures.shade)
+        )
+    if figures.animate is not None:
+        n_frames = figures.animate_frames or N_PICTURES
+        current.observers.append(Animation(files["animate"], suffix(figures.animate), subject, mapper, n_frames))
+
+
+def show_progress(current: Session, stack: contextlib.ExitStack) -> None:
+    """Show a progress bar on a terminal."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        current.observers.append(stack.enter_context(contextlib.closing(Progress())))

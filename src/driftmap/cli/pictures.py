@@ -5,28 +5,48 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.cli.contacts import ContactTable
 from driftmap.cli.files import writing
-from driftmap.io.tables import Table
-from driftmap.io.writers import output_names
+from driftmap.cli.writing import NOVELTY
 from driftmap.map import StreamMap
-from driftmap.map.observer import Observer, Update
+from driftmap.pipeline.observer import Observer, Update
 from driftmap.plot import html, map_figure, save_figure
+from driftmap.tables.table import Table
+from driftmap.tables.writers import output_names
 from driftmap.utils import Array
+
+
+class Subject(NamedTuple):
+    """What is drawn: a table, with the columns that the map sees."""
+
+    title: str
+    columns: Sequence[str]
+    label: str | None
+    labels_are_times: bool = False
+    color: tuple[NDArray[Any], str] | None = None
+    """What colours rows instead of their label, and its name."""
+
+    @classmethod
+    def of(cls, table: Table, columns: Sequence[str]) -> Self:
+        """The subject that a table is."""
+        return cls(Path(table.name).name, columns, table.label, table.labels_are_times, table.color)
+
+
+def when_it_came(title: str) -> str:
+    """The title of a map whose rows were each placed in the frame of their arrival."""
+    return f"{title} (each row when it came)"
 
 
 class Picture(Observer):
     """The map as a figure, coloured by novelty if it is to be shaded, by label if there is one, or else by arrival."""
 
-    def __init__(self, file: BinaryIO, path: Path, table: Table, *, online: bool, shade: str | None) -> None:
-        self._file, self._kind = file, path.suffix[1:].lower()
-        self._title = Path(table.name).name + (" (each row when it came)" if online else "")
-        self._table, self._shade = table, shade
+    def __init__(self, file: BinaryIO, suffix: str, subject: Subject, *, shade: str | None) -> None:
+        self._file, self._kind = file, suffix[1:]
+        self._subject, self._shade = subject, shade
         self._coordinates: list[Array] = []
         self._shades: list[Array] = []
         self._labels: list[Any] = []
@@ -43,15 +63,15 @@ class Picture(Observer):
 
     def finish(self, mapper: StreamMap) -> None:
         """Draw."""
-        labels, label, arrivals = _color(self._labels), self._table.label, mapper.landmark_indices_
+        labels, label, arrivals = _color(self._labels), self._subject.label, mapper.landmark_indices_
         times: dict[str, Any] = {"landmark_times": arrivals}
-        if mapper.n_components == 1 and labels is not None and _are_times(labels, self._table):
+        if mapper.n_components == 1 and labels is not None and _are_times(labels, self._subject):
             times = {"times": labels, "time_label": label, "landmark_times": labels[arrivals]}
-        color, name = _chosen(self._table) or (None if "times" in times else labels, label)
+        color, name = self._subject.color or (None if "times" in times else labels, label)
         if self._shade is not None:
             color, name = np.concatenate(self._shades), self._shade
         coordinates = np.concatenate(self._coordinates)
-        options = {"color": color, "color_label": name, "title": self._title, **times}
+        options = {"color": color, "color_label": name, "title": self._subject.title, **times}
         save_figure(map_figure(coordinates, mapper.landmark_embedding_, **options), self._file, self._kind)
 
 
@@ -62,13 +82,12 @@ PAGE_COLUMNS = 256
 class Page(Observer):
     """The map as an HTML file that can be coloured by every column, by the label and by novelty where it is known."""
 
-    def __init__(self, file: BinaryIO, table: Table, *, online: bool, shade: str | None) -> None:
-        self._file, self._table, self._shade = file, table, shade
-        self._title = Path(table.name).name + (" (each row when it came)" if online else "")
+    def __init__(self, file: BinaryIO, subject: Subject, *, shade: str | None) -> None:
+        self._file, self._subject, self._shade = file, subject, shade
         self._coordinates: list[Array] = []
         self._features: list[NDArray[np.float32]] = []
         self._labels: list[Any] = []
-        self._novelty: list[dict[str, Array]] = []
+        self._novelty: dict[str, list[Array]] = {name: [] for name in NOVELTY}
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Store the coordinates and the rows."""
@@ -78,29 +97,29 @@ class Page(Observer):
         self._features.append(update.rows.features[:, :PAGE_COLUMNS].astype(np.float32))
         if update.rows.labels is not None:
             self._labels.extend(update.rows.labels)
-        if novelty := update.novelty():
-            self._novelty.append(novelty)
+        for name in NOVELTY if update.residual is not None else ():
+            self._novelty[name].append(getattr(update, name))
 
     def finish(self, mapper: StreamMap) -> None:
         """Write the file."""
-        features, label = np.concatenate(self._features), self._table.label
+        features, label = np.concatenate(self._features), self._subject.label
         columns: dict[str, Any] = {} if label is None else {label: _color(self._labels)}
-        if (chosen := _chosen(self._table)) is not None:
-            columns[chosen[1]], label = chosen[0], chosen[1]
-        others = [name for name in self._table.columns if name not in columns]  # the label may be a feature, too
-        shown = [column for name, column in zip(self._table.columns, features.T, strict=False) if name not in columns]
-        fields = list(self._novelty[0]) if self._novelty else []
-        ours, theirs = output_names(fields, [*columns, *others])
-        columns |= dict(zip(theirs[len(columns) :], shown, strict=False))
-        for field, name in zip(fields, ours, strict=True):
-            columns[name] = np.concatenate([part[field] for part in self._novelty])
-        shade = None if self._shade is None else dict(zip(fields, ours, strict=True))[self._shade]
+        if self._subject.color is not None:
+            values, label = self._subject.color
+            columns[label] = values
+        shown = zip(self._subject.columns, features.T, strict=False)  # the label may be a feature, too
+        others = {name: column for name, column in shown if name not in columns}
+        scored = {name: np.concatenate(parts) for name, parts in self._novelty.items() if parts}
+        ours, theirs = output_names([*scored], [*columns, *others])
+        own = dict(zip(scored, ours, strict=True))
+        columns = dict(zip(theirs, [*columns.values(), *others.values()], strict=True))
+        columns |= {own[name]: values for name, values in scored.items()}
         text = html(
             np.concatenate(self._coordinates),
             mapper.landmark_embedding_,
             columns=columns,
-            color=shade or label,
-            title=self._title,
+            color=label if self._shade is None else own[self._shade],
+            title=self._subject.title,
             landmark_arrivals=mapper.landmark_indices_,
             landmark_mass=mapper.landmark_mass_,
         )
@@ -111,11 +130,11 @@ class Page(Observer):
 class Animation(Observer):
     """The map growing as the stream arrives, coloured by label or else by arrival."""
 
-    def __init__(self, file: BinaryIO, path: Path, table: Table, mapper: StreamMap, n_frames: int) -> None:
+    def __init__(self, file: BinaryIO, suffix: str, subject: Subject, mapper: StreamMap, n_frames: int) -> None:
         from driftmap.plot.animation import Film  # which few need
 
-        self._file, self._kind = file, path.suffix[1:].lower()
-        self._title, self._table, self._film = Path(table.name).name, table, Film(mapper, n_frames)
+        self._file, self._kind = file, suffix[1:]
+        self._subject, self._film = subject, Film(mapper, n_frames)
         self.every = self._film.every
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
@@ -127,23 +146,17 @@ class Animation(Observer):
         """Draw."""
         from driftmap.plot.animation import save_animation
 
-        color, label = _color(self._film.labels), self._table.label
-        if (chosen := _chosen(self._table)) is not None:
-            color, label = chosen[0][self._film.arrivals], chosen[1]
-        save_animation(self._film, self._file, self._kind, color=color, color_label=label, title=self._title)
+        color, label = _color(self._film.labels), self._subject.label
+        if self._subject.color is not None:
+            values, label = self._subject.color
+            color = values[self._film.arrivals]
+        save_animation(self._film, self._file, self._kind, color=color, color_label=label, title=self._subject.title)
 
 
-def _chosen(table: Table) -> tuple[NDArray[Any], str] | None:
-    """What ``--color-by`` asks for: a value for each row, and its name."""
-    if not isinstance(table, ContactTable) or table.color is None:
-        return None
-    return table.color, table.color_label
-
-
-def _are_times(labels: NDArray[Any], table: Table) -> bool:
+def _are_times(labels: NDArray[Any], subject: Subject) -> bool:
     if labels.dtype.kind == "M":
         return not bool(np.isnat(labels).any())
-    return isinstance(table, ContactTable)
+    return subject.labels_are_times
 
 
 def _color(labels: list[Any]) -> NDArray[Any] | None:

@@ -8,7 +8,7 @@ import time
 from typing import TextIO
 
 from driftmap.map import StreamMap
-from driftmap.map.observer import Observer, Update
+from driftmap.pipeline.observer import Observer, Update
 
 BAR = 24
 INTERVAL = 0.1  # seconds between redraws: more would only cost time

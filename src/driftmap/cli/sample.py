@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from driftmap.cli.arguments import Parser
 from driftmap.cli.errors import UserError
 from driftmap.cli.files import new_file, writing
+from driftmap.cli.typed import argument, option
 from driftmap.utils.columns import suggestion
 
 DESCRIPTION = """\
@@ -21,29 +22,36 @@ examples:
 """
 
 
-def add_options(parser: Parser) -> None:
-    """Add the options of the command."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="which one; without, list them")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: its usual name, in this folder")
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """Options of ``sample``."""
+
+    name: str | None = argument(nargs="?", metavar="NAME", help="which one; without, list them")
+    output: Path | None = option(
+        "-o", "--output", type=Path, metavar="FILE", help="default: its usual name, in this folder"
+    )
 
 
-def run(args: argparse.Namespace) -> int:
+Options = SampleOptions
+
+
+def run(options: SampleOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
     from driftmap.datasets.samples import SAMPLES
 
-    if args.name is None:
-        if args.output is not None:
+    if options.name is None:
+        if options.output is not None:
             raise UserError(f"-o needs to know what to write: name one of {', '.join(SAMPLES)}")
         width = max(map(len, SAMPLES))
         for name, sample in SAMPLES.items():
             print(f"{name:<{width}}  {sample.file}: {sample.about} (generated)")
         return 0
-    if args.name not in SAMPLES:
+    if options.name not in SAMPLES:
         raise UserError(
-            f"there is no sample {args.name!r}{suggestion(args.name, SAMPLES)}; name one of {', '.join(SAMPLES)}"
+            f"there is no sample {options.name!r}{suggestion(options.name, SAMPLES)}; name one of {', '.join(SAMPLES)}"
         )
-    sample = SAMPLES[args.name]
-    path = Path(sample.file) if args.output is None else args.output
+    sample = SAMPLES[options.name]
+    path = Path(sample.file) if options.output is None else options.output
     if path.suffix.lower() != Path(sample.file).suffix:
         raise UserError(f"-o {str(path)!r} must end in {Path(sample.file).suffix}")
     content = sample.make()

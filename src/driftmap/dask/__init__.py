@@ -26,7 +26,7 @@ except ImportError as error:  # pragma: no cover
 from driftmap.dask import files, tasks
 from driftmap.dask.blocks import Partition, is_array, is_dataframe, leaves, partitions, rows_only
 from driftmap.dask.tasks import PartitionError
-from driftmap.io import atomic
+from driftmap.storage import atomic
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import integer_at_least
 

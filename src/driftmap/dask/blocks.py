@@ -12,8 +12,8 @@ from dask.base import compute, is_dask_collection
 from dask.delayed import Delayed, delayed
 from dask.local import get_sync
 
-from driftmap.io.readers import PARQUET, open_table
-from driftmap.io.tables import Labels, Wanted, chunk_rows
+from driftmap.tables.readers import PARQUET, open_table
+from driftmap.tables.table import Labels, Wanted, chunk_rows
 from driftmap.utils.errors import InputError
 
 LEAF_ROWS = 10**6
@@ -43,7 +43,7 @@ class ParquetFile:
     def pieces(self) -> Iterator[tuple[Any, Labels]]:
         """Its rows, some at a time, and their labels."""
         with open_table(self.path, Wanted(self.columns, self.label), once=True) as table:
-            for chunk in table.chunks(chunk_rows(table)):
+            for chunk in table.chunks(chunk_rows(len(table.columns))):
                 yield chunk.features, chunk.labels
 
 

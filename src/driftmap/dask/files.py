@@ -10,8 +10,8 @@ import numpy as np
 
 from driftmap.dask.blocks import Partition
 from driftmap.dask.tasks import Found, add, counted, facts_of, naming, nothing
-from driftmap.io.atomic import replacing
-from driftmap.io.writers import Column, ParquetWriter
+from driftmap.storage.atomic import replacing
+from driftmap.tables.writers import Column, ParquetWriter
 
 
 def write(frozen: Any, part: Partition, target: str, names: Sequence[str], certify: bool) -> Found:

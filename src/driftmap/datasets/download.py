@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from driftmap.io.atomic import REOPENING_FLAGS, lock, sync
-from driftmap.io.paths import open_regular
+from driftmap.storage.atomic import REOPENING_FLAGS, lock, sync
+from driftmap.storage.paths import open_regular
 from driftmap.utils import PathLike
 from driftmap.utils.errors import MissingDependencyError
 

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Generic, Self, TypeVar, overload
 
-from driftmap.io import checkpoint, serialization
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.merging import CoreSet, check_settings
 from driftmap.landmarks.online import LandmarkEngine
+from driftmap.storage import checkpoint, serialization
 from driftmap.utils import Array, Ids, PathLike, validation
 from driftmap.utils.data_frames import materialized
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.io.serialization import seconds
 from driftmap.landmarks.params import LandmarkParams
 from driftmap.metrics import Metric
+from driftmap.storage.serialization import seconds
 from driftmap.utils import SMALLEST_NORMAL, Array, validation
 from driftmap.utils.errors import InputError
 

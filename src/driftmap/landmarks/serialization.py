@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftmap._core import Stream
-from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.memory import TIME_KINDS, Memory
 from driftmap.landmarks.params import LandmarkParams
 from driftmap.metrics import Store, make_store
 from driftmap.metrics.callables import check_function
+from driftmap.storage.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.utils import validation
 from driftmap.utils.concurrency import Lock, new_lock
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from driftmap.live.columns import GrowingColumn
-from driftmap.live.protocol import decode
 from driftmap.live.scene import Scene, Seen
 from driftmap.utils.errors import InputError
+from driftmap.web.columns import GrowingColumn
+from driftmap.web.protocol import decode
 
 FILE_MAGIC = b"driftmap recording 1\n"
 RECORD_HEADER = struct.Struct("<dI")

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.live.columns import GrowingColumn
-from driftmap.live.protocol import Quantized, encode
 from driftmap.utils import Array, Ids
+from driftmap.web.columns import GrowingColumn
+from driftmap.web.protocol import Quantized, encode
 
 CAPACITY = 10_000
 """Rows that are shown by default."""

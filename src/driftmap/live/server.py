@@ -14,9 +14,9 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, quote
 
-from driftmap.live.page import WEB
 from driftmap.live.scene import Scene, Seen
 from driftmap.utils.errors import InputError, MissingDependencyError
+from driftmap.web.page import WEB
 
 try:
     import uvicorn

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from driftmap.live.page import joined, style
 from driftmap.utils.errors import MissingDependencyError
+from driftmap.web.page import joined, style
 
 try:
     import anywidget

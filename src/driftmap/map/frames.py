@@ -20,12 +20,12 @@ import numpy as np
 from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, RowPlacer, choose_anchors, move, procrustes
 from driftmap.embedding.base import NEEDS, row_placer
 from driftmap.embedding.factory import make_embedding
-from driftmap.io.serialization import Arrays, flatten, rebuild
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map.anchor_count import ANCHOR_COUNTS, AnchorCount, count_anchors
 from driftmap.map.stored_cache import NO_IDS, DistanceCache, StoredPointCache, common
 from driftmap.metrics import Store, euclidean
 from driftmap.quality import Displacement, displacement
+from driftmap.storage.serialization import Arrays, flatten, rebuild
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import in_parallel, one_thread
 from driftmap.utils.errors import InputError

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftmap.embedding.factory import EMBEDDING_TYPES
-from driftmap.io import checkpoint, serialization
-from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.map.frames import Frame, Frames
 from driftmap.map.stream_map import Novelty, StreamMap, score
 from driftmap.metrics import Store, make_store
 from driftmap.metrics.callables import check_function
+from driftmap.storage import checkpoint, serialization
+from driftmap.storage.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.utils import Array, Ids, PathLike, validation
 from driftmap.utils.concurrency import n_threads
 from driftmap.utils.data_frames import materialized

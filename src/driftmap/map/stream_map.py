@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from driftmap.embedding.factory import EMBEDDING_TYPES
-from driftmap.io.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.landmarks.engine_estimator import HasLandmarks
 from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
@@ -22,6 +21,7 @@ from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.map.params import MapParams
 from driftmap.metrics import Store
 from driftmap.quality import stress
+from driftmap.storage.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
 from driftmap.utils.errors import InputError

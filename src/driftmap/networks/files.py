@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftmap.io.sources import Source
-from driftmap.io.text import read_pieces
 from driftmap.networks.contacts import EARLIEST, LATEST, Contacts, check_contact
+from driftmap.sources import Source
+from driftmap.tables.text import read_pieces
 from driftmap.utils import PathLike
 from driftmap.utils.columns import some, suggestion
 from driftmap.utils.errors import InputError

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.embedding import move, procrustes
-from driftmap.io.atomic import scratch_folder
 from driftmap.map import StreamMap
 from driftmap.map.frames import Frame, Frames
-from driftmap.map.observer import Observer, Update
+from driftmap.pipeline.observer import Observer, Update
 from driftmap.plot.coloring import Coloring, by_arrival, coloring_of
 from driftmap.plot.figures import (
     GRID_COLOR,
@@ -30,6 +29,7 @@ from driftmap.plot.figures import (
 from driftmap.plot.legend import add_colorbar, add_legend, label_axis, legend_width
 from driftmap.plot.panels import Panel, axis_spans
 from driftmap.plot.points import INK, draw_landmarks, draw_points
+from driftmap.storage.atomic import scratch_folder
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.validation import ANIMATION_FORMATS
 

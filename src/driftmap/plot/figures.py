@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftmap.io.atomic import replacing
 from driftmap.plot.coloring import Coloring, coloring_of, in_one_color
 from driftmap.plot.legend import GREY, add_colorbar, add_legend, label_axis
 from driftmap.plot.panels import Panel, Time, axis_spans, box, positions_of, time_of
 from driftmap.plot.points import INK, MOST_DOTS, draw_density, draw_landmarks, draw_points
+from driftmap.storage.atomic import replacing
 from driftmap.utils import Array
 from driftmap.utils.errors import MissingDependencyError
 from driftmap.utils.validation import FIGURE_FORMATS

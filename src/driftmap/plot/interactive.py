@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftmap.live.columns import column_of
-from driftmap.live.page import standalone
 from driftmap.utils import Array
+from driftmap.web.columns import column_of
+from driftmap.web.page import standalone
 
 ASPECT = 2.0
 """Of a map with one dimension: how much wider than high it is."""

@@ -1,0 +1,168 @@
+"""Mapping rows as they arrive, for ``follow``, ``watch`` and ``contacts --follow``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli.errors import UserError, note
+from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
+from driftmap.cli.groups import Mapping as MapOptions
+from driftmap.cli.mapping import new_map
+from driftmap.cli.session import FinishedError, Session
+from driftmap.cli.signals import Stopped
+from driftmap.cli.typed import group, option
+from driftmap.cli.whole import Input
+from driftmap.cli.writing import Layout, Spreads
+from driftmap.pipeline.observer import Observer
+from driftmap.pipeline.operator import MapOperator
+from driftmap.pipeline.state import RunState
+from driftmap.storage.paths import OutputPath
+from driftmap.tables.steps import Steps
+from driftmap.tables.table import RejectedLines, Table, chunk_rows
+from driftmap.tables.writers import TEXT_SUFFIXES
+from driftmap.utils.columns import describe
+
+View = Callable[[Session, Table, Sequence[str]], AbstractContextManager[Observer]]
+"""Shows a stream while it goes on, given the names of its columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndlessOptions:
+    """Options of commands that map rows as they arrive."""
+
+    mapping: MapOptions = group(MapOptions, "how to map")
+    normalizing: Normalizing = group(Normalizing, "how to normalise")
+    coordinates: Coordinates = group(Coordinates, "what to write")
+    alerting: Alerting = group(Alerting, "alerts")
+    sink: str | None = option(
+        "--sink",
+        shapes=False,
+        metavar="URL",
+        help="also send coordinates, novelty and alerts to this stream of messages",
+    )
+    recovering: Recovering = group(Recovering, "runs that may be interrupted")
+
+    def __post_init__(self) -> None:
+        output = self.coordinates.output
+        if output is not None and outputs.suffix(output) not in TEXT_SUFFIXES:
+            raise UserError(f"-o {output} cannot be written row by row: write .csv, .jsonl or .ndjson")
+        if self.coordinates.json and output is None:
+            raise UserError("--json would leave no place for the coordinates: add -o")
+        if sys.stdout is None and (output is None or self.coordinates.json):
+            raise UserError("standard output is closed: add -o, and leave out --json")
+        if self.mapping.landmarks == "auto":
+            problem = "--landmarks auto needs a pass over all rows, and a stream has no end"
+            raise UserError(f"{problem}: find the number by `driftmap embed` on some of the rows, and give it")
+
+    @property
+    def paths(self) -> Mapping[str, Path | None]:
+        """The files to be written, in the order of the summary."""
+        return {"alerts": self.alerting.alerts, "output": self.coordinates.output}
+
+
+def map_endless(
+    options: EndlessOptions,
+    source: Input,
+    argv: Sequence[str],
+    view: View | None = None,
+    record: OutputPath | None = None,
+) -> int:
+    """Map the rows of a stream until it ends or the user stops it; returns the exit status."""
+    paths = run_files.resolved(**options.paths)
+    checkpoint = options.recovering.resolved()
+    written = paths if record is None else paths | {"record": record}
+    run_files.check_distinct({"the input": source.file}, written, checkpoint)
+    rejected = RejectedLines(skip=source.skip_bad, report=note)
+    start = RunState(session.input_file(source.file), session.shaping(options))
+    try:
+        with session.begin(options.recovering, checkpoint, start, paths, rejected, endless=True) as current:
+            stream = _Stream(options, source, paths, rejected, current, view)
+            try:
+                stream.run()
+            except Stopped as stopped:
+                resumes = options.recovering.resume
+                note(session.interrupted(current, stopped, stream.report(), argv, source.file, resumes=resumes))
+                return stopped.code
+    except FinishedError as finished:
+        note(str(finished))
+    return 0
+
+
+class _Stream:
+    """One run of a command on a stream."""
+
+    def __init__(
+        self,
+        options: EndlessOptions,
+        source: Input,
+        paths: Mapping[str, OutputPath],
+        rejected: RejectedLines,
+        current: Session,
+        view: View | None,
+    ) -> None:
+        self.options, self.source, self.paths, self.rejected = options, source, paths, rejected
+        self.current, self.view = current, view
+        self.writes = view is None or options.coordinates.output is not None or options.sink is not None
+        """Whether rows are written, each as it comes. A view alone takes those that came together."""
+        steps = [*source.steps(), *options.normalizing.running()]
+        self.operator = MapOperator(
+            new_map(options.mapping), steps, options.alerting.detector(), each_row=self.writes, residuals=self.writes
+        )
+        self.table: Table | None = None
+
+    def run(self) -> None:
+        """Read, map and write rows as they arrive."""
+        options, current = self.options, self.current
+        with contextlib.ExitStack() as stack:
+            with current.waiting():  # a pipe may be slow to say what its columns are
+                table = self.table = stack.enter_context(self.source.open(current, Path(), self.rejected))
+            current.check_columns(table)
+            if table.left_out:
+                note(f"{table.name}: columns left out: {describe(table.left_out)}")
+            columns = Steps(self.source.steps()).columns(table.columns)
+            self._open_outputs(stack, table, columns)
+            if options.normalizing.normalize == "none" and self.source.hints and not current.resumed:
+                current.observers.append(Spreads(columns, options.mapping.metric))
+            outputs.show_progress(current, stack)
+            current.passes(table, self.operator, 1 if self.writes else chunk_rows(len(columns)))
+            current.end_growing(self.operator)
+        note(self.report())
+        reports.report_missing_dimensions(self.operator.mapper)
+        if options.coordinates.json:
+            how = {"normalize": options.normalizing.normalize, "online": True}
+            left_out = self.operator.steps.left_out(table.columns)
+            files = {name: str(path) for name, path in options.paths.items() if path}
+            print(json.dumps(reports.summary(self.operator, table, self.rejected, left_out, how, files), indent=2))
+
+    def _open_outputs(self, stack: contextlib.ExitStack, table: Table, columns: Sequence[str]) -> None:
+        options, current, output = self.options, self.current, self.options.coordinates.output
+        files = stack.enter_context(run_files.RunFiles(self.paths, current.saver, grows=True).open())
+        current.begin_growing(self.operator)
+        layout = Layout(table.label, options.mapping.components, frame=True, novelty=True)
+        if self.view is not None:
+            current.observers.append(stack.enter_context(self.view(current, table, columns)))
+        if options.alerting.alerts is not None or (options.alerting.alert is not None and self.view is None):
+            outputs.write_alerts(current, files.get("alerts"))
+        if output is not None:
+            outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
+        elif self.view is None:
+            kind = options.coordinates.format
+            outputs.print_coordinates(current, stack, layout, kind, alone=True, immediately=True)
+        if options.sink is not None:
+            outputs.send(current, stack, options.sink, layout)
+
+    def report(self) -> str:
+        """Return one line on what was done."""
+        operator, table = self.operator, self.table
+        left_out = [] if table is None else operator.steps.left_out(table.columns)
+        used = operator.mapper.n_samples_seen_ if operator.mapper.fitted else 0
+        name = self.source.file if table is None else table.name
+        reports.report_left_out(left_out, self.rejected, name, used, only_most=True)
+        return reports.followed(operator.mapper, self.rejected, left_out, operator.detector)

@@ -1,0 +1,73 @@
+"""``driftmap follow``: rows mapped as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftmap.cli.endless import EndlessOptions, map_endless
+from driftmap.cli.errors import UserError
+from driftmap.cli.groups import Reading
+from driftmap.cli.session import Session
+from driftmap.cli.typed import argument, group
+from driftmap.cli.whole import Input
+from driftmap.sources.addresses import address_in
+from driftmap.tables.readers import BINARY, COMPRESSIONS, open_table
+from driftmap.tables.table import RejectedLines, Table
+
+DESCRIPTION = """\
+Map the rows of a growing file, a pipe or a stream of messages as they arrive, until Ctrl-C.
+
+SOURCE is a file of CSV, TSV or JSON lines that is still growing, a named pipe, "-" for standard input, or the address
+of a message broker: kafka://HOST/TOPIC, redis://HOST/STREAM, nats://HOST/STREAM or mqtt://HOST/TOPIC. Each row is
+written as soon as its line has its end, in the frame of that moment, with frame and novelty; see `driftmap embed` for
+these columns, and for --alert. A file that is replaced or cut is read again from its start; a named pipe waits for the
+next writer. Columns whose first rows are empty are kept, and --missing decides.
+
+--checkpoint saves the state while rows are mapped. After a crash, a kill or Ctrl-C, the same command with --resume goes
+on where the checkpoint is, with the same output to the byte as a run without interruption.
+
+examples:
+  driftmap follow sensors.csv --skip-bad --format jsonl | consumer
+  driftmap follow sensors.csv --label time --alert 0.999 --alerts alerts.jsonl -o map.csv
+  driftmap follow redis://localhost/sensors --checkpoint map.ckpt --resume --sink redis://localhost/map
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FollowOptions(EndlessOptions):
+    """Options of ``follow``."""
+
+    file: str = argument(metavar="SOURCE", help='what to follow; "-" is standard input')
+    reading: Reading = group(Reading, "what to read")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_followed(self.file)
+
+
+Options = FollowOptions
+
+
+def check_followed(file: str) -> None:
+    """Raise an error if a source is no stream of lines."""
+    suffix = Path(file).suffix.lower()
+    if address_in(file) is None and file != "-" and suffix in (*BINARY, *COMPRESSIONS):
+        raise UserError(f"{file} cannot be followed: only lines of text can (CSV, TSV, JSON lines)")
+
+
+def followed(file: str, reading: Reading, metric: str) -> Input:
+    """Return a stream of lines as the input of a run."""
+
+    def opened(current: Session, folder: Path, rejected: RejectedLines) -> AbstractContextManager[Table]:
+        wanted = reading.wanted(rejected, metric)
+        return open_table(file, wanted, once=True, following=True, waiting=current.idle)
+
+    return Input(file, opened, reading.steps, {}, skip_bad=reading.skip_bad)
+
+
+def run(options: FollowOptions, argv: Sequence[str]) -> int:
+    """Carry out the command."""
+    return map_endless(options, followed(options.file, options.reading, options.mapping.metric), argv)

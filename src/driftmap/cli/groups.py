@@ -1,0 +1,335 @@
+"""Groups of options that several commands share, each written and checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from driftmap.cli import arguments as kinds
+from driftmap.cli.errors import UserError
+from driftmap.cli.typed import option
+from driftmap.embedding import EMBEDDINGS
+from driftmap.map.novelty import NoveltyDetector
+from driftmap.storage.paths import OutputPath, output_path
+from driftmap.tables.delay import DelayEmbedding
+from driftmap.tables.missing import METHODS, FillMissing
+from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
+from driftmap.tables.steps import Step
+from driftmap.tables.table import RejectedLines, Wanted
+from driftmap.tables.writers import TABLE_SUFFIXES
+from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, RULES
+
+NOVELTY = ("reach", "quantile", "residual")
+"""The columns that ``--novelty`` adds."""
+PAGE_SUFFIX = ".html"
+"""The suffix of a plot for a browser."""
+WARM_UP = 100
+"""Rows by which a running normalisation begins."""
+CHECKPOINT_INTERVAL = 30.0
+"""Seconds between two checkpoints."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read."""
+
+    columns: list[str] | None = option(
+        "--columns", type=kinds.names, metavar="A,B,C", help="the features (default: all columns of numbers)"
+    )
+    exclude: list[str] | None = option(
+        "--exclude", type=kinds.names, metavar="A,B", help="columns that are not features"
+    )
+    label: str | None = option(
+        "--label",
+        metavar="COLUMN",
+        help="colour by this column and copy it to the output; it is not a feature unless --columns lists it",
+    )
+    header: str = option("--header", default="auto", choices=("auto", "yes", "no"), help="of CSV (default: auto)")
+    missing: str | None = option(
+        "--missing",
+        choices=("error", *METHODS),
+        help="a missing number ends the run (error, the default), drops its row, or is filled by the mean or the last "
+        "of the earlier values in its column; without earlier values, its row is dropped",
+    )
+    decimal: str = option("--decimal", default=".", choices=(".", ","), help="decimal point of CSV (default: .)")
+    thousands: str = option(
+        "--thousands", default="", choices=(",", ".", " ", "'", "_"), help="thousands separator of CSV"
+    )
+    delay: int | None = option(
+        "--delay",
+        type=partial(kinds.integer, lowest=2, highest=10_000),
+        metavar="N",
+        help="for a time series: map each row together with the rows before it, N rows in all",
+    )
+    every: int | None = option(
+        "--every", type=partial(kinds.integer, lowest=1), metavar="K", help="use every K-th of these rows (default: 1)"
+    )
+    skip_bad: bool = option(
+        "--skip-bad",
+        default=False,
+        help="skip lines that are not rows of numbers, report each on standard error and count them; every row is one "
+        "line",
+    )
+
+    def __post_init__(self) -> None:
+        if self.every is not None and (self.delay is None or self.every >= self.delay):
+            raise UserError("--every selects from the rows of --delay: give a --delay that is larger")
+        if self.thousands and self.thousands == self.decimal:
+            raise UserError(f"--thousands and --decimal cannot both be {self.decimal!r}")
+
+    def wanted(self, rejected: RejectedLines, metric: str) -> Wanted:
+        """Return the columns to read, and how."""
+        missing = (self.missing or "error") != "error" or metric == "nan_euclidean"
+        return Wanted(
+            self.columns,
+            self.label,
+            self.header,
+            rejected,
+            self.exclude or (),
+            missing=missing,
+            decimal=self.decimal,
+            thousands=self.thousands,
+        )
+
+    def steps(self) -> list[Step]:
+        """Return fresh steps that rows go through."""
+        steps: list[Step] = []
+        if self.missing not in (None, "error"):
+            steps.append(FillMissing(self.missing))
+        if self.delay is not None:
+            steps.append(DelayEmbedding(self.delay, self.every or 1))
+        return steps
+
+
+@dataclass(frozen=True)
+class MapShape:
+    """What a map is like, wherever it is learnt."""
+
+    landmarks: int | str = option(
+        "--landmarks",
+        default=100,
+        type=kinds.landmark_count,
+        metavar="M",
+        help="default: 100; auto: by one more pass, the fewest of 10, 20, 40, 80 whose stress is within 2 %% of that "
+        "of four times as many, else 320",
+    )
+    components: int = option(
+        "--components", default=2, type=partial(kinds.integer, lowest=1), metavar="K", help="default: 2"
+    )
+    slack: float = option(
+        "--slack",
+        default=0.02,
+        type=kinds.rate,
+        metavar="S",
+        help="a row counts as covered up to 1 + S times the radius: fewer replacements (default: 0.02)",
+    )
+    embedding: str = option("--embedding", default=EMBEDDINGS[0], choices=EMBEDDINGS, help=f"default: {EMBEDDINGS[0]}")
+    metric: str = option(
+        "--metric", default="euclidean", metavar="NAME", help="one that scipy's cdist knows (default: euclidean)"
+    )
+    memory: int | str | None = option(
+        "--memory",
+        default="auto",
+        type=kinds.memory_size,
+        metavar="N",
+        help="the most rows to store; others are merged into stored rows near them; all: store every row "
+        "(default: 10000)",
+    )
+
+    def __post_init__(self) -> None:
+        if self.metric == "precomputed":
+            raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
+
+
+@dataclass(frozen=True)
+class Mapping(MapShape):
+    """How rows are mapped."""
+
+    rule: str = option("--rule", default="tight", choices=RULES, help="which landmark leaves (default: tight)")
+    steadiness: float | None = option(
+        "--steadiness",
+        type=kinds.rate,
+        metavar="S",
+        help="of stress: 0.01 to 0.1 make single rows jump less when the map changes (default: 0)",
+    )
+    window: int | None = option(
+        "--window",
+        type=partial(kinds.integer, lowest=1),
+        metavar="N",
+        help="remember only the last N rows; landmarks follow them",
+    )
+    half_life: int | None = option(
+        "--half-life", type=partial(kinds.integer, lowest=1), metavar="N", help="halve the mass of a row after N rows"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steadiness and (self.embedding != "stress" or self.components == 1):
+            raise UserError("--steadiness is for --embedding stress, in two or more dimensions")
+
+
+@dataclass(frozen=True)
+class Normalizing:
+    """How columns are normalised."""
+
+    normalize: str = option(
+        "--normalize",
+        default="none",
+        choices=("none", *NORMALIZATIONS),
+        help="to [0, 1], to mean 0 and deviation 1, or to median 0 and interquartile range 1 (robust); by a first pass "
+        "over all rows or, where rows are mapped as they arrive, by the rows so far (default: none)",
+    )
+    warm_up: int | None = option(
+        "--warm-up",
+        type=partial(kinds.integer, lowest=1),
+        metavar="N",
+        help="where rows are mapped as they arrive: hold back the first N until their scale is known (default: 100)",
+    )
+
+    def __post_init__(self) -> None:
+        if self.warm_up is not None and self.normalize == "none":
+            raise UserError("--warm-up is for a running --normalize: add --normalize")
+
+    def running(self) -> list[Step]:
+        """Return a fresh step that normalises rows as they arrive."""
+        return [] if self.normalize == "none" else [RunningScale(self.normalize, self.warm_up or WARM_UP)]
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where coordinates go."""
+
+    output: Path | None = option(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help=f"coordinates: {', '.join(TABLE_SUFFIXES[:-1])} or {TABLE_SUFFIXES[-1]}; default: text on standard output",
+    )
+    format: str | None = option(
+        "--format", choices=("csv", "jsonl"), help="of the coordinates on standard output (default: csv)"
+    )
+    json: bool = option(
+        "--json", shapes=False, default=False, help="a summary on standard output; coordinates go only to -o"
+    )
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.output is not None:
+            raise UserError("--format is for standard output; the suffix of -o says the format of the file")
+        if self.format is not None and self.json:
+            raise UserError("--format is for coordinates on standard output, which --json leaves out")
+
+
+@dataclass(frozen=True)
+class Alerting:
+    """Which rows are reported as novel, and where."""
+
+    alert: float | None = option(
+        "--alert", type=kinds.rate, metavar="T", help="report rows beyond this reach (1 or more) or quantile (below 1)"
+    )
+    alerts: Path | None = option(
+        "--alerts",
+        type=partial(kinds.file, suffixes=(".jsonl", ".ndjson")),
+        metavar="OUT",
+        help="alerts as JSON lines: .jsonl or .ndjson (default: on standard error)",
+    )
+
+    def __post_init__(self) -> None:
+        if self.alerts is not None and self.alert is None:
+            raise UserError("--alerts needs to know which rows are worth an alert: add --alert")
+
+    def detector(self) -> NoveltyDetector | None:
+        """Return what decides on alerts."""
+        return None if self.alert is None else NoveltyDetector(self.alert)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is drawn of a finished map."""
+
+    plot: Path | None = option(
+        "--plot",
+        type=partial(kinds.file, suffixes=(*FIGURE_FORMATS, PAGE_SUFFIX)),
+        metavar="FIGURE",
+        help="the map as .png, .svg, .pdf or .html",
+    )
+    shade: str | None = option(
+        "--shade", choices=NOVELTY, help="colour the plot by this instead of by label or arrival"
+    )
+    animate: Path | None = option(
+        "--animate",
+        shapes=False,
+        type=partial(kinds.file, suffixes=ANIMATION_FORMATS),
+        metavar="FILM",
+        help="the map as it grows, as .gif or .mp4 (which needs ffmpeg)",
+    )
+    animate_frames: int | None = option(
+        "--animate-frames",
+        shapes=False,
+        type=partial(kinds.integer, lowest=2, highest=1000),
+        metavar="N",
+        help="about how many pictures --animate shows (default: 100)",
+    )
+    landmarks_out: Path | None = option(
+        "--landmarks-out",
+        type=partial(kinds.file, suffixes=TABLE_SUFFIXES),
+        metavar="OUT",
+        help="the landmarks: arrival, mass, coordinates, row",
+    )
+    explain: bool = option(
+        "--explain",
+        shapes=False,
+        default=False,
+        help="for each axis of the map, the columns that correlate most with it, on standard error (all: --json)",
+    )
+
+    def __post_init__(self) -> None:
+        if self.shade is not None and self.plot is None:
+            raise UserError("--shade is for figures: add --plot")
+        if self.animate_frames is not None and self.animate is None:
+            raise UserError("--animate-frames is for animations: add --animate")
+
+    def require(self) -> None:
+        """Raise an error if a package or program that drawing needs is missing."""
+        if (self.plot is not None and self.plot.suffix.lower() != PAGE_SUFFIX) or self.animate is not None:
+            from driftmap.plot import require_matplotlib  # plotting is slow to import
+
+            require_matplotlib()
+        if self.animate is not None and self.animate.suffix.lower() == ".mp4":
+            from driftmap.plot.animation import require_ffmpeg
+
+            require_ffmpeg()
+
+
+@dataclass(frozen=True)
+class Recovering:
+    """How a run can be interrupted."""
+
+    checkpoint: Path | None = option(
+        "--checkpoint", shapes=False, type=Path, metavar="FILE", help="save the state of the run to this file"
+    )
+    checkpoint_every: float | None = option(
+        "--checkpoint-every",
+        shapes=False,
+        type=kinds.duration,
+        metavar="TIME",
+        help="such as 10s, 5m or 1h (default: 30s); less often if saving would take a tenth of the time",
+    )
+    resume: bool = option(
+        "--resume", shapes=False, default=False, help="go on from the checkpoint; without one, start from the beginning"
+    )
+
+    def __post_init__(self) -> None:
+        if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
+            given = "--resume" if self.resume else "--checkpoint-every"
+            raise UserError(f"{given} needs to know the checkpoint: add --checkpoint FILE")
+
+    def resolved(self) -> OutputPath | None:
+        """Resolve the path of the checkpoint, once and for all."""
+        return None if self.checkpoint is None else output_path(self.checkpoint)
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two checkpoints."""
+        return CHECKPOINT_INTERVAL if self.checkpoint_every is None else self.checkpoint_every

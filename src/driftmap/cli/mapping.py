@@ -1,0 +1,74 @@
+"""How a command maps a table: in passes over the whole of it, or row by row as it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from driftmap.cli.errors import UserError, note
+from driftmap.cli.groups import Mapping, Normalizing
+from driftmap.cli.session import Session
+from driftmap.embedding import LandmarkStress
+from driftmap.map import StreamMap
+from driftmap.map.landmark_count import LANDMARK_COUNTS, count_landmarks, largest_map
+from driftmap.map.novelty import NoveltyDetector
+from driftmap.pipeline.operator import Operator
+from driftmap.pipeline.passes import Counting, Learning, Measuring, Placing
+from driftmap.tables.spool import Spool
+from driftmap.tables.steps import Step
+from driftmap.tables.table import Table, chunk_rows
+from driftmap.utils.concurrency import n_threads
+
+MOST_THREADS = 4
+"""Threads that place rows: with more, writing takes longer than placing."""
+
+
+def new_map(options: Mapping) -> StreamMap:
+    """Return a map by the options, or raise an error that names the first one that cannot be used."""
+    stress = LandmarkStress(options.components, steadiness=options.steadiness) if options.steadiness else None
+    mapper = StreamMap(
+        options.components,
+        n_landmarks=LANDMARK_COUNTS[0] if options.landmarks == "auto" else int(options.landmarks),
+        rule=options.rule,
+        embedding=stress or options.embedding,
+        metric=options.metric,
+        slack=options.slack,
+        memory=options.memory,
+        window=options.window,
+        half_life=options.half_life,
+    )
+    (largest_map(mapper) if options.landmarks == "auto" else mapper).validate()
+    return mapper
+
+
+def two_passes(
+    current: Session,
+    table: Table,
+    mapper: StreamMap,
+    options: tuple[Mapping, Normalizing],
+    steps: Callable[[], list[Step]],
+    detector: NoveltyDetector | None,
+    scores: Spool | None,
+) -> Operator:
+    """Learn all rows, then place each on the finished map; measure them first, and count landmarks, if asked for."""
+    mapping, normalizing = options
+    learning, placing = Learning(mapper, steps(), detector), Placing(mapper, steps(), detector)
+    learning.scores = placing.scores = scores
+    rows = chunk_rows(len(learning.steps.columns(table.columns)))
+    if normalizing.normalize != "none":
+        measuring = Measuring(mapper, steps(), normalizing.normalize)
+        current.passes(table, measuring, rows)
+        learning.scaling = measuring.scaling
+    if mapping.landmarks == "auto":
+        counting = Counting(largest_map(mapper), steps(), scaling=learning.scaling)
+        current.passes(table, counting, rows)
+        found = count_landmarks(counting.mapper)
+        mapper.n_landmarks = found.n_landmarks
+        note(str(found))
+    current.passes(table, learning, rows)
+    placing.mapper, placing.detector, placing.scaling = learning.mapper, learning.detector, learning.scaling
+    _ = placing.mapper.n_dimensions_ if placing.mapper.fitted else None  # the frame is made here, once
+    current.passes(table, placing, rows, threads=1 if current.saver else min(MOST_THREADS, n_threads(-1)))
+    learnt = learning.n_rows if current.saver is None else current.saver.state.rows["learning"]
+    if placing.n_rows != learnt:
+        raise UserError(f"{table.name} changed while it was read: it had {learnt} rows, then {placing.n_rows}")
+    return placing

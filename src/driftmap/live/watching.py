@@ -1,0 +1,104 @@
+"""Watching a stream: an observer that keeps the scene of the live view up to date."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from driftmap.live.scene import CAPACITY, Landmarks, Scene
+from driftmap.map.stream_map import StreamMap
+from driftmap.pipeline.observer import Observer, Update
+from driftmap.quality import landmark_stress
+from driftmap.tables.writers import output_names
+from driftmap.utils import Array, Ids
+from driftmap.web.columns import GrowingColumn
+
+MOST_COLUMNS = 16
+"""Columns that are shown, at most."""
+SAMPLE_SECONDS = 0.25
+"""Between two points of the curves."""
+NOVELTY_COLUMN = "novelty"
+
+
+class Watcher(Observer):
+    """Shows rows as they are mapped. :meth:`refresh`, which another thread may call, shows what follows from them.
+
+    Rows appear where they were placed when they came. If the landmarks have changed since, all rows that are shown are
+    placed again, by :meth:`refresh`: learning does not wait for that.
+    """
+
+    def __init__(self, title: str, columns: Sequence[str], label: str | None = None, capacity: int = CAPACITY) -> None:
+        self._label = None if label is None else GrowingColumn(label)
+        given = [] if self._label is None else [self._label]
+        (novelty,), names = output_names([NOVELTY_COLUMN], [*(one.name for one in given), *columns[:MOST_COLUMNS]])
+        shown = [GrowingColumn(name, "number") for name in names[len(given) :]]
+        self.scene = Scene(title, [*given, GrowingColumn(novelty, "number"), *shown], capacity, label)
+        self._n_shown = len(shown)
+        self._rows = np.empty((0, 0))  # the features of the rows that are shown, in the slots of a ring
+        self._next = 0
+        self._frame = 0
+        self._mapper: StreamMap | None = None
+        self._novelty = 0.0  # the largest reach since the last point of the curves
+        self._last = time.monotonic(), 0, 0.0  # when that was, rows by then, their rate
+
+    def observe(self, update: Update, mapper: StreamMap) -> None:
+        """Show the rows that are mapped, and the alerts."""
+        if update.coordinates is not None:
+            reach, rows = update.reach, update.rows
+            self.show(update.first, rows.features, update.coordinates, reach, update.nearest, rows.labels)
+            self._mapper = mapper
+        if update.alerts:
+            self.scene.add_alerts([alert.as_json() for alert in update.alerts])
+
+    def show(
+        self, first: int, rows: Array, coordinates: Array, reach: Array | None, nearest: Ids | None, labels: Any = None
+    ) -> None:
+        """Show further rows."""
+        n, capacity = len(rows), self.scene.capacity
+        if not len(self._rows):
+            self._rows = np.empty((capacity, rows.shape[1]))
+        kept = np.arange(max(0, n - capacity), n)
+        known = np.full(n, np.nan) if reach is None else np.where(reach < np.inf, reach, np.nan)
+        values = [] if self._label is None else [np.full(n, np.nan) if labels is None else self._label.add(labels)]
+        with self.scene.lock:  # which refresh() takes to read the rows
+            self._rows[(first + kept) % capacity] = rows[kept]
+        self.scene.append(first, plane(coordinates), [*values, known, *rows[:, : self._n_shown].T], nearest)
+        self._novelty = max(self._novelty, float(np.max(known, initial=0.0, where=np.isfinite(known))))
+
+    def refresh(self) -> None:
+        """Place the rows again if the landmarks have changed; show landmarks and a point of the curves."""
+        mapper, scene = self._mapper, self.scene
+        if mapper is None or not mapper.fitted:
+            return
+        if scene.next != self._next:
+            self._next = scene.next
+            with mapper.lock:
+                frame, positions = mapper.frame_, plane(mapper.landmark_embedding_)
+                scene.set_landmarks(Landmarks(mapper.landmark_indices_, positions, mapper.landmark_mass_))
+            if frame != self._frame:
+                with scene.lock:
+                    first, stop = scene.oldest, scene.next
+                    rows = self._rows[np.arange(first, stop) % scene.capacity]
+                scene.move(first, plane(mapper.transform(rows)))
+                self._frame = frame
+        self._sample(mapper, time.monotonic())
+
+    def _sample(self, mapper: StreamMap, now: float) -> None:
+        """A point of the curves, now and then; one more after the last row says that the rate is 0."""
+        then, seen, rate = self._last
+        seen_now = self.scene.next
+        if now - then < SAMPLE_SECONDS or (seen_now == seen and rate == 0):
+            return
+        self._last = now, seen_now, (seen_now - seen) / (now - then)
+        sample = {"time": time.time(), "rows": seen_now, "rate": self._last[2], "novelty": self._novelty}
+        self.scene.add_sample(sample | {"radius": mapper.radius_, "stress": landmark_stress(mapper)})
+        self._novelty = 0.0
+
+
+def plane(coordinates: Array) -> Array:
+    """The first two coordinates; of a map with one dimension, the second one is 0."""
+    flat = coordinates.shape[1] == 1
+    return np.column_stack([coordinates, np.zeros(len(coordinates))]) if flat else coordinates[:, :2]

@@ -1,0 +1,97 @@
+"""Batches in any form (arrays, Arrow data, data frames, lists of dicts) as chunks of numbers with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftmap.tables.table import Chunk, Labels
+from driftmap.utils import validation
+from driftmap.utils.data_frames import is_frame, materialized
+from driftmap.utils.errors import InputError
+
+
+class Layout(NamedTuple):
+    """Which columns of a batch are the features, and which is the label."""
+
+    columns: tuple[str, ...]
+    """Names of the features, in order; empty until the first batch, or where batches have no names."""
+    label: str | None = None
+    missing: bool = False
+    """Whether numbers may be missing (NaN)."""
+
+
+def as_chunk(batch: Any, layout: Layout) -> tuple[Chunk, tuple[str, ...]]:
+    """Return a batch as a chunk, and the names of its features (none for an array).
+
+    An :class:`InputError` names the row, the column or the type that cannot be used.
+    """
+    if isinstance(batch, Chunk):
+        return batch, layout.columns
+    batch = materialized(batch)
+    if isinstance(batch, Mapping):
+        raise InputError("must be a list of dicts, got one dict: put it in a list", parameter="batch")
+    if isinstance(batch, Sequence) and len(batch) and isinstance(batch[0], Mapping):
+        return _of_dicts(batch, layout)
+    if is_frame(batch):
+        return _of_frame(batch, layout)
+    return Chunk(_numbers(batch, layout)), ()
+
+
+def _of_dicts(rows: Sequence[Mapping[str, Any]], layout: Layout) -> tuple[Chunk, tuple[str, ...]]:
+    names = layout.columns or tuple(str(name) for name in rows[0] if name != layout.label)
+    wanted = {*names, *([] if layout.label is None else [layout.label])}
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise InputError(f"must be a dict, got {type(row).__name__}", row=i)
+        if not wanted <= row.keys() or (not layout.columns and row.keys() - wanted):
+            missing, new = sorted(wanted - row.keys()), sorted(map(str, row.keys() - wanted))
+            raise InputError(f"must have the features of the first one; missing: {missing}, new: {new}", row=i)
+    values = [[row[name] for name in names] for row in rows]
+    labels = None if layout.label is None else _labels([row[layout.label] for row in rows])
+    return Chunk(_numbers(_table_of(values), layout, names), labels), names
+
+
+def _table_of(values: list[list[Any]]) -> Any:
+    try:
+        return np.array([[np.nan if value is None else value for value in row] for row in values], dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(values, dtype=object)  # the check names the cell
+
+
+def _of_frame(frame: Any, layout: Layout) -> tuple[Chunk, tuple[str, ...]]:
+    held = [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+    if layout.label is not None and layout.label not in held:
+        raise InputError(f"has no column {layout.label!r} for the label", parameter="batch")
+    names = layout.columns or tuple(name for name in held if name != layout.label)
+    unknown = [name for name in names if name not in held]
+    if unknown:
+        raise InputError(f"has no column {unknown[0]!r}, which the first batch had", parameter="batch")
+    features = frame.select(list(names)) if hasattr(frame, "column_names") else frame[list(names)]
+    labels = None
+    if layout.label is not None:
+        column = frame[layout.label]
+        labels = _labels(column.to_pylist() if hasattr(column, "to_pylist") else list(column))
+    return Chunk(_numbers(features, layout), labels), names
+
+
+def _numbers(rows: Any, layout: Layout, names: Sequence[str] = ()) -> Any:
+    width = len(layout.columns) or None
+    try:
+        if len(rows) == 0:
+            shape = np.shape(rows)
+            columns = shape[1] if len(shape) == 2 else width or 0
+            return np.empty((0, columns))
+        features = validation.points(rows, width, missing=layout.missing)
+    except InputError as error:
+        if names and isinstance(error.column, int):
+            error.column = names[error.column]
+        raise
+    return features
+
+
+def _labels(values: list[Any]) -> Labels:
+    numbers = all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values)
+    return np.array(values, dtype=np.float64) if numbers else ["" if value is None else str(value) for value in values]

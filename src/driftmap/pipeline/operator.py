@@ -1,0 +1,327 @@
+"""Operators: one pass of a map over batches of rows, without files, terminals or threads."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from driftmap.map.novelty import Alert, Difference, NoveltyDetector
+from driftmap.map.stream_map import StreamMap
+from driftmap.pipeline.batches import Layout, as_chunk
+from driftmap.pipeline.observer import Update
+from driftmap.storage import checkpoint
+from driftmap.storage.checkpoint import Checkpoint, CheckpointError
+from driftmap.storage.schema import Count, from_json
+from driftmap.storage.serialization import Arrays, flatten, rebuild, unpack
+from driftmap.tables.delay import DelayEmbedding
+from driftmap.tables.missing import FillMissing
+from driftmap.tables.scaling import RunningScale, Scaling
+from driftmap.tables.steps import Step, Steps
+from driftmap.tables.table import Chunk, Labels
+from driftmap.utils.errors import InputError
+
+OWN = "operator"
+"""The key of an operator's state in a checkpoint header, and the prefix of its arrays."""
+STEP_TYPES = (FillMissing, DelayEmbedding, RunningScale)
+"""The steps that a checkpoint can make again."""
+
+
+class Operator(ABC):
+    """One pass over the rows of a stream: ``prepare`` applies the steps, ``apply`` does the work of the pass.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows applied so far.
+    columns : tuple of str
+        Names of the features after the steps.
+    """
+
+    stage: ClassVar[str]
+
+    def __init__(
+        self,
+        mapper: StreamMap,
+        steps: Sequence[Step] = (),
+        detector: NoveltyDetector | None = None,
+        scaling: Scaling | None = None,
+    ) -> None:
+        self.mapper, self.detector, self.scaling = mapper, detector, scaling
+        self.steps = Steps(steps)
+        self.n_rows = 0
+        self.columns: tuple[str, ...] = ()
+
+    def name_columns(self, columns: Sequence[str]) -> None:
+        """Name the features of the rows that come."""
+        self.columns = self.steps.columns(columns)
+
+    def prepare(self, rows: Chunk) -> Chunk:
+        """Return the rows that the steps make of further rows; in the order of the stream."""
+        return self.steps(rows)
+
+    @abstractmethod
+    def apply(self, first: int, rows: Chunk) -> Update:
+        """Do the work of the pass for prepared rows; ``first`` rows came before them."""
+
+    def scaled(self, rows: Chunk) -> Any:
+        """Return the features as the map sees them."""
+        return rows.features if self.scaling is None else self.scaling(rows.features)
+
+    def shown(self, alert: Alert, first: int, labels: Labels) -> Alert:
+        """Return an alert in the names and units of the table, with the label of its row as time."""
+        shift, scale = (0.0, 1.0) if self.scaling is None else self.scaling
+        shift, scale = np.broadcast_to(shift, len(self.columns)), np.broadcast_to(scale, len(self.columns))
+        features = [
+            Difference(self.columns[j], float(value * scale[j] + shift[j]), float(landmark * scale[j] + shift[j]))
+            for j, value, landmark in alert.features
+            if isinstance(j, int)
+        ]
+        return alert._replace(time=None if labels is None else labels[alert.row - first], features=tuple(features))
+
+    # --- state ---
+
+    def pack(self) -> tuple[dict[str, Any], Arrays]:
+        """Return the state as a JSON header and arrays: those of the map, and the operator's own beside them."""
+        header, arrays = self.mapper.pack() if self.mapper.fitted else ({"kind": OWN}, {})
+        return header | {OWN: self._own()}, arrays | self._prefixed()
+
+    def _prefixed(self) -> Arrays:
+        return {f"{OWN}.{name}": array for name, array in self._arrays().items()}
+
+    def _own(self) -> dict[str, Any]:
+        return {"n_rows": self.n_rows, "detector": None if self.detector is None else self.detector.state()}
+
+    def _arrays(self) -> Arrays:
+        arrays = {f"steps.{name}": array for name, array in self.steps.state().items()}
+        scaling = {} if self.scaling is None else {"shift": self.scaling.shift, "scale": self.scaling.scale}
+        return arrays | {f"scaling.{name}": np.asarray(array) for name, array in scaling.items()}
+
+    def complete(self) -> None:  # noqa: B027
+        """All rows of the pass have been applied."""
+
+    def unpack(self, header: Mapping[str, Any], arrays: Arrays, *, within: bool = True, **given: Any) -> None:
+        """Go on from a packed state.
+
+        ``within``: from within the pass, after the rows that were applied; otherwise its own rows are still to come.
+        ``given`` are parameters of the map that a checkpoint cannot hold.
+        """
+        own = header[OWN]
+        n_rows = from_json(Count, own["n_rows"], "n_rows")
+        detector = self.detector
+        if own["detector"] is not None:
+            callback = None if detector is None else detector.callback
+            detector = NoveltyDetector.from_state(own["detector"], callback=callback)
+        mine = part_of(arrays, f"{OWN}.")
+        if header["kind"] != OWN:
+            rest = {key: value for key, value in header.items() if key != OWN}
+            theirs = {name: array for name, array in arrays.items() if not name.startswith(f"{OWN}.")}
+            self.mapper = unpack(Checkpoint(rest, theirs), StreamMap, **given)
+        self.detector = detector
+        if within:
+            self.n_rows = n_rows
+            self.steps.restore(part_of(mine, "steps."))
+        if scaling := part_of(mine, "scaling."):
+            self.scaling = Scaling(**scaling)
+
+
+class MapOperator(Operator):
+    """Scores, learns and places the rows of a stream, batch by batch: the middle of every run.
+
+    ``follow`` and ``watch`` drive it, and so can Spark's ``foreachBatch``, a web service or a test.
+
+    Parameters
+    ----------
+    mapper : StreamMap
+        The map. ``driftmap.map.StreamMap(2, n_landmarks=100)`` takes the parameters of :class:`driftmap.DriftMap`.
+    steps : sequence of Step
+        What happens to rows before they are learnt: ``FillMissing``, ``DelayEmbedding``, ``RunningScale``.
+    detector : NoveltyDetector, optional
+        Decides which rows are alerts.
+    label : str, optional
+        The column that labels rows; it is no feature.
+    each_row : bool
+        Place each row in the frame right after it was learnt, as if it had come alone. False: place all rows of a
+        batch in the frame after its last row, which is faster.
+    residuals : bool
+        Also compute how well the map keeps each row's landmark distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftmap.map import StreamMap
+    >>> from driftmap.pipeline import MapOperator
+    >>> operator = MapOperator(StreamMap(2, n_landmarks=10))
+    >>> rows = np.random.default_rng(0).random((50, 3))
+    >>> operator.on_batch(rows[:30]).coordinates.shape
+    (30, 2)
+    >>> copy = MapOperator.restore(operator.snapshot())
+    >>> bool((copy.on_batch(rows[30:]).coordinates == operator.on_batch(rows[30:]).coordinates).all())
+    True
+    """
+
+    stage = "mapping"
+
+    def __init__(
+        self,
+        mapper: StreamMap,
+        steps: Sequence[Step] = (),
+        detector: NoveltyDetector | None = None,
+        *,
+        label: str | None = None,
+        each_row: bool = False,
+        residuals: bool = False,
+    ) -> None:
+        super().__init__(mapper, steps, detector)
+        self.label, self.each_row, self.residuals = label, each_row, residuals
+        self.n_rows = mapper.n_samples_seen_ if mapper.fitted else 0
+        self._given_steps = list(steps)
+        self._names: tuple[str, ...] = ()
+        """Names of the features as batches bring them, before the steps; none if they bring no names."""
+        self._width: int | None = None
+        """Features of a batch, once one has come."""
+
+    def on_batch(self, batch: Any) -> Update:
+        """Score, learn and place the rows of a batch; an error changes nothing.
+
+        A batch is an array, an Arrow batch or table, a data frame, or a list of dicts. Names and types are checked
+        before any row is learnt. An empty batch is allowed. Rows that a step holds back come with a later batch.
+        """
+        missing = self.mapper.metric == "nan_euclidean" or any(isinstance(s, FillMissing) for s in self._given_steps)
+        chunk, names = as_chunk(batch, Layout(self._names, self.label, missing))
+        n, width = chunk.features.shape
+        if n and self._width not in (None, width):
+            problem = f"has {width} features, but the batches before had {self._width}"
+            raise InputError(problem, parameter="batch")
+        with self._all_or_nothing():
+            if n and self._width is None:
+                self._names, self._width = names, width
+                self.name_columns(names or [f"x{i}" for i in range(width)])
+            rows = self.prepare(chunk)
+            update = self.apply(self.n_rows, rows)
+            self.n_rows += len(rows.features)
+        return update
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Take back what an error left half done.
+
+        A batch is checked first, so only a metric or embedding of the user can fail after rows were learnt: only for
+        these the map is copied beforehand.
+        """
+        before = self._names, self._width, self.columns, self.n_rows
+        steps, detector = self.steps.state(), copy.copy(self.detector)
+        mapper = self.mapper
+        was_fitted = mapper.fitted
+        own_code = not (isinstance(mapper.metric, str) and isinstance(mapper.embedding, str))
+        saved = copy.deepcopy(mapper) if own_code and was_fitted else None
+        try:
+            yield
+        except BaseException:
+            self._names, self._width, self.columns, self.n_rows = before
+            self.steps, self.detector = Steps(self._given_steps), detector
+            self.steps.restore(steps)
+            if saved is not None:
+                vars(mapper).update(vars(saved))
+            elif not was_fitted:
+                mapper.landmarks = None
+            raise
+
+    def apply(self, first: int, rows: Chunk) -> Update:
+        """Score, learn and place prepared rows."""
+        mapper, features = self.mapper, rows.features
+        n, together = len(features), not self.each_row
+        if n == 0:
+            return Update(self.stage, first, rows, True, *_nothing(mapper.n_components, self.residuals))
+        if self.each_row and mapper.landmarks is not None:
+            mapper.landmarks.store.check(features)  # all rows, before the first of them is learnt
+        coordinates = np.empty((n, mapper.n_components))
+        frames, nearest = np.empty((2, n), dtype=np.int64)
+        reach, quantile, residual = np.empty((3, n))
+        alerts: list[Alert] = []
+        for i in range(0, n, n if together else 1):
+            part = slice(i, n if together else i + 1)
+            with numbered(i):
+                arrivals = mapper.update(features[part], detector=self.detector)
+                coordinates[part], frames[part], nearest[part] = arrivals.coordinates, arrivals.frame, arrivals.nearest
+                reach[part], quantile[part] = arrivals.reach, arrivals.quantile
+                if self.residuals:
+                    residual[part] = mapper.novelty(features[part]).residual
+                alerts += [self.shown(alert, first, rows.labels) for alert in arrivals.alerts]
+        kept = residual if self.residuals else None
+        return Update(self.stage, first, rows, True, coordinates, frames, reach, quantile, kept, nearest, alerts)
+
+    def snapshot(self) -> bytes:
+        """Return the state as bytes; equal states give equal bytes."""
+        header, arrays = self.pack()
+        return checkpoint.to_bytes(header, arrays)
+
+    def _own(self) -> dict[str, Any]:
+        arrays: Arrays = {}
+        steps = [
+            flatten(step, "steps", arrays, STEP_TYPES) for step in self._given_steps if isinstance(step, STEP_TYPES)
+        ]
+        params = {"label": self.label, "each_row": self.each_row, "residuals": self.residuals, "steps": steps}
+        unfitted = {} if self.mapper.fitted else {"mapper": _settings(self.mapper)}
+        layout = {"columns": list(self.columns), "names": list(self._names), "width": self._width}
+        return super()._own() | layout | {"params": params} | unfitted
+
+    @classmethod
+    def restore(cls, blob: bytes, *, steps: Sequence[Step] | None = None, **given: Any) -> Self:
+        """Return the operator that a snapshot holds, or raise a :class:`CheckpointError` about its bytes.
+
+        ``steps`` replace steps of your own, and ``given`` a metric, embedding or detector of your own: a snapshot
+        holds numbers and text only.
+        """
+        with checkpoint.reading("the snapshot"):
+            return cls._restored(checkpoint.from_bytes(blob, "the snapshot"), steps, given)
+
+    @classmethod
+    def _restored(cls, found: Checkpoint, steps: Sequence[Step] | None, given: Mapping[str, Any]) -> Self:
+        header, arrays = found
+        if OWN not in header:
+            raise CheckpointError(f"the snapshot holds a {header.get('kind')}, not an operator")
+        own = header[OWN]
+        params = own["params"]
+        if steps is None:
+            steps = [rebuild(step, {}, STEP_TYPES) for step in params["steps"]]
+        mapper = StreamMap() if "mapper" not in own else StreamMap(**(own["mapper"] | given))
+        switches = {name: from_json(bool, params[name], name) for name in ("each_row", "residuals")}
+        operator = cls(mapper, steps, label=from_json(str | None, params["label"], "label"), **switches)  # type: ignore[arg-type]
+        operator.unpack(header, arrays, **given)
+        operator.columns = tuple(from_json(list[str], own["columns"], "columns"))
+        operator._names = tuple(from_json(list[str], own["names"], "names"))
+        operator._width = from_json(Count | None, own["width"], "width")  # type: ignore[arg-type]
+        return operator
+
+
+def _nothing(k: int, residuals: bool) -> tuple[Any, ...]:
+    """The columns of an update without rows."""
+    empty, none = np.empty(0), np.empty(0, np.int64)
+    return np.empty((0, k)), none, empty, empty, empty if residuals else None, none, []
+
+
+def _settings(mapper: StreamMap) -> dict[str, Any]:
+    """The parameters of a map that has seen no row, as far as JSON holds them."""
+    plain = (str, int, float, bool, type(None))
+    return {name: value for name, value in mapper.params().items() if isinstance(value, plain)}
+
+
+def part_of(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The arrays whose names begin with a prefix, under the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+@contextlib.contextmanager
+def numbered(first: int) -> Iterator[None]:
+    """Errors about a row of a part number it within the whole; ``first`` rows are before the part."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is not None:
+            error.row += first
+        raise

@@ -1,0 +1,142 @@
+"""When and how the state of a run is saved, together with the lengths of the outputs that it counts on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from driftmap.pipeline.observer import Observer
+from driftmap.pipeline.operator import Operator
+from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
+from driftmap.storage import atomic
+from driftmap.storage.serialization import Arrays
+from driftmap.tables.table import Position, RejectedLines, Table
+
+BEFORE_MAPPING = ("alerts", "scores")
+"""Outputs that are complete before mapping starts, so that it can start again without them."""
+SHARE = 10
+"""Saving takes at most one part in this many of the time, even if that makes checkpoints rarer than asked."""
+
+
+class Saver:
+    """Saves the state of a run in a file, and says where a resumed run goes on.
+
+    Parameters
+    ----------
+    path : Path
+        The checkpoint.
+    state : RunState
+        The state at the start: of a new run, or of the one that is resumed.
+    rejected : RejectedLines
+        The bad lines of the input.
+    observers : sequence of Observer
+        Are asked to flush before their outputs are counted on.
+    every : float
+        Seconds between two checkpoints, at least.
+    resumed : SavedRun, optional
+        The run that goes on.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        state: RunState,
+        rejected: RejectedLines,
+        observers: Sequence[Observer] = (),
+        every: float = 30.0,
+        resumed: SavedRun | None = None,
+    ) -> None:
+        self.path, self.state, self.every = path, state, every
+        self.rejected, self.observers = rejected, observers
+        self.files: dict[str, BinaryIO] = {}
+        """Open outputs, by the names of their options."""
+        self.restarts = False
+        """Whether mapping starts again when it is resumed, because an output cannot be continued."""
+        self.saved = resumed is not None
+        self._resumed = resumed
+        self._is_current = True
+        self._last, self._cost = time.monotonic(), 0.0
+
+    def continues(self, name: str) -> bool:
+        """Whether an output goes on where it was when the state was saved."""
+        return not self.restarts or name in BEFORE_MAPPING
+
+    def knows(self, table: Table) -> bool:
+        """Whether a table has the columns that it had when the run was started; they are noted if this is its start."""
+        if not self.state.columns:
+            self.state = replace(self.state, columns=tuple(table.columns), label=table.label)
+        return (self.state.columns, self.state.label) == (tuple(table.columns), table.label)
+
+    def passed(self, stage: str) -> bool:
+        """Whether a pass was complete when the state was saved."""
+        return STAGES.index(self.state.stage) > STAGES.index(stage)
+
+    def begin(self, operator: Operator) -> Position | None:
+        """Take an operator to where its pass was interrupted; returns the place in the table, None: its beginning."""
+        if self._resumed is not None and self._resumed.state.stage == operator.stage:
+            within = self._resumed.state.position is not None
+            operator.unpack(self._resumed.header, self._resumed.arrays, within=within)
+            self._resumed = None
+            return self.state.position
+        self.state = replace(self.state, stage=cast(Any, operator.stage), position=None)
+        return None
+
+    def is_due(self, position: Position) -> bool:
+        """Note that rows up to a position are done; true if it is time to save."""
+        if self.restarts and self.state.stage == "mapping":
+            return False
+        self.state, self._is_current = replace(self.state, position=position), False
+        return time.monotonic() - self._last >= max(self.every, (SHARE - 1) * self._cost)
+
+    def is_due_when_idle(self) -> bool:
+        """Whether rows are unsaved, and saving them now would not take too much of the time."""
+        return not self._is_current and time.monotonic() - self._last >= (SHARE - 1) * self._cost
+
+    def save(self, operator: Operator, table: Table | None = None) -> None:
+        """Write the checkpoint, after making sure that the output it counts on is on the disk."""
+        start = time.monotonic()
+        for name, file in self.files.items():
+            if not file.closed and (self.continues(name) or self.state.stage == "finished"):
+                _sync(file)
+                self.state.lengths[name] = file.seek(0, os.SEEK_END)
+        for observer in self.observers:
+            observer.flush()
+        found = self.state.tail if table is None else table.tail()
+        tail = None if found is None else Tail(*found)
+        settled = self.rejected.settled, self.rejected.last
+        self.state = replace(self.state, rejected=settled, tail=tail)
+        self._write(*operator.pack())
+        if table is not None and self.state.position is not None:
+            table.done(self.state.position)
+        self._is_current = True
+        self._last = time.monotonic()
+        self._cost = self._last - start
+
+    def complete(self, operator: Operator) -> None:
+        """A pass is complete: a resumed run does not repeat it. After the last one, outputs are completed first."""
+        self.state.rows[operator.stage] = operator.n_rows
+        if operator.stage != "mapping":
+            following = STAGES[STAGES.index(operator.stage) + 1]
+            self.state = replace(self.state, stage=cast(Any, following), position=None)
+            self.save(operator)
+
+    def finish(self, operator: Operator) -> None:
+        """All outputs are complete: from now on they only need their final names."""
+        if self.state.stage != "finished":
+            self.state = replace(self.state, stage="finished", position=None)
+            self.save(operator)
+
+    def _write(self, header: dict[str, Any], arrays: Arrays) -> None:
+        write(self.path, self.state, header, arrays)
+        self.saved = True
+
+
+def _sync(file: BinaryIO) -> None:
+    try:
+        atomic.sync(file)
+    except OSError as error:  # the system's message alone would not say what failed
+        raise OSError(error.errno, f"the output cannot be written: {error.strerror}") from error

@@ -1,0 +1,217 @@
+"""MQTT (``mqtt://host/topic``): messages of a persistent session, acknowledged when they are in the checkpoint.
+
+A broker delivers what was not acknowledged again, also if it was learnt before the process died. The position holds
+the packet ids and digests of the last messages, by which copies are recognised and left out (:class:`Learnt`). The
+session belongs to the client's name (``?client=NAME``); by default it is derived from machine and topic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import queue
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from typing import Any
+
+from driftmap.sources.addresses import Address
+from driftmap.sources.brokers.base import CONNECT_TIMEOUT, WAIT_SECONDS, Broker, LostError, Message, digest, require
+from driftmap.utils.errors import InputError
+
+REMEMBERED = 4096
+"""Messages that are recognised if they are delivered again."""
+UNACKNOWLEDGED = 1000
+"""The most messages that the broker is asked to send ahead of acknowledgements; brokers may send fewer."""
+
+
+class Learnt:
+    """The last messages of a session, by which copies are recognised.
+
+    MQTT (sections 4.4 and 4.6) says what a broker delivers again: at the beginning of a resumed session, marked as a
+    duplicate, with the same packet id and in the same order. It leaves out the first messages, whose acknowledgements
+    it has. A packet id that comes with a new message was free: the message that had it, and those before, are
+    acknowledged and cannot come again. So the copies are the end of this list, however the broker chooses its ids. Of
+    two equal messages with the same id, the second of which was under way when a connection was lost, one is left out.
+
+    >>> learnt = Learnt([(1, "a"), (2, "b"), (3, "c")], read=7)
+    >>> learnt.resume()
+    >>> learnt.copied(2, "b", marked=True), learnt.copied(1, "a", marked=True)
+    (6, None)
+    >>> learnt.add(1, "d")
+    >>> learnt.messages(), learnt.read
+    ([(2, 'b'), (3, 'c'), (1, 'd')], 8)
+    """
+
+    def __init__(self, last: Iterable[tuple[int, str]] = (), read: int = 0) -> None:
+        self._digests: OrderedDict[int, str] = OrderedDict(last)
+        self.read = read
+        """Messages that were read ever, with those that are no longer in the list."""
+        self._next: int | None = None
+        """The place in the list of the copy that comes next; None: all that comes is new. -1: any may be the first."""
+
+    def messages(self) -> list[tuple[int, str]]:
+        """Packet ids and digests, in the order of arrival."""
+        return list(self._digests.items())
+
+    def resume(self) -> None:
+        """A session is resumed: the next messages may be copies."""
+        self._next = -1
+
+    def copied(self, packet: int, found: str, *, marked: bool) -> int | None:
+        """The number of the message of which the next one is a copy, counted from 1; None: it is new."""
+        if self._next is not None and marked and self._digests.get(packet) == found:
+            place = list(self._digests).index(packet)
+            if self._next in (-1, place):
+                self._next = place + 1
+                return self.read - len(self._digests) + place + 1
+        self._next = None
+        return None
+
+    def add(self, packet: int, found: str) -> None:
+        """A new message was read."""
+        while packet in self._digests or len(self._digests) >= REMEMBERED:
+            self._digests.popitem(last=False)
+        self._digests[packet] = found
+        self.read += 1
+
+
+class MqttTopic(Broker):
+    """Messages of a topic, or of all topics that match a pattern (``+`` and ``#``), at least once (QoS 1)."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self._mqtt = require("paho.mqtt.client", "mqtt")
+        self._client: Any = None
+        self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._state = threading.Event()
+        self._problem: str | None = None
+        self._refused = self._resumed = False
+        self._learnt = Learnt()
+        self._done: int | None = None
+        """The number of the last message that is done: its acknowledgement, or that of a copy, may be sent."""
+        self._open_acknowledgements: deque[tuple[int, int, int]] = deque()
+        """Number, packet id and QoS of messages that are read and not done."""
+
+    def _open(self, position: Any) -> None:
+        self._close()
+        mark: dict[str, Any] = {"last": [], "read": 0}
+        mark = mark if position == 0 else self._identified(position, *mark)
+        self._learnt = Learnt(((int(packet), str(found)) for packet, found in mark["last"]), int(mark["read"]))
+        is_first, self._done = self._done is None, mark["read"] if self._done is None else self._done
+        self._arrived, self._problem, self._refused = queue.SimpleQueue(), None, False
+        self._state.clear()
+        self._client = client_of(self._mqtt, self.address, session=True)
+        self._client.on_connect, self._client.on_disconnect = self._on_connect, self._on_disconnect
+        self._client.on_subscribe = self._on_subscribe
+        arrived = self._arrived
+        self._client.on_message = lambda client, data, message: arrived.put(message)
+        try:
+            self._client.connect(self.address.host, self.address.port or 1883, **connect_options(self._mqtt))
+        except OSError as error:
+            raise LostError(str(error)) from error
+        self._client.loop_start()
+        if not self._state.wait(CONNECT_TIMEOUT):
+            raise LostError("no answer")
+        self._check()
+        if self._resumed:
+            self._learnt.resume()
+            return
+        self._learnt = Learnt(read=mark["read"])
+        if position != 0 or not is_first:
+            self.report(f"{self.name} has forgotten its session: messages sent since the connection ended may be lost")
+
+    def _on_connect(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any = None) -> None:
+        if reason.is_failure:
+            self._problem, self._refused = str(reason), True
+            self._state.set()
+        else:
+            self._resumed = flags.session_present
+            client.subscribe(self.address.stream, options=subscribe_options())
+
+    def _on_subscribe(self, client: Any, data: Any, number: Any, reasons: Any, properties: Any = None) -> None:
+        if reasons[0].is_failure:
+            self._problem, self._refused = str(reasons[0]), True
+        self._state.set()
+
+    def _on_disconnect(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any = None) -> None:
+        self._problem = self._problem or str(reason)
+
+    def _check(self) -> None:
+        if self._refused:
+            raise InputError(f"refuses access: {self._problem}", source=self.name)
+        if self._problem is not None:
+            raise LostError(self._problem)
+
+    def _poll(self, limit: int) -> list[Message]:
+        messages: list[Message] = []
+        while len(messages) < limit:
+            try:
+                message = self._arrived.get(timeout=0 if messages else WAIT_SECONDS)
+            except queue.Empty:
+                break
+            if message.qos:  # the others have no packet id and never come again
+                name = message.mid, digest(message.payload)
+                number = self._learnt.copied(*name, marked=message.dup)
+                is_copy = number is not None
+                if number is None:
+                    self._learnt.add(*name)
+                    number = self._learnt.read
+                self._open_acknowledgements.append((number, message.mid, message.qos))
+                if is_copy:
+                    continue
+            messages.append(Message(message.payload, None))
+        if messages:
+            position = {"last": [list(name) for name in self._learnt.messages()], "read": self._learnt.read}
+            messages[-1] = messages[-1]._replace(position=position)
+        else:
+            self._check()
+        self._acknowledge()  # copies of what was done before the connection was lost
+        return messages
+
+    def done(self, position: Any) -> None:
+        """Acknowledge the messages up to a position."""
+        if position != 0:
+            self._done = max(self._done or 0, position["read"])
+            self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        done = self._done or 0
+        while self._open_acknowledgements and self._open_acknowledgements[0][0] <= done:
+            _, packet, quality = self._open_acknowledgements.popleft()
+            self._client.ack(packet, quality)
+
+    def _close(self) -> None:
+        self._open_acknowledgements.clear()
+        if self._client is not None:
+            self._client.disconnect()
+            self._client.loop_stop()
+            self._client = None
+
+
+def client_of(mqtt: Any, address: Address, *, session: bool) -> Any:
+    """A client of version 5 of the protocol, with the name of its session or with a name that nothing belongs to."""
+    key = f"{platform.node()} {address.name}"
+    name = address.options.get("client", f"driftmap-{hashlib.sha256(key.encode()).hexdigest()[:16]}") if session else ""
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=name, protocol=mqtt.MQTTv5, manual_ack=session)
+    if address.user is not None:
+        client.username_pw_set(address.user, address.password)
+    return client
+
+
+def connect_options(mqtt: Any) -> dict[str, Any]:
+    """A session that outlives the connection, and how many messages may be on their way."""
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+
+    properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+    properties.ReceiveMaximum = UNACKNOWLEDGED
+    properties.SessionExpiryInterval = 0xFFFFFFFF
+    return {"clean_start": False, "properties": properties}
+
+
+def subscribe_options() -> Any:
+    """At least once; a retained message belongs to the first subscription of a session, and does not come again."""
+    from paho.mqtt.subscribeoptions import SubscribeOptions
+
+    return SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)

@@ -1,0 +1,250 @@
+"""Parquet, Arrow IPC and Feather files, in batches, by pyarrow."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from driftmap.sources import Source
+from driftmap.tables.table import (
+    Chunk,
+    Labels,
+    Position,
+    Table,
+    Wanted,
+    candidates,
+    check_usable,
+    select,
+    vector_names,
+    without_numbers,
+)
+from driftmap.utils import Array
+from driftmap.utils.concurrency import n_threads
+from driftmap.utils.errors import InputError
+
+FIRST_ROWS = 2**10
+"""Rows in which most columns have a number."""
+AT_ONCE = 4
+"""Chunks that are decoded at a time."""
+FEWEST_CORES = 2
+"""What reading and learning need: where there are more, several threads decode."""
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+class ArrowTable(Table):
+    """The numeric columns of a file of record batches; an index that pandas wrote is not taken for data."""
+
+    format = "Arrow"
+
+    def __init__(self, source: Source, wanted: Wanted, *, once: bool = True) -> None:
+        self.name, self.label = source.name, wanted.label
+        self._source, self._given, self._missing = source, 0, wanted.missing
+        try:
+            schema = self._open()
+            names = [name for name in schema.names if not PANDAS_INDEX.fullmatch(name)]
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = "it is empty" if source.size == 0 else error
+            raise InputError(f"cannot be read as {self.format}: {reason}", source=self.name) from error
+        kinds = [_kind(schema.field(name).type) if names.count(name) == 1 else "several of that name" for name in names]
+        try:
+            asked = wanted.columns or [names[i] for i in candidates(names, wanted, self.name)]
+            self._widths = {
+                name: self._width(schema.field(name).type, name)
+                for name, kind in zip(names, kinds, strict=True)
+                if name in asked and not kind
+            }
+            empty = [name for name, width in self._widths.items() if width == 0]
+            if not once and wanted.columns is None:
+                numbers = [i for i, name in enumerate(names) if self._widths.get(name, 0) is None]
+                empty += [names[i] for i in without_numbers(numbers, partial(self._columns, names))]
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"is damaged: {error}", source=self.name) from error
+        kinds = ["empty" if name in empty else kind for name, kind in zip(names, kinds, strict=True)]
+        places, _, self.left_out = select(names, wanted, self.name, kinds)
+        self._features = [names[i] for i in places]
+        self._asked = list(dict.fromkeys([*self._features, *([self.label] if self.label is not None else [])]))
+        self.columns = tuple(column for name in self._features for column in vector_names(name, self._widths[name]))
+
+    def _open(self) -> Any:
+        """Open the file and return its schema."""
+        self._file = pa.OSFile(str(self._source.path))  # a memory map of a file that is cut meanwhile crashes
+        self._reader: Any = None
+        with contextlib.suppress(pa.ArrowInvalid):
+            self._reader = pa.ipc.open_file(self._file)
+            return self._reader.schema
+        self._file.seek(0)
+        return pa.ipc.open_stream(self._file).schema
+
+    def _width(self, kind: Any, name: str) -> int | None:
+        """How many numbers each cell of a column of lists has; None: cells are numbers."""
+        if not _is_list(kind):
+            return None
+        if pa.types.is_fixed_size_list(kind):
+            return int(kind.list_size)
+        for _, _, batch in self._batches([name], 1, 0):
+            lengths = [len(cell) for cell in batch.column(name).to_pylist() if cell is not None]
+            if any(lengths):
+                return next(filter(None, lengths))
+        return 0
+
+    def _columns(self, names: Sequence[str], places: Sequence[int]) -> Iterator[Array]:
+        """The numbers of some columns, block by block."""
+        asked = [names[i] for i in places]
+        for _, _, batch in self._batches(asked, FIRST_ROWS, 0):
+            yield np.column_stack([_doubles(batch.column(name)) for name in asked])
+
+    def _batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+        """Some columns in batches from that of a row on, each with the rows before it and all rows, 0 if not known."""
+        first = 0
+        if self._reader is None:
+            self._file.seek(0)
+            batches: Iterator[Any] = iter(pa.ipc.open_stream(self._file))
+        else:
+            batches = map(self._reader.get_batch, range(self._reader.num_record_batches))
+        for batch in batches:
+            if first + batch.num_rows > start:
+                asked = batch.select(columns)
+                asked.validate(full=True)  # else offsets of a damaged file lead anywhere
+                yield first, 0, asked
+            first += batch.num_rows
+
+    def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
+        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
+        begin = 0 if start is None else start.rows
+        batches = self._batches(self._asked, rows, begin)
+        while True:
+            try:
+                first, total, batch = next(batches, (0, 0, None))
+            except (pa.ArrowException, OSError) as error:
+                raise InputError(f"is damaged: {error}", source=self.name) from error
+            if batch is None:
+                return
+            for a in range(max(0, begin - first), batch.num_rows, AT_ONCE * rows):
+                part = batch.slice(a, AT_ONCE * rows)
+                parts = [self._numbers(part.column(name), name, first + a) for name in self._features]
+                features = np.column_stack(parts)
+                check_usable(features, self.columns, self.name, first + a, missing=self._missing)
+                labels = self._labels(part)
+                for b in range(0, len(features), rows):
+                    some = slice(b, b + rows)
+                    self._given = first + a + min(b + rows, len(features))
+                    fraction = self._given / total if total else None
+                    yield Chunk(features[some], None if labels is None else labels[some], fraction)
+
+    def position(self) -> Position:
+        """The place after the last chunk that was given out."""
+        return Position(self._given)
+
+    def _numbers(self, column: Any, name: str, first: int) -> Array:
+        if column.null_count and not self._missing:
+            row = first + column.is_null().index(True).as_py() + 1
+            raise InputError("is empty", source=self.name, row=row, column=name, advice="missing")
+        width = self._widths[name]
+        return _doubles(column) if width is None else self._lists(column, width, name, first)
+
+    def _lists(self, column: Any, width: int, name: str, first: int) -> Array:
+        """Lists of one length as rows; a null among them is a row of missing numbers."""
+        column = column.cast(pa.large_list(column.type.value_type))
+        starts = np.from_dlpack(column.offsets)
+        known = np.flatnonzero(~np.from_dlpack(column.is_null().cast(pa.uint8())).astype(bool))
+        other = np.flatnonzero(np.diff(starts)[known] != width)
+        if len(other):
+            row = int(known[other[0]])
+            problem = f"is a list of {starts[row + 1] - starts[row]} numbers, where the first has {width}"
+            raise InputError(problem, source=self.name, row=first + row + 1, column=name)
+        if column.values.null_count and not self._missing:
+            row = int(np.searchsorted(starts, column.values.is_null().index(True).as_py(), side="right"))
+            raise InputError("has an empty entry", source=self.name, row=first + row, column=name, advice="missing")
+        rows = np.full((len(column), width), np.nan)
+        rows[known] = _doubles(column.values)[starts[known][:, None] + np.arange(width)]
+        return rows
+
+    def _labels(self, batch: Any) -> Labels:
+        if self.label is None:
+            return None
+        column, types = batch.column(self.label), pa.types
+        if (types.is_integer(column.type) or types.is_floating(column.type)) and not column.null_count:
+            return _doubles(column)
+        if types.is_timestamp(column.type):  # finer than Python's datetime, which a label does not need
+            column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)
+        try:
+            return ["" if value is None else str(value) for value in column.to_pylist()]
+        except UnicodeDecodeError as error:
+            raise InputError("is not UTF-8 text", source=self.name, column=self.label) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class ParquetTable(ArrowTable):
+    """The numeric columns of a Parquet file."""
+
+    format = "Parquet"
+
+    def _open(self) -> Any:
+        from pyarrow import parquet
+
+        # What is buffered beforehand is the whole file, however large it is.
+        self._file = parquet.ParquetFile(self._source.path, pre_buffer=False)
+        return self._file.schema_arrow
+
+    def _batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
+        sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
+        group = sum(end <= start for end in itertools.accumulate(sizes))
+        first = sum(sizes[:group])
+        # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
+        for batch in self._file.iter_batches(
+            AT_ONCE * rows,
+            row_groups=range(group, len(sizes)),
+            columns=columns,
+            use_threads=n_threads(-1) > FEWEST_CORES,
+        ):
+            if first + batch.num_rows > start:
+                yield first, sum(sizes), batch
+            first += batch.num_rows
+
+
+def _kind(kind: Any) -> str:
+    """What a column of this type holds; "" for numbers, and for lists of numbers."""
+    types = pa.types
+    if _is_list(kind):
+        return "" if _kind(kind.value_type) == "" and not _is_list(kind.value_type) else str(kind)
+    if types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
+        return ""
+    if types.is_null(kind):
+        return ""  # numbers, of which there are none
+    if types.is_temporal(kind):
+        return "" if types.is_duration(kind) else "dates"
+    return "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
+
+
+def _is_list(kind: Any) -> bool:
+    return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+
+
+def _doubles(column: Any) -> Array:
+    """Numbers of any type; durations in seconds, null as NaN."""
+    types, unit = pa.types, 1.0
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif types.is_duration(column.type):
+        unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
+        column = column.cast(pa.int64())
+    if not types.is_float64(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    if column.null_count:
+        column = column.fill_null(float("nan"))
+    numbers = np.asarray(np.from_dlpack(column), np.float64)  # to_numpy imports pandas first
+    return numbers if unit == 1.0 else numbers / unit

@@ -1,0 +1,204 @@
+"""JSON lines, by orjson: objects with the same keys, or arrays of the same length."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import operator
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.tables.table import kind_of, numbered, unusable, vector_names
+from driftmap.tables.text import Block, not_a_number, not_utf8
+from driftmap.utils import Array
+from driftmap.utils.errors import InputError
+from driftmap.utils.validation import LARGEST_NUMBER
+
+EMPTY = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
+
+
+class JSONLines:
+    """A parser of JSON lines; empty lines belong to the row that follows."""
+
+    def __init__(self, *, missing: bool = False) -> None:
+        import orjson
+
+        self._missing = missing
+        """Whether keys may be absent, and their values null."""
+        self._loads: Callable[[bytes], Any] = orjson.loads
+        self.names: list[str] = []
+
+    def ends(self, data: bytes, *, final: bool) -> NDArray[np.int64]:
+        """Where the complete rows end."""
+        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
+        if not EMPTY.search(data, 0, int(ends[-1]) - 1 if len(ends) else 0):
+            return ends
+        starts = [0, *ends.tolist()]
+        return np.array([b for a, b in zip(starts, ends.tolist(), strict=False) if data[a:b].strip()], dtype=np.int64)
+
+    def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
+        """Take the names from the first object."""
+        value = self._loads(first.part(0, 1).data)
+        if not isinstance(value, dict | list):
+            raise ValueError
+        self.names = list(value) if isinstance(value, dict) else numbered(len(value))
+        self._kind: Any = type(value)
+        cells = value.items() if isinstance(value, dict) else enumerate(value)
+        self._vectors = {key: len(cell) for key, cell in cells if isinstance(cell, list) and cell}
+        return 0
+
+    def cells(self, rows: list[bytes], places: list[int]) -> list[list[Any]]:
+        """The cells of these columns, None where they are null or absent; rows unlike the first are left out."""
+        values: list[Any] = []
+        for row in rows:
+            with contextlib.suppress(ValueError):
+                value = self._loads(row)
+                if type(value) is self._kind and self._is_like_the_first(value):
+                    values.append(value)
+        if self._kind is list:
+            return [[value[place] for value in values] for place in places]
+        return [[value.get(self.names[place]) for value in values] for place in places]
+
+    def _is_like_the_first(self, value: Any) -> bool:
+        if self._missing and isinstance(value, dict):
+            return value.keys() <= set(self.names)
+        return len(value) == len(self.names)
+
+    def kind(self, place: int, cells: list[Any]) -> str:
+        """What a column holds, by cells that are not missing; "" for numbers, and for lists of them."""
+        key = place if self._kind is list else self.names[place]
+        if key not in self._vectors and cells and isinstance(cells[0], list) and cells[0]:
+            self._vectors[key] = len(cells[0])  # the first row has none
+        numbers = any(type(cell) in (int, float) or self._is_vector(key, cell) for cell in cells)
+        return kind_of(numbers, [cell if isinstance(cell, str) else "" for cell in cells])
+
+    def _is_vector(self, key: Any, cell: Any) -> bool:
+        """Whether a cell is a list of numbers, as many as in the first row."""
+        if not isinstance(cell, list) or len(cell) != self._vectors.get(key):
+            return False
+        return all(type(entry) in (int, float) or (entry is None and self._missing) for entry in cell)
+
+    def choose(self, places: list[int], label: int | None) -> list[str]:
+        """The columns that are wanted; returns the names of the features."""
+        self._keys = [place if self._kind is list else self.names[place] for place in places]
+        self._label: Any = None if label is None else label if self._kind is list else self.names[label]
+        keys = self._keys
+        self._pick = operator.itemgetter(*keys) if len(keys) > 1 else lambda value: (value[keys[0]],)
+        self._widths = [self._vectors.get(key) for key in keys]
+        names = [vector_names(self._name(key), width) for key, width in zip(keys, self._widths, strict=True)]
+        self._pack = struct.Struct(f"{sum(map(len, names))}d").pack
+        self._features = set(keys)
+        self._absent = {name: math.nan if name in self._features else None for name in self.names}
+        self._others = set(self.names) - {str(key) for key in keys} if self._kind is dict else set()
+        return [name for alike in names for name in alike]
+
+    def parse(self, block: Block) -> tuple[Array, list[str] | None]:
+        """Features and labels of all rows."""
+        lines, load, kind, width = self._lines(block), self._loads, self._kind, len(self.names)
+        values: list[Any] = [load(line) for line in lines]
+        if any(type(value) is not kind for value in values):
+            raise ValueError
+        if self._missing:
+            values = [self._filled(value) for value in values]
+        if any(len(value) != width for value in values):
+            raise ValueError
+        try:
+            rows = [self._pick(value) for value in values]
+            if any(self._widths):
+                rows = [self._flat(row) for row in rows]
+            packed = bytearray().join([self._pack(*row) for row in rows])
+        except (KeyError, struct.error, OverflowError) as error:
+            raise ValueError from error
+        for key in self._others:
+            if any(key not in value for value in values):
+                raise ValueError
+        # The one kind of value that is no number and yet can be packed as one.
+        if (b"true" in block.data or b"false" in block.data) and any(type(c) is bool for row in rows for c in row):
+            raise ValueError
+        features = np.frombuffer(packed).reshape(len(rows), -1)
+        if self._label is None:
+            return features, None
+        return features, [self._as_label(value[self._label], line) for value, line in zip(values, lines, strict=True)]
+
+    def _flat(self, row: tuple[Any, ...]) -> list[Any]:
+        """The cells of a row, those of lists one by one."""
+        flat: list[Any] = []
+        for key, width, cell in zip(self._keys, self._widths, row, strict=True):
+            if width is None:
+                flat.append(cell)
+            elif self._is_vector(key, cell):
+                flat += [math.nan if entry is None else entry for entry in cell]
+            elif self._missing and cell != cell:
+                flat += [math.nan] * width
+            else:
+                raise ValueError
+        return flat
+
+    def _filled(self, value: Any) -> Any:
+        """The same with NaN for numbers that are missing."""
+        if self._kind is list:
+            return [math.nan if cell is None and i in self._features else cell for i, cell in enumerate(value)]
+        known = {key: math.nan if cell is None and key in self._features else cell for key, cell in value.items()}
+        return self._absent | known
+
+    def _lines(self, block: Block) -> list[bytes]:
+        lines = block.data.split(b"\n")
+        if len(lines) == len(block) + 1:
+            return lines[:-1]
+        return block.rows(0, len(block))
+
+    def _as_label(self, cell: Any, line: bytes) -> str:
+        if isinstance(cell, str):
+            return cell
+        if isinstance(cell, float) and abs(cell) >= 2**63:  # an integer of more than 64 bits, which comes as a float
+            cell = json.loads(line)[self._label]
+        return "" if cell is None else json.dumps(cell)
+
+    def error(self, row: bytes) -> InputError:
+        """What is wrong with a row."""
+        try:
+            value: Any = self._loads(row)
+        except ValueError as error:
+            try:
+                row.decode()
+            except UnicodeDecodeError as mistake:
+                return not_utf8(row[mistake.start])
+            return InputError(f"is not JSON: {error}")
+        if not isinstance(value, dict | list):
+            return InputError("is neither an object nor an array")
+        if type(value) is not self._kind:
+            return InputError(": objects and arrays are mixed")
+        if isinstance(value, dict):
+            missing = next((name for name in self.names if name not in value), None)
+            if missing is not None and not self._missing:
+                return InputError(f"has no {missing!r}, which the first line has")
+            if not set(value) <= set(self.names):
+                unknown = next(key for key in value if key not in self.names)
+                return InputError(f"has {unknown!r}, which the first line has not")
+        elif len(value) != len(self.names):
+            number = "1 cell" if len(value) == 1 else f"{len(value)} cells"
+            return InputError(f"has {number}, where the first line has {len(self.names)}")
+        found: Any = value  # of whichever kind the keys are
+        for key in self._keys:
+            cell: Any = found.get(key) if isinstance(found, dict) else found[key]
+            if cell is None and self._missing:
+                continue
+            if self._vectors.get(key) is not None:
+                if not self._is_vector(key, cell):
+                    problem = f"is no list of {self._vectors[key]} numbers, which the first line has"
+                    return InputError(problem, column=self._name(key))
+                cell = max(cell, key=lambda entry: abs(entry or 0)) or 0
+            if type(cell) not in (int, float):
+                return not_a_number(self._as_label(cell, row), self._name(key))
+            if not abs(cell) <= LARGEST_NUMBER:
+                return unusable(cell, column=self._name(key))
+        return InputError("cannot be read")
+
+    def _name(self, key: Any) -> str:
+        return self.names[key] if self._kind is list else key

@@ -1,0 +1,167 @@
+"""Tables that are arrays: NPY files, and matrices in memory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.sources import Source
+from driftmap.tables.table import (
+    CHUNK_CELLS,
+    Chunk,
+    Labels,
+    Position,
+    Table,
+    Wanted,
+    candidates,
+    check_usable,
+    numbered,
+    select,
+    without_numbers,
+)
+from driftmap.utils import Array
+from driftmap.utils.columns import LeftOut
+from driftmap.utils.errors import InputError
+
+
+class Matrix(Protocol):
+    """A matrix of which some rows are asked for at a time."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
+
+
+class ArrayTable(Table):
+    """A matrix, perhaps on disk, with names for its columns; labels are an array, or the number of a column."""
+
+    def __init__(
+        self,
+        name: str,
+        matrix: Matrix,
+        columns: Sequence[str],
+        labels: NDArray[Any] | int | None,
+        label: str | None,
+        *,
+        missing: bool = False,
+    ) -> None:
+        self.name, self.columns, self.label, self._missing = name, tuple(columns), label, missing
+        self._matrix, self._labels = matrix, labels
+        self._places: list[int] | slice = slice(None)
+        self.left_out: tuple[LeftOut, ...] = ()
+        self._given = 0
+
+    def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
+        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
+        n = len(self._matrix)
+        for first in range(0 if start is None else start.rows, n, rows):
+            block, labels = self._matrix[first : first + rows], self._labels
+            features = np.array(block[:, self._places], dtype=np.float64, order="C")
+            check_usable(features, self.columns, self.name, first, missing=self._missing)
+            if labels is not None:
+                labels = block[:, labels] if isinstance(labels, int) else labels[first : first + rows]
+            self._given = first + len(features)
+            yield Chunk(features, _as_labels(labels), self._given / n)
+
+    def position(self) -> Position:
+        """The place after the last chunk that was given out."""
+        return Position(self._given)
+
+    def close(self) -> None:
+        """Arrays need no closing."""
+
+
+def _as_labels(labels: NDArray[Any] | None) -> Labels:
+    if labels is None:
+        return None
+    return labels.tolist() if labels.dtype.kind == "U" else labels.astype(np.float64)
+
+
+class NumpyTable(ArrayTable):
+    """An NPY file with a matrix, or a vector as one column; columns are named by their numbers from 1."""
+
+    def __init__(self, source: Source, wanted: Wanted, *, once: bool = True) -> None:
+        with contextlib.ExitStack() as stack:  # a table that could not be opened is not closed by its user
+            self._file = stack.enter_context(contextlib.closing(NumpyFile(source)))
+            names = numbered(self._file.width)
+            kinds = [""] * len(names)
+            for i in [] if once else without_numbers(candidates(names, wanted, source.name), self._file.blocks):
+                kinds[i] = "empty"
+            places, label, left_out = select(names, wanted, source.name, kinds)
+            stack.pop_all()
+        columns = [names[i] for i in places]
+        super().__init__(source.name, self._file, columns, label, wanted.label, missing=wanted.missing)
+        self.left_out = left_out
+        if places != list(range(len(names))):
+            self._places = places
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class NumpyFile:
+    """The matrix in an NPY file. Its rows are read, not mapped: a file that is cut meanwhile is an error, no crash."""
+
+    def __init__(self, source: Source) -> None:
+        assert source.path is not None
+        self._name = source.name
+        with contextlib.ExitStack() as stack:
+            self._file = stack.enter_context(source.path.open("rb"))
+            self._shape, self._fortran, self._dtype = _read_header(self._file, source)
+            stack.pop_all()
+        self._start, self.width = self._file.tell(), self._shape[1]
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def blocks(self, columns: list[int]) -> Iterator[Array]:
+        """All rows of some columns, block by block."""
+        rows = max(1, CHUNK_CELLS // self.width)
+        for first in range(0, len(self), rows):
+            yield self[first : first + rows][:, columns].astype(np.float64)
+
+    def __getitem__(self, rows: slice, /) -> NDArray[Any]:
+        n, width = self._shape
+        first, last, _ = rows.indices(n)
+        if not self._fortran:
+            return self._read(first * width, (last - first) * width).reshape(last - first, width)
+        return np.stack([self._read(column * n + first, last - first) for column in range(width)], axis=1)
+
+    def _read(self, first: int, count: int) -> NDArray[Any]:
+        """Some numbers, which lie side by side in the file."""
+        numbers = np.empty(count, self._dtype)
+        self._file.seek(self._start + first * self._dtype.itemsize)
+        if self._file.readinto(numbers.view(np.uint8).data) != numbers.nbytes:
+            raise InputError("was cut while it was read", source=self._name)
+        return numbers
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
+    """Shape, order and type of the numbers, which follow."""
+    if file.peek(2)[:2] == b"PK":  # type: ignore[attr-defined]
+        raise InputError("holds several arrays (NPZ); save one array as NPY", source=source.name)
+    formats = np.lib.format
+    try:
+        version = formats.read_magic(file)
+        read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+        present = (source.size or 0) - file.tell()
+        if dtype.kind in "biuf" and not 0 <= np.prod(shape, dtype=float) * dtype.itemsize <= present:
+            raise ValueError(f"it has {present} bytes of numbers, too few for its shape {shape}")
+    except Exception as error:  # numpy reads the header as Python, so anything may come of a damaged one
+        reason = "it is empty" if source.size == 0 else error
+        raise InputError(f"cannot be read as NPY: {reason}", source=source.name) from error
+    if dtype.kind not in "biuf":
+        raise InputError(f"holds {dtype}, not numbers", source=source.name)
+    if len(shape) not in (1, 2):
+        raise InputError(f"holds an array of shape {shape}; rows and columns are expected", source=source.name)
+    return (shape[0], shape[1] if len(shape) == 2 else 1), fortran, dtype

@@ -1,0 +1,164 @@
+"""Steps: what happens to the rows of a stream before a map sees them, such as filling, delays and normalisation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftmap.tables.table import Chunk, Labels
+from driftmap.utils import Array, Ids
+
+State = dict[str, NDArray[Any]]
+REASONS = {"missing": "missing numbers", "delay": "the delay"}
+"""Why rows are left out, in words."""
+
+
+class RowsLeftOut(NamedTuple):
+    """Rows that a step has left out, for one reason."""
+
+    reason: str
+    """"missing" or "delay"."""
+    n_rows: int
+    lacking: Mapping[str, int] = {}
+    """By column: in how many of these rows its number is missing."""
+
+
+def described(left_out: Sequence[RowsLeftOut]) -> str:
+    """Rows that were left out, in words; of those that lack numbers, the column that lacks most of them.
+
+    >>> described([RowsLeftOut("missing", 4887, {"ISK": 4800, "HRK": 96}), RowsLeftOut("delay", 9)])
+    "4,887 for missing numbers (4,800 in column 'ISK'), 9 for the delay"
+    """
+    said = []
+    for reason, n_rows, lacking in left_out:
+        column = next(iter(lacking), None)
+        where = "" if column is None else f" ({lacking[column]:,} in column {column!r})"
+        said += [f"{n_rows:,} for {REASONS[reason]}{where}"] if n_rows else []
+    return ", ".join(said)
+
+
+class Step(Protocol):
+    """Turns the rows of a stream into others. The result does not depend on the batches in which rows come."""
+
+    warm_up: int
+    """Rows that the first call needs together, unless the stream is shorter."""
+
+    def __call__(self, rows: Array) -> tuple[Array, Ids]:
+        """Return the rows that follow from further rows, and the place of each among these."""
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """Return the names of the columns that come out, given those that go in."""
+
+    def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
+        """Return which rows went in without a row coming out, given the names of the columns that go in."""
+
+    def state(self) -> State:
+        """Return all that the step remembers of earlier rows."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+
+
+class Steps:
+    """Steps in a row, applied to rows and their labels.
+
+    The first rows wait until the last step has as many as it needs; :meth:`finish` releases them at the end of a
+    shorter stream.
+    """
+
+    def __init__(self, steps: Sequence[Step] = ()) -> None:
+        self._steps = list(steps)
+        self._needed = self._steps[-1].warm_up if self._steps else 1
+        self._waiting: list[Chunk] = []
+        self._is_warm = self._needed <= 1
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        """Return the rows that come out; while rows wait, none."""
+        if not self._steps:
+            return chunk
+        chunk = _through(chunk, self._steps[:-1])
+        if self._is_warm:
+            return _through(chunk, self._steps[-1:])
+        self._waiting.append(chunk)
+        if sum(len(waiting.features) for waiting in self._waiting) < self._needed:
+            return chunk.part(0, 0)
+        return self._release()
+
+    def finish(self) -> Chunk | None:
+        """Return the rows that still wait, at the end of the stream; None if there are none."""
+        return self._release() if self._waiting else None
+
+    def _release(self) -> Chunk:
+        chunk, self._waiting, self._is_warm = _joined(self._waiting), [], True
+        return _through(chunk, self._steps[-1:])
+
+    def columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the columns that come out, given those that go in."""
+        for step in self._steps:
+            names = step.columns(names)
+        return tuple(names)
+
+    def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
+        """Return the rows that the steps have left out so far, given the names of the columns that go in."""
+        found = []
+        for step in self._steps:
+            found += step.left_out(names)
+            names = step.columns(names)
+        return found
+
+    def state(self) -> State:
+        """Return all that the steps remember of earlier rows, and the rows that wait."""
+        state = {f"{i}.{name}": array for i, step in enumerate(self._steps) for name, array in step.state().items()}
+        if self._waiting:
+            waiting = _joined(self._waiting)
+            state["waiting"] = waiting.features
+            if isinstance(waiting.labels, np.ndarray):
+                state["labels"] = waiting.labels
+            elif waiting.labels is not None:
+                state["labels"] = np.frombuffer(json.dumps(waiting.labels).encode(), np.uint8)
+        elif self._steps:
+            state["is_warm"] = np.array(self._is_warm)
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state; an empty one is the beginning."""
+        for i, step in enumerate(self._steps):
+            start = f"{i}."
+            own = {name.removeprefix(start): array for name, array in state.items() if name.startswith(start)}
+            if own:
+                step.restore(own)
+        self._waiting, self._is_warm = [], bool(state.get("is_warm", self._needed <= 1))
+        if "waiting" in state:
+            labels: Any = state.get("labels")
+            if labels is not None and labels.dtype == np.uint8:
+                labels = json.loads(labels.tobytes())
+            self._waiting = [Chunk(state["waiting"], labels)]
+
+
+def _through(chunk: Chunk, steps: Sequence[Step]) -> Chunk:
+    features, labels = chunk.features, chunk.labels
+    for step in steps:
+        features, kept = step(features)
+        labels = _some(labels, kept)
+    return Chunk(features, labels, chunk.fraction)
+
+
+def _some(labels: Labels, kept: Ids) -> Labels:
+    if labels is None or len(kept) == len(labels):
+        return labels
+    return labels[kept] if isinstance(labels, np.ndarray) else [labels[i] for i in kept.tolist()]
+
+
+def _joined(chunks: Sequence[Chunk]) -> Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    labels: Labels = None
+    if isinstance(chunks[0].labels, np.ndarray):
+        labels = np.concatenate([chunk.labels for chunk in chunks])
+    elif chunks[0].labels is not None:
+        labels = [label for chunk in chunks for label in chunk.labels or ()]
+    return Chunk(np.concatenate([chunk.features for chunk in chunks]), labels, chunks[-1].fraction)
