@@ -61,6 +61,11 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         when half of the landmarks have been exchanged or the stored points have doubled. None: the landmarks only.
     align : bool
         Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
+    frame_tolerance : float or None
+        Keep the frame while a new one would be better by at most this share, in the stress of all points and of recent
+        ones (of at least 0.01; of embeddings that do not keep distances: in the share of nearest neighbours lost).
+        Coordinates with one frame number are exactly comparable. 0: a new frame at every change of the landmarks.
+        None: keep the first map of ``n_landmarks`` landmarks for ever.
     metric, metric_params
         The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     slack, memory, window, half_life, replace_on
@@ -103,6 +108,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         embedding: str | Embedding = "stress",
         n_anchors: int | str | None = 128,
         align: bool = True,
+        frame_tolerance: float | None = 0.02,
         metric: MetricLike = "euclidean",
         metric_params: dict[str, Any] | None = None,
         slack: float = 0.02,
@@ -119,6 +125,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         self.embedding = embedding
         self.n_anchors = n_anchors
         self.align = align
+        self.frame_tolerance = frame_tolerance
         self.metric = metric
         self.metric_params = metric_params
         self.slack = slack

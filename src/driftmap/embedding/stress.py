@@ -7,7 +7,6 @@ Classical MDS fits inner products; this fits the distances themselves, the measu
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -30,10 +29,10 @@ from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
-# A warm start is followed only as long as its stress is at most this many times that of a cold fit.
-MOST_WARM_STRESS = 1.13
-# The share of exchanged landmarks after which a cold fit replaces the warm start.
-COLD_FIT_SHARE = 0.5
+# A warm start is left for a cold fit if its stress is more than this many times as large.
+MOST_WARM_STRESS = 1.01
+# The shares of exchanged landmarks and of added mass after which a warm start is compared with a cold fit.
+COLD_FIT_SHARE, COLD_FIT_GROWTH = 0.25, 0.05
 
 
 class LandmarkStress(Configured):
@@ -101,6 +100,8 @@ class LandmarkStress(Configured):
     """Number of sweeps."""
     _n_exchanged: int
     """Landmarks exchanged since the last cold fit."""
+    _cold_mass: float
+    """Mass of the anchors at the last cold fit."""
     _inference: Inference | None
     _anchor_squared: Array
     _coordinates: Array | None
@@ -137,9 +138,9 @@ class LandmarkStress(Configured):
     ) -> Self:
         """Place landmarks given their (m, m) distances and how many points each one stands for.
 
-        With a ``start``, the stress of the last cold fit, ``cold_stress_``, is trusted until half of the landmarks have
-        been exchanged: a warm fit with at most 1.13 times as much is taken as it is, without an eigendecomposition.
-        Another one goes on until it rests, and is compared with a cold fit.
+        With a ``start``, the stress of the last cold fit, ``cold_stress_``, is trusted until a quarter of the landmarks
+        have been exchanged or the mass has grown by 5 %: a warm fit with at most 1.01 times as much is taken as it is,
+        without an eigendecomposition. Another one goes on until it rests, and is compared with a cold fit.
 
         Parameters
         ----------
@@ -148,7 +149,7 @@ class LandmarkStress(Configured):
             and ``masses`` are those of the anchors, and points are placed by their distances to these.
         start : (a, k) with anchors, else (m, k)
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
-            the points are not, or where it leads to more than 1.13 times the stress of a cold fit, from classical MDS.
+            the points are not, or where it leads to more than 1.01 times the stress of a cold fit.
         """
         distances = check_between(distances)
         m = len(distances)
@@ -157,14 +158,16 @@ class LandmarkStress(Configured):
         reference, n_exchanged = None, 0
         if anchors is not None and start is not None and hasattr(self, "anchors_"):
             n_exchanged = self._n_exchanged + len(np.setdiff1d(anchors.landmark_ids(), self.anchors_.landmark_ids()))
-            reference = self.cold_stress_ if n_exchanged < COLD_FIT_SHARE * len(anchors.landmarks) else None
+            has_grown = anchors.masses.sum() > (1 + COLD_FIT_GROWTH) * self._cold_mass
+            is_trusted = n_exchanged < COLD_FIT_SHARE * len(anchors.landmarks) and not has_grown
+            reference = self.cold_stress_ if is_trusted else None
+        self._n_exchanged = n_exchanged
         self.anchors_ = anchors or Anchors(np.arange(m), np.arange(m), masses, None)
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
         with one_thread():
             targets = self._targets(distances, masses)
             positions, self.stress_, self.n_iter_ = self._arranged(targets, start, reference)
             self._take(positions, targets)
-        self._n_exchanged = n_exchanged if self.cold_stress_ == reference else 0
         return self
 
     @property
@@ -200,16 +203,11 @@ class LandmarkStress(Configured):
         if warm is not None and reference is not None and warm[1] <= MOST_WARM_STRESS * reference:
             self.cold_stress_ = reference
             return warm
-        fit = functools.partial(
-            cold_fit, targets, self.anchors_.masses, self.n_components, self.tol, self.max_iter
-        )  # fmt: skip
-        # A settled map is not left for one that only the best of many starts finds; on the line each of them may.
-        cold = fit(only_mds=warm is not None and self.n_components > 1)
+        cold = cold_fit(targets, self.anchors_.masses, self.n_components, self.tol, self.max_iter)
         if warm is not None:
             warm = arrange(targets, weights, warm[0], self.tol, self.max_iter)
-            if warm[1] > MOST_WARM_STRESS * cold[1]:
-                warm, cold = None, fit()
-        self.cold_stress_ = cold[1]
+            warm = warm if warm[1] <= MOST_WARM_STRESS * cold[1] else None
+        self.cold_stress_, self._cold_mass, self._n_exchanged = cold[1], float(self.anchors_.masses.sum()), 0
         return warm or cold
 
     def _take(self, positions: Array, targets: Array) -> None:
@@ -230,6 +228,7 @@ class LandmarkStress(Configured):
             "cold_stress": self.cold_stress_,
             "n_iter": self.n_iter_,
             "n_exchanged": self._n_exchanged,
+            "cold_mass": self._cold_mass,
         }
 
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
@@ -254,6 +253,7 @@ class LandmarkStress(Configured):
         )
         self.n_iter_ = validation.integer_at_least(state["n_iter"], "n_iter", 0)
         self._n_exchanged = validation.integer_at_least(state["n_exchanged"], "n_exchanged", 0)
+        self._cold_mass = validation.positive_number(state["cold_mass"], "cold_mass", or_zero=True)
         self.anchors_ = anchors
         with one_thread():
             self._take(positions, self._targets(distances, validation.positive_masses(masses, m)))

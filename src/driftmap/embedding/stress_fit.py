@@ -23,19 +23,17 @@ FEWEST_FIXED = {2: 5, 3: 12}
 """By dimension: with fewer fixed points, to start from places all over the map leads to more stress on average."""
 
 
-def cold_fit(
-    distances: Array, masses: Array, n_components: int, tol: float, max_iter: int, *, only_mds: bool = False
-) -> tuple[Array, float, int]:
+def cold_fit(distances: Array, masses: Array, n_components: int, tol: float, max_iter: int) -> tuple[Array, float, int]:
     """Positions of points with these masses, their stress and the number of sweeps; as :func:`arrange`.
 
-    Of up to 128 points the best of several views of classical MDS (``only_mds``: classical MDS itself). More points
-    start from where the fit of half of them, evenly spread, places them.
+    Of up to 128 points the best of several views of classical MDS. More points start from where the fit of half of
+    them, evenly spread, places them.
     """
     n, weights = len(distances), masses / masses.sum()
     if n > FEW_POINTS:
         half = np.linspace(0, n - 1, max(n // 2, FEW_POINTS)).astype(np.int64)
         targets = distances[np.ix_(half, half)]
-        positions, _, sweeps = cold_fit(targets, masses[half], n_components, tol, max_iter, only_mds=only_mds)
+        positions, _, sweeps = cold_fit(targets, masses[half], n_components, tol, max_iter)
         if positions.shape[1] == n_components:  # else the others may extend in more dimensions
             start = make_placer(positions, targets, masses[half], tol, max_iter).place(distances[:, half])
             start[half] = positions
@@ -43,7 +41,7 @@ def cold_fit(
             return positions, stress, sweeps + more
     mds = classical_mds(distances, n_components + 1, masses)
     best = None
-    for start in itertools.islice(views(mds, min(mds.n_dimensions, n_components)), 1 if only_mds else None):
+    for start in views(mds, min(mds.n_dimensions, n_components)):
         other = arrange(distances, weights, start, tol, min(TRIAL_SWEEPS, max_iter))
         if best is None or other[1] < (1 - tol) * best[1]:  # else it is the same, or its mirror image
             best = other

@@ -19,7 +19,7 @@ class Arrivals(NamedTuple):
     frame: int
     """Number of the frame of these coordinates; 0 if there are none."""
     landmarks_changed: bool
-    """True if this frame is a new one, because landmarks have changed since coordinates were given out before."""
+    """True if this frame is a new one: rows that were placed before lie elsewhere on it."""
     reach: Array
     """Distance to the nearest landmark divided by the radius, just before the row was learnt; infinity if there was no
     radius yet."""

@@ -157,8 +157,8 @@ class FrozenMap:
         if frames.current is None or masses.shape != (len(frames.current.landmarks),):
             raise ValueError("it holds no frame of this embedding, or masses of other landmarks")
         if callable(params["metric"]):
-            others, stated = points[1:], frames.current.between[1:, 0]
-            check_function(store.metric, others, [points[0]] * len(others), stated)
+            fixed, stated = frames.current.fixed.points, frames.current.between[1:, 0]
+            check_function(store.metric, fixed[1:], [fixed[0]] * (len(fixed) - 1), stated)
         names = tuple(map(str, header["feature_names"]))
         return cls(
             params, frames.current, store.emptied(seen), frames.count, masses, **facts, feature_names=names,

@@ -18,5 +18,6 @@ class MapParams(LandmarkParams):
     embedding: str | Embedding = "stress"
     n_anchors: int | str | None = 128
     align: bool = True
+    frame_tolerance: float | None = 0.02
     n_jobs: int | None = None
     random_state: Any = None

@@ -153,7 +153,8 @@ class StreamMap(MapParams, HasLandmarks):
     def merge(self, later: Sequence[CoreSet]) -> Self:
         """The map of several streams that follow each other, as a new one; its parts stay as they are."""
         merged = type(self)(**self.params())
-        _, merged.frames = merged._begin()
+        merged.frames = self.frames.copy()
+        merged.frames.version = -1
         merged.landmarks = merge(self._landmark_engine(), later, self._origin())
         merged.landmarks.lock = merged.lock
         merged.feature_names, merged.dict_names = self.feature_names, self.dict_names
@@ -169,8 +170,10 @@ class StreamMap(MapParams, HasLandmarks):
             validation.integer_at_least(self.n_anchors, "n_anchors", 1)
         if not isinstance(self.align, bool | np.bool_):
             raise InputError(f"must be True or False, got {self.align!r}", parameter="align")
+        if self.frame_tolerance is not None:
+            validation.positive_number(self.frame_tolerance, "frame_tolerance", or_zero=True)
         n_threads(self.n_jobs)
-        frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align)
+        frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align, self.frame_tolerance)
         if hasattr(frames.embedding, "check"):
             frames.embedding.check(self.n_landmarks)
         landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=LEAST_SIZE)
@@ -180,7 +183,7 @@ class StreamMap(MapParams, HasLandmarks):
     # --- mapping ---
 
     def transform(self, X: Any, n_jobs: int | None = None) -> Array:
-        """Place points in the frame of the present landmarks."""
+        """Place points in the present frame."""
         with self.lock:
             engine = self._landmark_engine()
             store, queries = engine.store, engine.store.check_queries(X)
@@ -221,11 +224,17 @@ class StreamMap(MapParams, HasLandmarks):
             frames.warned = True
             return frames.present(self._landmark_engine())
 
+    def given_frame(self) -> tuple[int, Frame] | None:
+        """The last frame in which coordinates were given out, and its number; None before. It makes no frame."""
+        with self.lock:
+            current = self.frames.current if self.fitted else None
+            return None if current is None else (self.frames.count, current)
+
     # --- what is known ---
 
     @property
     def landmark_embedding_(self) -> Array:
-        """Positions of the landmarks on the map.
+        """Positions of the landmarks on the map; those that came after the frame was made are placed on it.
 
         With stress these fit the landmarks' distances to each other; ``transform`` fits a point's distances to all of
         them by mass, so a landmark given to it may be placed a little off its position.
@@ -257,7 +266,10 @@ class StreamMap(MapParams, HasLandmarks):
 
     @property
     def frame_(self) -> int:
-        """Number of the frame in which coordinates are given now, from 1; a new one begins when landmarks change."""
+        """Number of the frame in which coordinates are given now, from 1.
+
+        Coordinates with the same number are exactly comparable.
+        """
         with self.lock:
             self.frames.present(self._landmark_engine())
             return self.frames.count

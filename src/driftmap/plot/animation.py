@@ -91,7 +91,9 @@ class Film(Observer):
         self._shown: list[Any] = []  # every so many-th point; the map need not store it any more
         self.labels: list[Any] = []
         """The labels of these points, if the rows have any."""
-        self._frames = Frames(mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align)
+        self._frames = Frames(
+            mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align, mapper.frame_tolerance
+        )
         self._frames.warned = True  # the map itself warns of missing dimensions
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
