@@ -615,7 +615,7 @@ FILES = {
     "pickle.npy": (None, "pickle.npy holds object, not numbers"),
     "text.npy": (None, "text.npy holds <U1, not numbers"),
     "cube.npy": (None, "cube.npy holds an array of shape (2, 2, 2)"),
-    "none.npy": (None, "none.npy has no rows"),
+    "none.npy": (None, "none.npy holds no number: an array of shape (0, "),
     "nan.npy": (None, "nan.npy, row 2, column '1' is NaN"),
     "text.parquet": (None, "text.parquet: no column is left for the features; left out: 's' (text)"),
     "null.parquet": (None, "null.parquet, row 2, column 'a' is empty"),
