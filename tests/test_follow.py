@@ -248,7 +248,7 @@ def test_skip_bad_in_ordinary_runs(tmp_path, monkeypatch, capfd, name, online):
     assert main(command) == 2
     assert "line" in capfd.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO("".join(lines).encode()))))
-    assert main([*command, "--skip-bad", "--json"]) == 0
+    assert main([*command, "--skip-bad", "--json", "--quiet"]) == 0
     out, err = capfd.readouterr()
     summary = json.loads(out)
     assert summary["rows"] == 20

@@ -38,6 +38,15 @@ MOVED = {
 }
 """What was an option of a command, and is a command now."""
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
+BRIEF = f"""\
+{DESCRIPTION}
+
+  driftmap embed table.csv -o map.csv --plot map.png   map the rows of a file
+  driftmap watch --demo                                see how it works, in the browser
+
+commands: {", ".join(COMMANDS)}
+`driftmap --help` says what each does, `driftmap embed --help` lists its options."""
+"""What is printed without a command."""
 SIGNALLED = 128
 """Shells expect this plus the number of the signal that ended a program."""
 INTERRUPTED = SIGNALLED + 2
@@ -74,6 +83,9 @@ def exit_code(command: Callable[[], int]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    if not words:
+        print(BRIEF)
+        return 0
     check_spelling(words)
     arguments = _parser(words).parse_args(words)
     module = import_module(f"driftmap.cli.{arguments.command}")

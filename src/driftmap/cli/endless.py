@@ -14,12 +14,13 @@ from driftmap.cli import outputs, reports, run_files, session
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
+from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map
 from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.whole import Input
-from driftmap.cli.writing import Layout, Spreads
+from driftmap.cli.writing import Layout
 from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import MapOperator
 from driftmap.pipeline.state import RunState
@@ -135,12 +136,15 @@ class _Stream:
                 note(f"{table.name}: columns left out: {describe(table.left_out)}")
             columns = Steps(self.source.steps()).columns(table.columns)
             self._open_outputs(stack, table, columns)
-            if options.normalizing.normalize == "none" and self.source.hints and not current.resumed:
-                current.observers.append(Spreads(columns, options.mapping.metric))
+            if self.source.hints and not current.resumed:
+                scaled = options.normalizing.normalize != "none"
+                current.observers.append(Hints(columns, options.mapping.metric, scaled))
             outputs.show_progress(current, stack)
             current.passes(table, self.operator, 1 if self.writes else chunk_rows(len(columns)))
             current.end_growing(self.operator)
-        note(self.report())
+        done = self.report()  # which may warn, too
+        if not options.coordinates.quiet:
+            note(done)
         reports.report_missing_dimensions(self.operator.mapper)
         self.print_summary()
 

@@ -18,7 +18,18 @@ OPTIONS = {
     "n_eigenvalues": "--eigenvalues",
     **{
         name: f"--{name}"
-        for name in ("rule", "slack", "embedding", "metric", "memory", "window", "columns", "exclude", "decay")
+        for name in (
+            "rule",
+            "slack",
+            "embedding",
+            "metric",
+            "memory",
+            "window",
+            "columns",
+            "exclude",
+            "decay",
+            "delimiter",
+        )
     },
 }
 """The options that set parameters of the library."""
@@ -31,6 +42,8 @@ OPTION_ADVICE: Mapping[Advice, str] = {
     "header": "say --header yes or --header no",
     "counted": "--header no: as a row",
     "endless": "use `driftmap follow`",
+    "format": "say --input-format, such as csv",
+    "delimiter": "if something else separates cells, give it by --delimiter",
     "address": "give another --host or --port",
     "nodes": "give a larger --nodes",
     "decimal '.'": "leave out --decimal, or such lines with --skip-bad",

@@ -12,9 +12,10 @@ from driftmap.cli.typed import option
 from driftmap.embedding import EMBEDDINGS
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.storage.paths import OutputPath, output_path
+from driftmap.tables.cells import Marks
 from driftmap.tables.columns import Wanted
 from driftmap.tables.delay import DelayEmbedding
-from driftmap.tables.formats import JSON_LINES, TABLE_SUFFIXES, listed
+from driftmap.tables.formats import FORMATS, JSON_LINES, KEYS, TABLE_SUFFIXES, listed
 from driftmap.tables.missing import METHODS, FillMissing
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
@@ -49,6 +50,24 @@ class Reading:
         help="colour by this column and copy it to the output; it is not a feature unless --columns lists it",
     )
     header: str = option("--header", default="auto", choices=("auto", "yes", "no"), help="of CSV (default: auto)")
+    input_format: str | None = option(
+        "--input-format", choices=tuple(KEYS), help="of the input, whatever its suffix; text may also be compressed"
+    )
+    delimiter: str | None = option(
+        "--delimiter",
+        type=kinds.delimiter,
+        metavar="C",
+        help="what separates the cells of CSV: a character, tab or space, which is any run of blanks (default: by the "
+        "first two lines)",
+    )
+    na: list[str] | None = option(
+        "--na",
+        action="extend",
+        type=kinds.names,
+        metavar="VALUE",
+        help="what else stands for a missing number: a text of CSV such as off, or a number such as -200; several are "
+        "separated by commas",
+    )
     missing: str | None = option(
         "--missing",
         choices=("error", *METHODS),
@@ -93,7 +112,17 @@ class Reading:
             missing=missing,
             decimal=self.decimal,
             thousands=self.thousands,
+            delimiter=self.delimiter,
+            format=self.input_format,
+            marks=Marks.of(self.na or ()),
         )
+
+    def is_binary(self, file: str) -> bool:
+        """Whether an input has no lines of text."""
+        suffix = Path(file).suffix.lower()
+        kind = next((kind for kind in FORMATS if suffix in kind.suffixes), None)
+        kind = kind if self.input_format is None else KEYS[self.input_format]
+        return kind is not None and not kind.is_text
 
     def steps(self) -> list[Step]:
         """Return fresh steps that rows go through."""
@@ -231,6 +260,12 @@ class Coordinates:
     )
     format: str | None = option(
         "--format", choices=("csv", "jsonl"), help="of the coordinates on standard output (default: csv)"
+    )
+    quiet: bool = option(
+        "--quiet",
+        shapes=False,
+        default=False,
+        help="leave out the last line on standard error, which says what was done",
     )
     json: bool = option(
         "--json", shapes=False, default=False, help="a summary on standard output; coordinates go only to -o"

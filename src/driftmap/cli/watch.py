@@ -115,7 +115,7 @@ class WatchOptions(EndlessOptions):
         if self.mapping.components == 1:
             raise UserError("--components 1 is a line, which watch does not show: give 2 or more")
         if self.file is not None:
-            check_followed(self.file)
+            check_followed(self.file, self.reading.input_format)
 
     def _check_standard_output(self) -> None:
         if self.coordinates.format is not None:
