@@ -237,15 +237,13 @@ def test_standard_input_is_detected(folder, capfd, monkeypatch, data):
 
 
 def online(data):
-    """A mapper that placed each row right after it was learnt, where, and how often the landmarks had changed."""
-    mapper, rows, frames, before = DriftMap(n_landmarks=int(M)), [], [], []
+    """A mapper that placed each row right after it was learnt, where, and in which frame."""
+    mapper, rows, frames = DriftMap(n_landmarks=int(M)), [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in data:
             rows.append(mapper.partial_fit([row]).transform([row])[0])
-            now = mapper.landmark_indices_.tolist()
-            frames.append((frames or [0])[-1] + (now != before))
-            before = now
+            frames.append(mapper.frame_)
     return mapper, np.array(rows), frames
 
 

@@ -15,7 +15,7 @@ from driftmap import DriftMap
 from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
 from driftmap.embedding import Anchors, Embedding, LandmarkMDS, LandmarkStress, choose_anchors, classical_mds
 from driftmap.embedding.anchors import infer_distances
-from driftmap.embedding.stress import arrange, views
+from driftmap.embedding.stress_fit import arrange, views
 from driftmap.landmarks import OnlineLandmarks
 from driftmap.quality import stress
 from streams import make, needs
@@ -290,8 +290,8 @@ def test_a_fit_without_a_start_takes_the_best_of_several_views():
         rng = np.random.default_rng(seed)
         X = rng.uniform(-1, 1, (40, 3))[rng.integers(0, 40, 100)]
         D = cdist(X, X)
-        alone = LandmarkStress(2, max_warm_iter=500).fit(D, start=LandmarkMDS(2).fit(D).coordinates_)
-        gains.append(LandmarkStress(2).fit(D).stress_ / alone.stress_)
+        _, alone, _ = arrange(D, np.full(100, 0.01), LandmarkMDS(2).fit(D).coordinates_, 1e-5, 500)
+        gains.append(LandmarkStress(2).fit(D).stress_ / alone)
     assert max(gains) <= 1 + 1e-4
     assert min(gains) < 0.97
 
@@ -309,6 +309,29 @@ def test_a_cold_fit_has_at_most_thirteen_starts_and_is_as_good_as_by_all_views()
             start[:, axis] = mds.coordinates[:, k]
             each.append(arrange(D, w, start, 1e-5, 500)[1])
         assert LandmarkStress(k).fit(D).stress_ <= 1.01 * min(each)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["noise", "clusters", "plane"])
+def test_a_cold_fit_of_many_points_is_as_good_as_from_all_views(kind, k):
+    rng = np.random.default_rng(k)
+    X = rng.standard_normal((300, 10)) * {"plane": 0.3 ** np.arange(10)}.get(kind, 1.0)
+    X += 3 * rng.standard_normal((6, 10))[rng.integers(0, 6, 300)] * (kind == "clusters")
+    D, masses = cdist(X, X), rng.uniform(1, 5, 300)
+    starts = views(classical_mds(D, k + 1, masses), k)
+    best = min(arrange(D, masses / masses.sum(), start, 1e-5, 500)[1] for start in starts)
+    embedding = LandmarkStress(k).fit(D, masses)
+    assert embedding.stress_ == pytest.approx(pair_stress(D, embedding.coordinates_, masses))
+    assert embedding.stress_ <= 1.01 * best
+
+
+def test_half_of_many_points_may_lie_in_fewer_dimensions_than_all():
+    X = np.zeros((300, 2))
+    X[:, 0], X[149, 1] = np.arange(300), 50.0  # one that is not among the first half
+    D = cdist(X, X)
+    embedding = LandmarkStress(2).fit(D)
+    assert embedding.n_dimensions_ == 2
+    np.testing.assert_allclose(cdist(embedding.coordinates_, embedding.coordinates_), D, atol=0.1)
 
 
 def test_a_map_for_which_a_start_is_left_is_the_best_of_several_views():

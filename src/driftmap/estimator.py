@@ -37,48 +37,66 @@ if TYPE_CHECKING:
 class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
     """A low-dimensional map of a stream, based on a few landmarks that follow it.
 
-    ``partial_fit`` learns from points as they arrive; ``transform`` places points by their distances to the current
-    landmarks, without learning. Rows are placed independently of the other rows of a batch.
+        ``partial_fit`` learns from points as they arrive; ``transform`` places points by their distances to the current
+        landmarks, without learning. Rows are placed independently of the other rows of a batch.
 
-    Parameters
-    ----------
-    n_components : int
-        Dimension of the map.
-    n_landmarks : int or "auto"
-        Maximum number of landmarks, at least ``n_components + 1``. "auto": ``fit`` learns X twice and takes the fewest
-        whose stress is within 2 % of that of four times as many; ``landmark_count_`` states the reason. A loaded map
-        has the number that was found.
-    rule : {"tight", "paper"}
-        Which landmark a new one replaces; see :class:`~driftmap.landmarks.OnlineLandmarks`.
-    embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
-        How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses. An
-        object with the members of :class:`~driftmap.embedding.Embedding` is copied before use.
-    n_anchors : int or None
-        With "stress": fit the map to at most this number of weighted stored points, whose distances are derived from
-        those to the landmarks; None: to the landmarks only.
-    align : bool
-        Align each new frame with the previous one, so that the map does not turn or flip when landmarks change.
-    metric, metric_params
-        The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
-    slack, memory, window, half_life, replace_on
-        When landmarks are replaced, how many points are remembered, and for how long; see
-        :class:`~driftmap.landmarks.OnlineLandmarks`.
-    n_jobs : int or None
-        Threads that place the rows of large batches; None: one, -1: one per core. Results do not depend on it.
-    random_state : int, RandomState or None
-        For embeddings that use random numbers; those above do not.
+        Parameters
+        ----------
+        n_components : int
+            Dimension of the map.
+        n_landmarks : int or "auto"
+            Maximum number of landmarks, at least ``n_components + 1``. "auto": ``fit`` learns X twice and takes the fewest
+            whose stress is within 2 % of that of four times as many; ``landmark_count_`` states the reason. A loaded map
+            has the number that was found.
+        rule : {"tight", "paper"}
+            Which landmark a new one replaces; see :class:`~driftmap.landmarks.OnlineLandmarks`.
+        embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
+    <<<<<<< HEAD
+            How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses. An
+            object with the members of :class:`~driftmap.embedding.Embedding` is copied before use.
+        n_anchors : int or None
+            With "stress": fit the map to at most this number of weighted stored points, whose distances are derived from
+            those to the landmarks; None: to the landmarks only.
+        align : bool
+            Align each new frame with the previous one, so that the map does not turn or flip when landmarks change.
+    =======
+            How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses; an
+            object with the members of :class:`~driftmap.embedding.Embedding` is copied and used.
+        n_anchors : int, "auto" or None
+            With "stress": fit the map to up to that many weighted stored points (anchors), and place points by their
+            distances to these. They are measured, or, with a Python function as metric, inferred from those to the
+            landmarks. "auto": 128, 256, 512 or 1,024, the fewest that place other points as truly (stress within 2 %) and
+            as evenly as twice as many; all stored points while these are few. It is chosen with the first frame, and again
+            when half of the landmarks have been exchanged or the stored points have doubled. None: the landmarks only.
+        align : bool
+            Lay each new frame on the one given out before, so that the map does not turn or flip when landmarks change.
+        frame_tolerance : float or None
+            Keep the frame while a new one would be better by at most this share, in the stress of all points and of recent
+            ones (of at least 0.01; of embeddings that do not keep distances: in the share of nearest neighbours lost).
+            Coordinates with one frame number are exactly comparable. 0: a new frame at every change of the landmarks.
+            None: keep the first map of ``n_landmarks`` landmarks for ever.
+    >>>>>>> true
+        metric, metric_params
+            The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
+        slack, memory, window, half_life, replace_on
+            When landmarks are replaced, how many points are remembered, and for how long; see
+            :class:`~driftmap.landmarks.OnlineLandmarks`.
+        n_jobs : int or None
+            Threads that place the rows of large batches; None: one, -1: one per core. Results do not depend on it.
+        random_state : int, RandomState or None
+            For embeddings that use random numbers; those above do not.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from driftmap import DriftMap
-    >>> rng = np.random.default_rng(0)
-    >>> stream = np.cumsum(rng.standard_normal((500, 5)), axis=0)
-    >>> mapper = DriftMap(n_landmarks=20)
-    >>> for batch in np.split(stream, 5):
-    ...     mapper = mapper.partial_fit(batch)
-    >>> mapper.transform(stream).shape
-    (500, 2)
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from driftmap import DriftMap
+        >>> rng = np.random.default_rng(0)
+        >>> stream = np.cumsum(rng.standard_normal((500, 5)), axis=0)
+        >>> mapper = DriftMap(n_landmarks=20)
+        >>> for batch in np.split(stream, 5):
+        ...     mapper = mapper.partial_fit(batch)
+        >>> mapper.transform(stream).shape
+        (500, 2)
     """
 
     _engine: StreamMap
@@ -87,6 +105,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     landmark_embedding_ = Delegated[Array](StreamMap, "_fitted_engine")
     fitted_embedding_ = Delegated[Any](StreamMap, "_fitted_engine")
     n_dimensions_ = Delegated[int](StreamMap, "_fitted_engine")
+    n_anchors_ = Delegated[int](StreamMap, "_fitted_engine")
     frame_ = Delegated[int](StreamMap, "_fitted_engine")
     frames_ = Delegated[list[FrameChange]](StreamMap, "_fitted_engine")
 
@@ -97,8 +116,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         n_landmarks: int | str = 100,
         rule: str = "tight",
         embedding: str | Embedding = "stress",
-        n_anchors: int | None = 128,
+        n_anchors: int | str | None = 128,
         align: bool = True,
+        frame_tolerance: float | None = 0.02,
         metric: MetricLike = "euclidean",
         metric_params: dict[str, Any] | None = None,
         slack: float = 0.02,
@@ -115,6 +135,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         self.embedding = embedding
         self.n_anchors = n_anchors
         self.align = align
+        self.frame_tolerance = frame_tolerance
         self.metric = metric
         self.metric_params = metric_params
         self.slack = slack

@@ -90,6 +90,11 @@ def rate_or_auto(text: str) -> float | str:
     return text if text == "auto" else rate(text)
 
 
+def rate_or_none(text: str) -> float | None:
+    """The type of an option that is a rate, or "none"."""
+    return None if text == "none" else rate(text)
+
+
 def date(text: str) -> str:
     """The type of an option that is a date, perhaps with a time of day; it is returned without its time zone."""
     try:
@@ -131,6 +136,16 @@ def landmark_count(text: str) -> int | str:
         return text if text == "auto" else integer(text, lowest=1)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}; give a number or auto") from None
+
+
+def anchor_count(text: str) -> int | str | None:
+    """The type of ``--anchors``: an integer, "auto", or "none"."""
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    try:
+        return integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; give a number, auto or none") from None
 
 
 def memory_size(text: str) -> int | str | None:

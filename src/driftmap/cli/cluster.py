@@ -99,6 +99,7 @@ def run(options: ClusterOptions, argv: Sequence[str]) -> int:
         shape.components,
         n_landmarks=shape.landmarks,
         embedding=shape.embedding,
+        n_anchors=shape.anchors,
         metric=shape.metric,
         slack=shape.slack,
         memory=shape.memory,

@@ -10,6 +10,8 @@ from driftmap.utils.errors import Advice, InputError
 
 OPTIONS = {
     "n_landmarks": "--landmarks",
+    "n_anchors": "--anchors",
+    "frame_tolerance": "--frame-tolerance",
     "n_components": "--components",
     "half_life": "--half-life",
     "threshold": "--alert",

@@ -25,6 +25,8 @@ NOVELTY = ("reach", "quantile", "residual")
 """The columns that ``--novelty`` adds."""
 PAGE_SUFFIX = ".html"
 """The suffix of a plot for a browser."""
+N_ANCHORS = 128
+"""Anchors of a map."""
 WARM_UP = 100
 """Rows by which a running normalisation begins."""
 CHECKPOINT_INTERVAL = 30.0
@@ -138,9 +140,20 @@ class MapShape:
         "(default: 10000)",
     )
 
+    anchors: int | str | None = option(
+        "--anchors",
+        default=N_ANCHORS,
+        type=kinds.anchor_count,
+        metavar="N",
+        help="of stress: stored rows to whose distances the map is fitted; auto: 128, 256, 512 or 1024, as many as the "
+        f"rows need; none: the landmarks only (default: {N_ANCHORS})",
+    )
+
     def __post_init__(self) -> None:
         if self.metric == "precomputed":
             raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
+        if self.anchors != N_ANCHORS and self.embedding != "stress":
+            raise UserError("--anchors is for --embedding stress")
 
 
 @dataclass(frozen=True)
@@ -153,6 +166,14 @@ class Mapping(MapShape):
         type=kinds.rate,
         metavar="S",
         help="of stress: 0.01 to 0.1 make single rows jump less when the map changes (default: 0)",
+    )
+    frame_tolerance: float | None = option(
+        "--frame-tolerance",
+        default=0.02,
+        type=kinds.rate_or_none,
+        metavar="T",
+        help="keep the map in place while a new one would be better by at most this share; 0: a new one at every "
+        "change of the landmarks; none: keep the first map of M landmarks (default: 0.02)",
     )
     window: int | None = option(
         "--window",

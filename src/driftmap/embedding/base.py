@@ -28,7 +28,8 @@ class Embedding(Protocol):
 
     - ``needs``, a set of names, says what else ``fit`` is given. "stored": ``stored=``, the :class:`StoredPoints`;
       "to_landmarks" and "neighbours": these with the fields of these names, ``n_neighbors`` neighbours of each.
-      "anchors": ``anchors=``, the :class:`Anchors`, whose positions are then in ``anchor_coordinates_``, (a, k).
+      "anchors": ``anchors=``, the :class:`Anchors`, whose positions are then in ``anchor_coordinates_``, (a, k). Where
+      distances to anchors can be measured, ``fit`` and ``place`` are given these instead of those to the landmarks.
       "start": ``start=``, where the last map has the anchors, or the landmarks if there are no anchors, (a, k) or
       (m, k); None on the first fit and where maps are not aligned.
     - ``check(n_landmarks)`` is called before the first point is learnt. It raises an error for parameters that no
@@ -82,7 +83,7 @@ class Anchors(NamedTuple):
     masses: Array
     """How many points each one stands for, (a,)."""
     to_landmarks: Array | None
-    """Distances to the landmarks, (a, m); None: the anchors are the landmarks."""
+    """Distances to the landmarks, (a, m), from which those to the anchors follow; None: these are measured."""
 
     def landmark_ids(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
