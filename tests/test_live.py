@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import itertools
 import os
 import re
 import signal
@@ -353,6 +354,15 @@ def test_landmarks_that_get_new_masses_only_go_on_gliding_as_they_did(watch):
             }"""
         )
     assert places_ == [1, 0, 4, 8]
+
+
+def test_nothing_lies_over_anything_else_on_a_phone(watch):
+    with serving(new_scene()) as server:
+        page = watch(server)
+        page.set_viewport_size({"width": 390, "height": 844})
+        boxes = [page.locator(part).bounding_box() for part in ("header", ".map", "aside", "footer")]
+    for above, below in itertools.pairwise(boxes):
+        assert above["y"] + above["height"] <= below["y"] + 1
 
 
 def test_points_appear_glide_and_are_the_same_in_two_browsers(watch):

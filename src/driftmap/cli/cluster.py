@@ -156,7 +156,7 @@ def _client(address: str) -> Iterator[Any]:
 
     with contextlib.ExitStack() as stack:
         if address == "local":
-            # A worker that dies is not the fault of the task that it was at: tasks are tried again nearly for ever.
+            # A task is not to blame for a worker that dies during it, so it is tried again nearly without limit.
             stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 100}))
             stack.callback(logging.disable, logging.root.manager.disable)
             logging.disable(logging.CRITICAL)

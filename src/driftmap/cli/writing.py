@@ -148,7 +148,7 @@ class Sent(Observer):
         self.flush()
 
     def flush(self) -> None:
-        """Wait until the broker has all records."""
+        """Send the records, and wait until the broker has them."""
         if self._records:
             self._sink.send(self._records)
             self._records = []

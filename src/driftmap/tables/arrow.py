@@ -101,7 +101,7 @@ class ParquetFile(BatchFile):
         sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         group = sum(end <= start for end in itertools.accumulate(sizes))
         first = sum(sizes[:group])
-        # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
+        # Many rows per call: pyarrow may wait in each call for a thread that imports modules.
         for batch in self._file.iter_batches(
             AT_ONCE * rows,
             row_groups=range(group, len(sizes)),
