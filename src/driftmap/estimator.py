@@ -24,7 +24,7 @@ from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.metrics import MetricLike
-from driftmap.utils import Array, validation
+from driftmap.utils import Array, Ids, validation
 from driftmap.utils.data_frames import as_row, materialized
 from driftmap.utils.errors import InputError
 
@@ -91,6 +91,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     fitted_embedding_ = Delegated[Any](StreamMap, "_fitted_engine")
     n_dimensions_ = Delegated[int](StreamMap, "_fitted_engine")
     n_anchors_ = Delegated[int](StreamMap, "_fitted_engine")
+    anchor_indices_ = Delegated[Ids](StreamMap, "_fitted_engine")
     frame_ = Delegated[int](StreamMap, "_fitted_engine")
     frames_ = Delegated[list[FrameChange]](StreamMap, "_fitted_engine")
 

@@ -256,6 +256,13 @@ class StreamMap(MapParams, HasLandmarks):
             return len(frame.landmarks if frame.anchors is None else frame.anchors)
 
     @property
+    def anchor_indices_(self) -> Ids:
+        """Arrival numbers of these points, ascending: stored points by mass, or the landmarks."""
+        with self.lock:
+            frame = self.frames.present(self._landmark_engine())
+            return (frame.landmarks if frame.anchors is None else frame.anchors).copy()
+
+    @property
     def frame_(self) -> int:
         """Number of the frame in which coordinates are given now, from 1; a new one begins when landmarks change."""
         with self.lock:
