@@ -30,7 +30,7 @@ def streams(quick: bool) -> Iterator[tuple[str, np.ndarray]]:
     yield "walk, d=16", walk(10_000, 16)
     for name in SETS:
         try:
-            yield name, load(name).X
+            yield name, load(name).distinct().X
         except FileNotFoundError as error:
             print(f"{name} is left out: {error}")
 

@@ -22,10 +22,15 @@ MEASURES = ("continuity", "trustworthiness", "neighborhood_hit")
 
 
 class Labelled(NamedTuple):
-    """Points with labels; no point is there twice."""
+    """Points with labels."""
 
     X: Array
     y: Ids
+
+    def distinct(self) -> Labelled:
+        """Without rows that are equal to earlier ones."""
+        first = np.sort(np.unique(self.X, axis=0, return_index=True)[1])
+        return Labelled(self.X[first], self.y[first])
 
 
 class Score(NamedTuple):
@@ -45,14 +50,12 @@ def folder() -> Path:
 
 
 def load(name: str) -> Labelled:
-    """One set in the order of its file, without duplicates of earlier rows, which would lie in one place anyway."""
+    """One set, in the order of its file."""
     file = folder() / f"{name}.npz"
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
     with np.load(file) as arrays:
-        X, y = arrays["X"].astype(np.float64), arrays["y"]
-    first = np.sort(np.unique(X, axis=0, return_index=True)[1])
-    return Labelled(X[first], y[first])
+        return Labelled(arrays["X"].astype(np.float64), arrays["y"])
 
 
 def published() -> dict[str, dict[str, dict[str, float]]]:
