@@ -23,6 +23,7 @@ from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.data_frames import as_row, materialized
@@ -253,8 +254,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     def plot(self, X: Any = None, *, color: Any = None, **options: Any) -> Figure:
         """The map as a figure of matplotlib: the stored points or, if they are given, the rows of X; and the landmarks.
 
-        ``color`` has a value for each row of X or, without X, for each point seen. ``options`` are further ones of
-        :func:`driftmap.plot.map_figure`, such as ``title`` and ``color_label``.
+        Its corner has the stress of the map, if the embedding keeps distances. ``color`` has a value for each row of X
+        or, without X, for each point seen. ``options`` are further ones of :func:`driftmap.plot.map_figure`, such as
+        ``title`` and ``color_label``.
 
         >>> figure = DriftMap(n_landmarks=20).fit(np.random.default_rng(0).random((300, 3))).plot(title="A map")
         >>> figure.axes[0].get_title(loc="left")
@@ -276,7 +278,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             options = arrivals | options
         else:
             coordinates = self.transform(X)
-        return map_figure(coordinates, mapper.landmark_embedding_, color=color, **options)
+        stress = sampled_stress(mapper)
+        note = None if stress is None else in_words(stress, 'embedding="tsne"')
+        return map_figure(coordinates, mapper.landmark_embedding_, color=color, **{"note": note} | options)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)

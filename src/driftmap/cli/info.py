@@ -13,6 +13,7 @@ from driftmap.cli.typed import argument, option
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
 from driftmap.map.frozen import FrozenMap
+from driftmap.map.truth import in_words, sampled_stress
 from driftmap.pipeline import state as run_state
 from driftmap.pipeline.operator import OWN
 from driftmap.pipeline.state import RunState
@@ -100,6 +101,8 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
             ("features", f"{landmarks.n_features or 0}" + (f": {_shown(names)}" if names else "")),
             ("frame", f"{engine.frames.count}"),
         ]
+        if (stress := sampled_stress(engine)) is not None:
+            lines.append(("map", in_words(stress)))
     return lines
 
 

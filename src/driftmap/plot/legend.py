@@ -11,6 +11,7 @@ from driftmap.plot.coloring import MISSING_COLOR, Coloring, beyond, colormap, no
 from driftmap.plot.points import INK, LEAST_OPACITY
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GREY = "#9AA1A9"
@@ -126,3 +127,12 @@ def _handle(name: str, marker: str, face: Any, edge: Any, opacity: float = 1.0) 
 
 def _short(name: str, longest: int = MOST_LETTERS) -> str:
     return name if len(name) <= longest else f"{name[: longest - 3]}..."
+
+
+def add_note(ax: Axes, note: str) -> None:
+    """A remark in the lower right corner, over the points."""
+    ax.annotate(
+        note, (1, 0), (-4, 4), xycoords="axes fraction", textcoords="offset points", ha="right", va="bottom",
+        fontsize=7.5, color=INK, parse_math=False, zorder=10,
+        bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+    )  # fmt: skip
