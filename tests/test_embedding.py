@@ -273,14 +273,18 @@ def test_anchors_are_given_and_start_where_they_lay(n_anchors, metric):
     mapper.partial_fit(X[60:]).transform(X)
     (before, nowhere, _, _), (anchors, start, between, masses) = asked
     assert nowhere is None
-    np.testing.assert_array_equal(anchors.landmark_ids(), mapper.landmark_indices_)
+    np.testing.assert_array_equal(anchors.landmarks, mapper.landmark_indices_)
     assert len(anchors.ids) == (15 if n_anchors == 15 else 6)
     assert anchors.masses.sum() == pytest.approx(80)
-    if n_anchors == 15 and metric is straight:  # inferred
-        np.testing.assert_allclose(anchors.to_landmarks, distances(X[anchors.ids], mapper.landmarks_))
-        assert between.shape == (6, 6)
+    assert anchors.measured == (n_anchors == 15 and metric is not straight)
+    if n_anchors == 15:
+        expected = cdist(X[anchors.ids], mapper.landmarks_, "euclidean" if metric is straight else metric)
+        np.testing.assert_allclose(anchors.to_landmarks, expected)
     else:
         assert anchors.to_landmarks is None
+    if n_anchors == 15 and metric is straight:  # inferred
+        assert between.shape == (6, 6)
+    else:
         expected = cdist(X[anchors.ids], X[anchors.ids], "euclidean" if metric is straight else metric)
         np.testing.assert_allclose(between, expected)
         np.testing.assert_array_equal(masses, anchors.masses)

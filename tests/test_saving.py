@@ -134,7 +134,7 @@ BROKEN = {
     "anchors of fewer dimensions": lambda h, a: a.__setitem__("frames.frame.fixed.points", np.ones((128, 2))),
     "anchors that are not all there": lambda h, a: a.__setitem__("frames.frame.fixed.points", np.ones((5, X.shape[1]))),
     "anchors that are not in order": lambda h, a: a["frames.frame.state.ids"].__setitem__(3, 0),
-    "anchors without landmarks": lambda h, a: a["frames.frame.state.landmarks"].__setitem__(-1, 10**6),
+    "anchors without landmarks": lambda h, a: a["frames.frame.state.landmarks"].__setitem__(-1, -1),
     "anchors nowhere": lambda h, a: a["frames.frame.state.positions"].__setitem__((0, 1), np.nan),
     "fewer anchors": lambda h, a: a.__setitem__("frames.frame.anchors", a["frames.frame.anchors"][:5]),
     "a stress that is none": lambda h, a: embedding_of(h).__setitem__("cold_stress", -1.0),

@@ -23,8 +23,9 @@ from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
-from driftmap.utils import Array, validation
+from driftmap.utils import Array, Ids, validation
 from driftmap.utils.data_frames import as_row, materialized
 from driftmap.utils.errors import InputError
 
@@ -96,6 +97,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     fitted_embedding_ = Delegated[Any](StreamMap, "_fitted_engine")
     n_dimensions_ = Delegated[int](StreamMap, "_fitted_engine")
     n_anchors_ = Delegated[int](StreamMap, "_fitted_engine")
+    anchor_indices_ = Delegated[Ids](StreamMap, "_fitted_engine")
     frame_ = Delegated[int](StreamMap, "_fitted_engine")
     frames_ = Delegated[list[FrameChange]](StreamMap, "_fitted_engine")
 
@@ -260,7 +262,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     def plot(self, X: Any = None, *, color: Any = None, **options: Any) -> Figure:
         """Draw the landmarks and the rows of X, by default the stored points, as a matplotlib figure.
 
-        ``color`` has a value for each row of X or, without X, for each point seen. ``options`` are further arguments of
+        Its corner has the stress of the map, if the embedding keeps distances. ``color`` has a value for each row of X
+        or, without X, for each point seen. ``options`` are further arguments of
         :func:`driftmap.plot.map_figure`, such as ``title`` and ``color_label``.
 
         >>> figure = DriftMap(n_landmarks=20).fit(np.random.default_rng(0).random((300, 3))).plot(title="A map")
@@ -283,7 +286,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             options = arrivals | options
         else:
             coordinates = self.transform(X)
-        return map_figure(coordinates, mapper.landmark_embedding_, color=color, **options)
+        stress = sampled_stress(mapper)
+        note = None if stress is None else in_words(stress, 'embedding="tsne"')
+        return map_figure(coordinates, mapper.landmark_embedding_, color=color, **{"note": note} | options)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)

@@ -15,6 +15,7 @@ from driftmap.map import StreamMap
 from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap
 from driftmap.map.novelty import DetectorState
+from driftmap.map.truth import in_words, sampled_stress
 from driftmap.pipeline import state as run_state
 from driftmap.pipeline.operator_state import OWN
 from driftmap.pipeline.state import RunState
@@ -113,6 +114,8 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
         ]
         changes = list(engine.frames.changes)[-SHOWN_FRAMES:]
         lines += [(f"frame {change.frame}", _frame(change)) for change in changes]
+        if (stress := sampled_stress(engine)) is not None:
+            lines.append(("map", in_words(stress)))
     return lines
 
 

@@ -74,20 +74,18 @@ class StoredPoints(NamedTuple):
 
 
 class Anchors(NamedTuple):
-    """A sample of the stored points that stands for all of them by its masses; the landmarks are among them."""
+    """A sample of the stored points that stands for all of them by its masses."""
 
     ids: Ids
     """Arrival numbers, ascending, (a,)."""
     landmarks: Ids
-    """Which of them are the landmarks: positions in ``ids``, (m,)."""
+    """Arrival numbers of the landmarks, ascending, (m,)."""
     masses: Array
     """How many points each one stands for, (a,)."""
     to_landmarks: Array | None
-    """Distances to the landmarks, (a, m), from which those to the anchors follow; None: these are measured."""
-
-    def landmark_ids(self) -> Ids:
-        """Arrival numbers of the landmarks, ascending."""
-        return self.ids[self.landmarks]
+    """Distances to the landmarks, (a, m); None: the anchors are the landmarks."""
+    measured: bool = False
+    """Whether distances to the anchors are measured. Otherwise they follow from those to the landmarks."""
 
 
 class Configured:

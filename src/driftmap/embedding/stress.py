@@ -145,8 +145,8 @@ class LandmarkStress(Configured):
         Parameters
         ----------
         anchors : Anchors, optional
-            The points to which the map is fitted; the landmarks if not given. Without ``to_landmarks``, ``distances``
-            and ``masses`` are those of the anchors, and points are placed by their distances to these.
+            The points to which the map is fitted; the landmarks if not given. If they are measured, ``distances`` and
+            ``masses`` are those of the anchors, and points are placed by their distances to these.
         start : (a, k) with anchors, else (m, k)
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
             the points are not, or where it leads to more than 1.01 times the stress of a cold fit.
@@ -157,7 +157,7 @@ class LandmarkStress(Configured):
         masses = validation.positive_masses(masses, m)
         reference, n_exchanged = None, 0
         if anchors is not None and start is not None and hasattr(self, "anchors_"):
-            n_exchanged = self._n_exchanged + len(np.setdiff1d(anchors.landmark_ids(), self.anchors_.landmark_ids()))
+            n_exchanged = self._n_exchanged + len(np.setdiff1d(anchors.landmarks, self.anchors_.landmarks))
             has_grown = anchors.masses.sum() > (1 + COLD_FIT_GROWTH) * self._cold_mass
             is_trusted = n_exchanged < COLD_FIT_SHARE * len(anchors.landmarks) and not has_grown
             reference = self.cold_stress_ if is_trusted else None
@@ -173,10 +173,11 @@ class LandmarkStress(Configured):
     @property
     def coordinates_(self) -> Array:
         """Positions of the landmarks, (m, k)."""
-        if self._inference is None:
-            return self.anchor_coordinates_[self.anchors_.landmarks]
+        to_landmarks = self.anchors_.to_landmarks
+        if to_landmarks is None:
+            return self.anchor_coordinates_
         if self._coordinates is None:  # worked out when asked for: a map is often made without
-            self._coordinates = self.place(self._landmarks)
+            self._coordinates = self.place(to_landmarks.T if self.anchors_.measured else self._landmarks)
         return self._coordinates
 
     def _targets(self, distances: Array, masses: Array) -> Array:
@@ -184,7 +185,7 @@ class LandmarkStress(Configured):
         self._landmarks, self._landmark_weights = distances, masses / masses.sum()
         shares, to_landmarks = self.anchors_.masses, self.anchors_.to_landmarks
         self._weights = validation.positive_masses(shares, len(self.anchors_.ids)) / shares.sum()
-        if to_landmarks is None:
+        if to_landmarks is None or self.anchors_.measured:
             self._inference = None
             return distances
         squared = to_landmarks**2
@@ -234,17 +235,17 @@ class LandmarkStress(Configured):
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
         """Go back to a state, or raise an error that says why it cannot be one."""
         distances = check_between(distances)
-        m, anchors = len(distances), Anchors(*(state[name] for name in Anchors._fields))
-        a = len(anchors.ids)
+        anchors = Anchors(*(state[name] for name in Anchors._fields))
+        a, m = len(anchors.ids), len(anchors.landmarks)
         check_arrivals("anchors", anchors.ids, a)
+        check_arrivals("landmarks", anchors.landmarks, m)
         check_stored("masses", anchors.masses, (a,))
-        check_stored("landmarks", anchors.landmarks, np.shape(anchors.landmarks)[:1], np.int64)
-        if not (np.diff(anchors.landmarks, prepend=-1, append=a) > 0).all():
-            raise ValueError("its landmarks are not among its anchors")
         if anchors.to_landmarks is not None:
             check_stored("distances", anchors.to_landmarks, (a, m))
         elif a != m:
             raise ValueError("it lacks the distances from its anchors to the landmarks")
+        if len(distances) != (a if anchors.measured else m):
+            raise ValueError("its distances are not those of its anchors or landmarks")
         positions = state["positions"]
         check_stored("positions", positions, (a, min(self.n_components, *np.shape(positions)[1:])))
         numbers = {name: state[name] for name in ("stress", "cold_stress")}
@@ -256,7 +257,7 @@ class LandmarkStress(Configured):
         self._cold_mass = validation.positive_number(state["cold_mass"], "cold_mass", or_zero=True)
         self.anchors_ = anchors
         with one_thread():
-            self._take(positions, self._targets(distances, validation.positive_masses(masses, m)))
+            self._take(positions, self._targets(distances, validation.positive_masses(masses, len(distances))))
         return self
 
     def place(self, distances: Array) -> Array:

@@ -448,7 +448,7 @@ class Frames:
             anchors = chosen.ids
             if chosen.to_landmarks is not None:
                 diameter = chosen.to_landmarks.max()
-            elif len(anchors) > len(landmarks):
+            if chosen.measured:
                 fixed = Points(anchors, None if points is None else engine.stored_points(anchors), chosen.masses)
         self.between = self.between.updated(engine, fixed.ids, fixed.ids)
         between = self.between.values
@@ -482,22 +482,20 @@ class Frames:
         return self.choice.n_anchors
 
     def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:
-        """Up to ``n_anchors`` stored points, the landmarks among them; only the landmarks if they are as many.
+        """Up to ``n_anchors`` stored points by mass; the landmarks if they are as many.
 
         Distances to them are measured, unless a Python function does that: then they follow from those to landmarks.
         """
         landmarks = cover.ids
         n_anchors = self._number_of_anchors(engine, landmarks)
         if n_anchors is None or n_anchors <= len(landmarks):
-            return Anchors(landmarks, np.arange(len(landmarks)), cover.masses, None)
+            return Anchors(landmarks, landmarks, cover.masses, None)
         cells, weights = engine.cells()
         with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
-            ids, shares = choose_anchors(landmarks, cells, n_anchors, weights)
-        anchors = Anchors(ids, np.searchsorted(ids, landmarks), _at_least_a_little(shares), None)
-        if engine.store.metric.quick:
-            return anchors
+            ids, shares = choose_anchors(cells, n_anchors, weights)
         self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
-        return anchors._replace(to_landmarks=self.to_anchors.values)
+        to_landmarks, measured = self.to_anchors.values, bool(engine.store.metric.quick)
+        return Anchors(ids, landmarks, _at_least_a_little(shares), to_landmarks, measured)
 
 
 def _check_ids(ids: Ids, n_seen: int) -> None:

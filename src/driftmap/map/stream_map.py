@@ -266,6 +266,13 @@ class StreamMap(MapParams, HasLandmarks):
             return len(frame.landmarks if frame.anchors is None else frame.anchors)
 
     @property
+    def anchor_indices_(self) -> Ids:
+        """Arrival numbers of these points, ascending: stored points by mass, or the landmarks."""
+        with self.lock:
+            frame = self.frames.present(self._landmark_engine())
+            return (frame.landmarks if frame.anchors is None else frame.anchors).copy()
+
+    @property
     def frame_(self) -> int:
         """Number of the current frame, from 1. Coordinates with the same number are exactly comparable."""
         with self.lock:
