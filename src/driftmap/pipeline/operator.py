@@ -222,7 +222,7 @@ class MapOperator(Operator):
         return update
 
     def finish(self) -> Update:
-        """Score, learn and place the rows that wait for their scale, at the end of a stream shorter than the warm-up."""
+        """Score, learn and place the rows that wait for their scale, when a stream ends before the warm-up."""
         with self._lock:
             self._check_whole()
             with self._all_or_nothing():
