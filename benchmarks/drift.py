@@ -1,4 +1,4 @@
-"""Measure drift alarms on streams that do not change, and delays where they do: ``python -m benchmarks.drift [--quick]``.
+"""Measure alarms on streams that do not change, and delays where they do: ``python -m benchmarks.drift [--quick]``.
 
 False alarms: 200 streams of 10,000 rows (``--quick``: 10 of 3,000) of different shapes, in random order. The monitor
 follows each with fixed landmarks, since neither rows need to be placed nor landmarks exchanged for its checks.
@@ -73,7 +73,9 @@ def changed(kind: str, seed: int) -> np.ndarray:
 
 def delays(n_seeds: int) -> None:
     """Print the delays after changes of several kinds."""
-    print(f"\n| change | delay, median of {n_seeds} | missed | error of began, median | alarms elsewhere |\n|---|---|---|---|---|")
+    print(
+        f"\n| change | delay, median of {n_seeds} | missed | error of began, median | alarms elsewhere |\n|---|---|---|---|---|"
+    )
     for kind in ("abrupt", "gradual", "new cluster inside", "variance only", "correlation only"):
         found, elsewhere, errors = [], 0, []
         for seed in range(n_seeds):

@@ -128,7 +128,8 @@ class StreamMap(MapParams, HasLandmarks):
         drifts = []
         for found in monitor.found():
             time = None if moments is None else moments[found.arrival - first]
-            drifts.append(found.named(names, frame.place_queries(store, found.points))._replace(time=time))
+            positions = frame.place_queries(store, store.check_queries(found.points))
+            drifts.append(found.named(names, positions)._replace(time=time))
         return drifts
 
     def _learn(
