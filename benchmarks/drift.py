@@ -73,9 +73,8 @@ def changed(kind: str, seed: int) -> np.ndarray:
 
 def delays(n_seeds: int) -> None:
     """Print the delays after changes of several kinds."""
-    print(
-        f"\n| change | delay, median of {n_seeds} | missed | error of began, median | alarms elsewhere |\n|---|---|---|---|---|"
-    )
+    print(f"\n| change | delay, median of {n_seeds} | missed | error of began, median | alarms elsewhere |")
+    print("|---|---|---|---|---|")
     for kind in ("abrupt", "gradual", "new cluster inside", "variance only", "correlation only"):
         found, elsewhere, errors = [], 0, []
         for seed in range(n_seeds):

@@ -556,7 +556,7 @@ def exact_square(x, y):
 def two_sample(reference, window):
     """G of the pooled cells and its number of cells, and the z-score of the mean distance to each landmark.
 
-    Cells in which the window expects fewer than 5 rows are one; if that expects fewer, too, it joins the smallest other.
+    Cells in which the window expects fewer than 5 rows are one; if that expects fewer, it joins the smallest other.
     The z-score is that of a mean drawn without replacement from both samples together.
     """
     m, w, n = len(window[0]), len(window), len(window) + len(reference)

@@ -151,7 +151,7 @@ def test_sparse_rows_and_objects_have_no_features():
     (drift,) = StreamMap(**PLAIN).update(sparse.csr_array(ROWS), monitor=DriftMonitor()).drifts
     assert drift.features == []
     lengths = [np.array([row[1]]) for row in ROWS]
-    distance = StreamMap(**PLAIN, metric=lambda a, b: abs(float(a[0]) - float(b[0])))
+    distance = StreamMap(n_components=1, **PLAIN, metric=lambda a, b: abs(float(a[0]) - float(b[0])))
     (drift,) = distance.update(lengths, monitor=DriftMonitor()).drifts
     assert abs(drift.began - 900) <= 5
 

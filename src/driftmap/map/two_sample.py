@@ -68,7 +68,7 @@ def g_statistics(counts: Array, totals: Array, sizes: Array) -> Array:
     """Return G of the counts of cells in windows, (B, k), where both samples have these totals; sizes of windows, (B,).
 
     >>> g_statistics(np.array([[10.0, 10.0], [20.0, 0.0]]), np.array([50.0, 50.0]), np.array([20.0, 20.0])).round(2)
-    array([ 0.  , 30.42])
+    array([ 0.  , 32.78])
     """
     n = totals.sum()
     shares = (sizes / n)[:, None]
