@@ -8,6 +8,7 @@ tune the engine; the others were not:
 - ``walk``: a random walk
 - ``clusters``: forty fixed clusters
 - ``topics``: unit vectors around sixty drifting topics in single precision, like text embeddings
+- ``changing``: unit vectors around twenty topics that come and go
 - ``heavy_tails``: Student's t with two degrees of freedom
 - ``regimes``: noise around a centre that jumps twenty times
 - ``spectra``: sorted, decaying columns, like spectra of networks
@@ -87,6 +88,16 @@ def topics(n: int, d: int) -> np.ndarray:
         x = (centres + drift * (first / n))[rng.integers(0, 60, len(part))] + 0.7 * rng.standard_normal(part.shape)
         part[:] = x / np.linalg.norm(x, axis=1, keepdims=True)
     return out
+
+
+def changing(n: int, d: int, n_topics: int = 20) -> np.ndarray:
+    """Unit vectors round topics that come and go, a few at a time."""
+    rng = np.random.default_rng(3)
+    centres, progress = rng.standard_normal((n_topics, d)), np.arange(n)[:, None] / n
+    shares = np.exp(-0.5 * ((progress - np.linspace(-0.05, 1.05, n_topics)) / 0.08) ** 2)
+    topic = (np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1) < rng.random((n, 1))).sum(axis=1)
+    X = centres[topic] + 0.7 * rng.standard_normal((n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def heavy_tails(n: int, d: int) -> np.ndarray:

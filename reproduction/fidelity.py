@@ -69,8 +69,8 @@ def maps(points: Array, m: int, k: int) -> dict[str, Array]:
     selector = LandmarkEngine(m).partial_fit(points)
     landmarks, masses = selector.landmark_indices_, selector.landmark_mass_.astype(np.float64)
     between, distances = selector.landmark_distances(), selector.distances(points)
-    ids, shares = choose_anchors(landmarks, selector.cells()[0], N_ANCHORS)
-    anchors = Anchors(ids, np.searchsorted(ids, landmarks), shares, distances[ids])
+    ids, shares = choose_anchors(selector.cells()[0], N_ANCHORS)
+    anchors = Anchors(ids, landmarks, shares, distances[ids])
     return {
         "lmds": LandmarkMDS(k).fit(between).place(distances),
         "weighted": LandmarkMDS(k, weighted=True).fit(between, masses).place(distances),

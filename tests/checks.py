@@ -132,7 +132,11 @@ SUBJECTS = {
     "map, tsne, bounded": mapped(embedding="tsne", memory=144, bounded=True),
     "map, without anchors": mapped(n_anchors=None),
     "map, few anchors": mapped(3, n_anchors=12),
+    "map, enough anchors": mapped(n_anchors="auto"),
     "map, not aligned": mapped(align=False),
+    "map, a frame for each change": mapped(frame_tolerance=0),
+    "map, one frame": mapped(frame_tolerance=None),
+    "map, steady window": mapped(window=40, frame_tolerance=0.5),
     "map, bounded": mapped(memory=144, bounded=True),
     "map, timed window": mapped(window=30.0, timed=True),
     "map, half-life": mapped(half_life=40),
@@ -170,7 +174,7 @@ def known(subject, estimator):
             "positions": estimator.landmark_embedding_.tobytes(),
             "dimensions": estimator.n_dimensions_,
             "frame": estimator.frame_,
-            "frames": [(change.frame, change.displacement) for change in estimator.frames_],
+            "frames": [change._replace(rotation=change.rotation.tolist()) for change in estimator.frames_],
         }
     return found
 
@@ -198,6 +202,16 @@ def check_batches_are_their_rows_one_by_one(subject, folder):
                 subject.learn(estimator, first, last, seed)
                 first = last
             assert known(subject, estimator) == whole
+
+
+@for_subjects(lambda subject: isinstance(subject.make(), DriftMap))
+def check_within_a_frame_a_row_stays_where_it_is(subject, folder):
+    estimator, places = subject.make(), {}
+    for first in range(40, N, 5):
+        subject.learn(estimator, 0 if first == 40 else first, first + 5)
+        place = estimator.transform(subject.queries(estimator)).tobytes()
+        assert places.setdefault(estimator.frame_, place) == place
+    assert all(change.arrival < N and change.reason for change in estimator.frames_)
 
 
 @for_subjects(lambda subject: isinstance(subject.make(), DriftMap))

@@ -37,7 +37,7 @@ def lines(text):
 
 @pytest.mark.parametrize("mode", [[], ["--online"], ["--normalize", "minmax"], ["--novelty", "--json"]])
 def test_the_row_that_is_far_from_all_others_is_the_only_alert(folder, capfd, mode):
-    assert main(["embed", "t.csv", "--label", "day", "--alert", "3", "-o", "o.csv", *mode]) == 0
+    assert main(["embed", "t.csv", "--label", "day", "--alert", "3", "-o", "o.csv", "--quiet", *mode]) == 0
     out, err = capfd.readouterr()
     (alert,), others = lines(err)
     assert others == ["driftmap: 1 alert (1 novel row)"]
@@ -57,7 +57,7 @@ def test_the_row_that_is_far_from_all_others_is_the_only_alert(folder, capfd, mo
 @pytest.mark.parametrize("alert", ["0.8", "0.9"])
 def test_alerts_go_to_a_file_and_are_those_of_the_library(folder, capfd, mode, alert):
     command = ["embed", "t.csv", "--label", "day", "--alert", alert, "--alerts", "a.jsonl", "-o", "o.csv"]
-    assert main([*command, *mode]) == 0
+    assert main([*command, *mode, "--quiet"]) == 0
     detector = NoveltyDetector(float(alert))
     expected = DriftMap().update(ROWS, detector=detector).alerts
     written = [json.loads(line) for line in folder.joinpath("a.jsonl").read_text().splitlines()]

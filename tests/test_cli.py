@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftmap import DriftMap, __version__
-from driftmap.cli import COMMANDS, main
+from driftmap.cli import COMMANDS, exit_code, main
 from driftmap.cli.progress import Progress
+from driftmap.cli.signals import Stopped
 from driftmap.datasets import s_curve_stream
 from driftmap.embedding import LandmarkStress
 from driftmap.landmarks import RandomLandmarks
@@ -103,7 +104,7 @@ ALL_FILES += ["arrays.ndjson", "t.npy", "t.parquet"]
 @pytest.mark.parametrize("rows", [7, 4096])
 def test_every_format_in_chunks_of_any_size_gives_the_librarys_digits(folder, capfd, monkeypatch, file, rows):
     monkeypatch.setattr(tables, "CHUNK_ROWS", rows)
-    run("embed", file, "--landmarks", M)
+    run("embed", file, "--landmarks", M, "--quiet")
     out, err = capfd.readouterr()
     assert_coordinates(out, mapped())
     assert err == ""
@@ -181,21 +182,21 @@ def test_columns_that_are_no_numbers_are_left_out_and_named(folder, capfd, name)
         a, b, *_ = X.T
         table = {"day": days, "a": a, "city": cities, "b": b, "nothing": pa.nulls(len(X))}
         pq.write_table(pa.table(table), name)
-    run("embed", name, "--landmarks", M, "--json", "-o", "o.csv")
+    run("embed", name, "--landmarks", M, "--json", "-o", "o.csv", "--quiet")
     out, err = capfd.readouterr()
     index = "column 1 (it has no name and may hold row numbers), " if name.endswith("csv") else ""
     assert err == f"driftmap: {name}: columns left out: {index}'day' (dates), 'city' (text), 'nothing' (empty)\n"
     assert json.loads(out)["columns"] == ["a", "b"]
     assert json.loads(out)["left_out"]["city"] == "text"
-    run("embed", name, "--columns", "a,b", "--landmarks", M, "-o", "named.csv")
+    run("embed", name, "--columns", "a,b", "--landmarks", M, "-o", "named.csv", "--quiet")
     assert capfd.readouterr().err == ""
     assert folder.joinpath("o.csv").read_bytes() == folder.joinpath("named.csv").read_bytes()
-    run("embed", name, "--landmarks", M, "--online", "--exclude", "nothing", "-o", "o.csv")
+    run("embed", name, "--landmarks", M, "--online", "--exclude", "nothing", "-o", "o.csv", "--quiet")
     assert capfd.readouterr().err == f"driftmap: {name}: columns left out: {index}'day' (dates), 'city' (text)\n"
 
 
 def test_excluded_columns_are_no_features(folder, capfd):
-    run("embed", "dated.csv", "--exclude", "d,date", "--landmarks", M)
+    run("embed", "dated.csv", "--exclude", "d,date", "--landmarks", M, "--quiet")
     out, err = capfd.readouterr()
     assert_coordinates(out, mapped(X[:, :3]))
     assert err == ""
@@ -224,7 +225,7 @@ def test_columns_of_unequal_spread_are_hinted_at(folder, capfd):
     run("embed", "wide.npy", "--landmarks", M, "-o", "o.csv")
     assert re.search(r"column '3' spreads over [\de+.]+, '\d' over .* --normalize zscore", capfd.readouterr().err)
     for options in (["--normalize", "zscore"], ["--metric", "canberra"]):
-        run("embed", "wide.npy", "--landmarks", M, "-o", "o.csv", *options)
+        run("embed", "wide.npy", "--landmarks", M, "-o", "o.csv", "--quiet", *options)
         assert capfd.readouterr().err == ""
 
 
@@ -236,22 +237,21 @@ def test_standard_input_is_detected(folder, capfd, monkeypatch, data):
 
 
 def online(data):
-    """A mapper that placed each row right after it was learnt, where, and how often the landmarks had changed."""
-    mapper, rows, frames, before = DriftMap(n_landmarks=int(M)), [], [], []
+    """A mapper that placed each row right after it was learnt, where, and in which frame."""
+    mapper, rows, frames = DriftMap(n_landmarks=int(M)), [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in data:
             rows.append(mapper.partial_fit([row]).transform([row])[0])
-            now = mapper.landmark_indices_.tolist()
-            frames.append((frames or [0])[-1] + (now != before))
-            before = now
+            frames.append(mapper.frame_)
     return mapper, np.array(rows), frames
 
 
 @pytest.mark.parametrize("source", ["file", "standard input"])
 def test_online_places_each_row_in_the_frame_of_its_moment(folder, capfd, monkeypatch, source):
     standard_input(monkeypatch, folder.joinpath("dated.csv").read_bytes())
-    run("embed", "-" if source == "standard input" else "dated.csv", "--label", "date", "--online", "--landmarks", M)
+    file = "-" if source == "standard input" else "dated.csv"
+    run("embed", file, "--label", "date", "--online", "--landmarks", M, "--quiet")
     out, err = capfd.readouterr()
     _, rows, frames = online(X)
     assert_coordinates(out, rows, leading=["date", "frame"])
@@ -294,7 +294,7 @@ def test_contacts_are_mapped_by_their_spectra(folder, capfd):
 
 def test_outputs_hold_the_same_numbers_in_every_format(folder, capfd):
     for suffix in ("csv", "parquet", "npy"):
-        run("embed", "dated.csv", "--label", "date", "--landmarks", M, "-o", f"o.{suffix}")
+        run("embed", "dated.csv", "--label", "date", "--landmarks", M, "-o", f"o.{suffix}", "--quiet")
     assert capfd.readouterr() == ("", "")
     assert_coordinates(folder.joinpath("o.csv").read_text(), mapped(), leading=["date"])
     table = pq.read_table("o.parquet")
@@ -398,7 +398,7 @@ def test_plots_of_all_kinds_of_labels(folder, options):
 def test_novelty_is_written_after_the_coordinates_in_every_format(folder, capfd, monkeypatch):
     monkeypatch.setattr(tables, "CHUNK_ROWS", 16)
     for suffix in ("csv", "parquet", "npy"):
-        run("embed", "dated.csv", "--label", "date", "--landmarks", M, "--novelty", "-o", f"o.{suffix}")
+        run("embed", "dated.csv", "--label", "date", "--landmarks", M, "--novelty", "--quiet", "-o", f"o.{suffix}")
     mapper, scores = fitted(), DriftMap(n_landmarks=int(M)).update(X)
     expected = np.column_stack([mapper.transform(X), scores.reach, scores.quantile, mapper.novelty(X).residual])
     header, rows = parse(folder.joinpath("o.csv").read_text())
@@ -581,7 +581,7 @@ def test_a_link_stays_a_link(folder):
 
 
 def test_too_few_dimensions_are_reported_in_one_line(folder, capfd):
-    run("embed", "t.csv", "--columns", "a")
+    run("embed", "t.csv", "--columns", "a", "--quiet")
     assert capfd.readouterr().err == (
         "driftmap: warning: the landmarks span 1 of 2 dimensions; the missing coordinates are 0\n"
     )
@@ -616,7 +616,7 @@ FILES = {
     "pickle.npy": (None, "pickle.npy holds object, not numbers"),
     "text.npy": (None, "text.npy holds <U1, not numbers"),
     "cube.npy": (None, "cube.npy holds an array of shape (2, 2, 2)"),
-    "none.npy": (None, "none.npy has no rows"),
+    "none.npy": (None, "none.npy holds no number: an array of shape (0, "),
     "nan.npy": (None, "nan.npy, row 2, column '1' is NaN"),
     "text.parquet": (None, "text.parquet: no column is left for the features; left out: 's' (text)"),
     "null.parquet": (None, "null.parquet, row 2, column 'a' is empty"),
@@ -630,7 +630,7 @@ FILES = {
     "big.jsonl": (b'{"a":1}\n{"a":1' + b"0" * 400 + b"}\n", "big.jsonl, line 2 is not JSON: number is infinity"),
     "broken.jsonl": (b'{"a":1}\n{"a":\n', "broken.jsonl, line 2 is not JSON"),
     "number.jsonl": (b"1\n", "number.jsonl, line 1 is neither an object nor an array"),
-    "table.xlsx": (b"PK", "table.xlsx has no known suffix"),
+    "table.xls": (b"PK", "table.xls has no known suffix"),
     "missing.csv": (None, "missing.csv: No such file or directory"),
 }
 
@@ -683,7 +683,6 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        ([], "required: COMMAND"),
         (["paint"], "invalid choice: 'paint'"),
         (["embed"], "required: FILE"),
         (["embed", "."], ". is a folder"),
@@ -721,7 +720,7 @@ def test_damaged_pages_of_a_gzip_file(folder, capfd):
         (["contacts", "t.csv", "--decay", "fast"], "'fast' is not a number"),
         (["contacts", "t.csv", "--decay", "1"], "t.csv, line 1"),
         (["contacts", "t.csv", "--decay", "1", "--label", "a"], "unrecognized arguments: --label"),
-        (["contacts", "t.csv", "--decay", "1", "--skip-bad"], "unrecognized arguments: --skip-bad"),
+        (["contacts", "t.csv", "--decay", "1", "--skip-bad"], "--skip-bad is for a list that grows"),
         (["embed", "t.parquet", "--skip-bad"], "--skip-bad is for lines of text"),
         (["embed", "t.csv", "--format", "jsonl", "-o", "o.csv"], "the suffix of -o says the format"),
         (["embed", "t.csv", "--format", "jsonl", "--json"], "which --json leaves out"),
@@ -892,7 +891,7 @@ def shell(command, folder):
 
 
 def test_python_m_driftmap_and_a_shell_pipeline(folder):
-    done = shell(f"cat t.csv | '{sys.executable}' -m driftmap embed - --landmarks {M}", folder)
+    done = shell(f"cat t.csv | '{sys.executable}' -m driftmap embed - --landmarks {M} --quiet", folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert_coordinates(done.stdout, mapped())
     assert shell(f"'{sys.executable}' -m driftmap embed nothing.csv", folder).returncode == 2
@@ -904,7 +903,8 @@ def test_python_m_driftmap_and_a_shell_pipeline(folder):
 def test_a_closed_output_pipe_ends_quietly(folder, options):
     np.save("long.npy", np.random.default_rng(0).standard_normal((6000 if options else 30_000, 3)))
     pipeline = (
-        f"'{sys.executable}' -m driftmap embed long.npy --landmarks 4 {options} | head -n 2; echo ${{PIPESTATUS[0]}}"
+        f"'{sys.executable}' -m driftmap embed long.npy --landmarks 4 --quiet {options} | head -n 2; "
+        "echo ${PIPESTATUS[0]}"
     )
     done = shell(pipeline, folder)
     assert done.stderr == ""
@@ -988,7 +988,7 @@ def test_what_does_not_go_with_auto(folder, capfd, options, problem):
 
 
 def test_axes_are_explained(folder, capfd):
-    run("embed", "dated.csv", "--landmarks", M, "--explain", "--json")
+    run("embed", "dated.csv", "--landmarks", M, "--explain", "--json", "--quiet")
     out, err = capfd.readouterr()
     axes, mapper = json.loads(out)["axes"], DriftMap(n_landmarks=int(M)).fit(X)
     for number, (axis, line) in enumerate(zip(axes, err.splitlines()[1:], strict=True)):
@@ -999,3 +999,11 @@ def test_axes_are_explained(folder, capfd):
         assert line.startswith(
             f"driftmap: x{number + 1} correlates with {first['column']!r} {first['correlation']:+.2f}, "
         )
+
+
+def test_a_request_to_stop_that_no_command_answers_ends_in_one_line(capfd):
+    def command():
+        raise Stopped(signal.SIGTERM, clean=False)
+
+    assert exit_code(command) == 128 + signal.SIGTERM
+    assert capfd.readouterr() == ("", "driftmap: interrupted\n")

@@ -175,7 +175,7 @@ def test_dropped_rows_are_counted_and_the_column_is_named(folder, capfd, options
 def test_few_rows_that_are_left_out_are_no_warning(folder, capfd):
     lines = ["a,b", "1,", *[f"{i},{i * i}" for i in range(20)], "x,1", ",,", "4,5"]
     folder.joinpath("t.csv").write_text("\n".join(lines) + "\n")
-    options = ["--missing", "mean", "--delay", "3", "--skip-bad", "--json", "-o", "o.csv"]
+    options = ["--missing", "mean", "--delay", "3", "--skip-bad", "--json", "-o", "o.csv", "--quiet"]
     out, err = embedded(capfd, "t.csv", *options)
     assert err.splitlines()[-1] == (
         "driftmap: t.csv: 5 of 24 rows left out: 1 for missing numbers (1 in column 'b'), 2 for the delay, 2 bad lines"
@@ -188,7 +188,7 @@ def test_few_rows_that_are_left_out_are_no_warning(folder, capfd):
 
 def test_nothing_is_said_where_every_row_is_used(folder, capfd):
     write(without_the_latest(exchange_rates()).drop(columns="DEM"), "csv")
-    out, err = embedded(capfd, "rates.csv", "--missing", "drop", "--label", "date", "--json", "-o", "o.csv")
+    out, err = embedded(capfd, "rates.csv", "--missing", "drop", "--label", "date", "--json", "-o", "o.csv", "--quiet")
     assert json.loads(out)["rows_left_out"] == {"missing": 0}
     assert err == ""
 

@@ -159,7 +159,12 @@ def contents(folder):
 def test_the_command_writes_a_file_for_each_partition(client, files, tmp_path, capsys):
     options = ["--label", "name", "--certify", "--json"]
     assert embed(files, client.scheduler.address, tmp_path / "out", *options) == 0
-    summary = json.loads(capsys.readouterr().out)
+    out, err = capsys.readouterr()
+    summary = json.loads(out)
+    assert (
+        err.splitlines()[-1]
+        == f"driftmap: {files}: mapped {summary['rows']:,} rows, 10 landmarks; wrote {tmp_path / 'out'}"
+    )
     frozen = FrozenMap.load(tmp_path / "out" / "_map.ckpt")
     rows = 0
     for i in range(8):

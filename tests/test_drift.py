@@ -16,6 +16,7 @@ from driftmap.map import StreamMap
 from driftmap.map.drift import DriftMonitor, joined_moments, moments_of
 from driftmap.map.two_sample import Sample, is_confirmed, most_likely_start
 from driftmap.pipeline import MapOperator
+from driftmap.storage import checkpoint
 from driftmap.storage.checkpoint import CheckpointError
 
 RNG = np.random.default_rng(0)
@@ -288,12 +289,7 @@ def test_a_snapshot_with_another_monitor_is_refused():
         MapOperator(StreamMap(**PLAIN), monitor=DriftMonitor(90)).unpack(header, arrays)
     header["operator"]["monitor"][0] = 10
     with pytest.raises(CheckpointError, match="window"):
-        MapOperator.restore(MapOperator.snapshot(_Packed(header, arrays)))
-
-
-class _Packed:
-    def __init__(self, *packed):
-        self.pack = lambda: packed
+        MapOperator.restore(checkpoint.to_bytes(header, arrays))
 
 
 # --- the command line ---

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 import naive
@@ -220,7 +221,8 @@ def test_needs_are_given_and_others_are_refused():
             return distances[:, :2]
 
     X = np.random.default_rng(0).standard_normal((50, 3))
-    mapper = DriftMap(2, n_landmarks=6, embedding=Curious({"neighbours", "to_landmarks", "start"})).fit(X)
+    mapper = DriftMap(2, n_landmarks=6, embedding=Curious({"neighbours", "to_landmarks", "start"}), frame_tolerance=0)
+    mapper.fit(X)
     mapper.transform(X)
     stored = asked["stored"]
     assert asked["start"] is None
@@ -242,15 +244,22 @@ def test_needs_are_given_and_others_are_refused():
         DriftMap(2, n_landmarks=6, embedding=Curious({"points"})).fit(X)
 
 
-@pytest.mark.parametrize("n_anchors", [None, 4, 15])
-def test_anchors_are_given_and_start_where_they_lay(n_anchors):
+def straight(x, y):
+    """A Python function, of which each distance takes long."""
+    return float(np.linalg.norm(np.subtract(x, y)))
+
+
+@pytest.mark.parametrize(
+    ("n_anchors", "metric"), [(None, "euclidean"), (4, straight), (15, "euclidean"), (15, "cityblock"), (15, straight)]
+)
+def test_anchors_are_given_and_start_where_they_lay(n_anchors, metric):
     asked = []
 
     class Anchored:
         n_dimensions_, needs = 2, ("anchors", "start")
 
         def fit(self, distances, masses, anchors, start):
-            asked.append((anchors, start))
+            asked.append((anchors, start, distances, masses))
             self.coordinates_, self.anchor_coordinates_ = distances[:, :2], np.full((len(anchors.ids), 2), 7.0)
             return self
 
@@ -258,18 +267,27 @@ def test_anchors_are_given_and_start_where_they_lay(n_anchors):
             return distances[:, :2]
 
     X = make("walk", 80, 3, seed=0)
-    mapper = DriftMap(2, n_landmarks=6, embedding=Anchored(), n_anchors=n_anchors).fit(X[:60])
+    params = {"embedding": Anchored(), "n_anchors": n_anchors, "metric": metric, "frame_tolerance": 0}
+    mapper = DriftMap(2, n_landmarks=6, **params).fit(X[:60])
     mapper.transform(X)
     mapper.partial_fit(X[60:]).transform(X)
-    (before, nowhere), (anchors, start) = asked
+    (before, nowhere, _, _), (anchors, start, between, masses) = asked
     assert nowhere is None
-    np.testing.assert_array_equal(anchors.landmark_ids(), mapper.landmark_indices_)
+    np.testing.assert_array_equal(anchors.landmarks, mapper.landmark_indices_)
+    assert len(anchors.ids) == (15 if n_anchors == 15 else 6)
+    assert anchors.masses.sum() == pytest.approx(80)
+    assert anchors.measured == (n_anchors == 15 and metric is not straight)
     if n_anchors == 15:
-        assert len(anchors.ids) == 15
-        np.testing.assert_array_equal(anchors.to_landmarks, distances(X[anchors.ids], mapper.landmarks_))
-        assert anchors.masses.sum() == pytest.approx(80)
+        expected = cdist(X[anchors.ids], mapper.landmarks_, "euclidean" if metric is straight else metric)
+        np.testing.assert_allclose(anchors.to_landmarks, expected)
     else:
         assert anchors.to_landmarks is None
+    if n_anchors == 15 and metric is straight:  # inferred
+        assert between.shape == (6, 6)
+    else:
+        expected = cdist(X[anchors.ids], X[anchors.ids], "euclidean" if metric is straight else metric)
+        np.testing.assert_allclose(between, expected)
+        np.testing.assert_array_equal(masses, anchors.masses)
     is_old = np.isin(anchors.ids, before.ids)
     assert 0 < is_old.sum() < len(is_old)
     np.testing.assert_array_equal(start[is_old], 7.0)

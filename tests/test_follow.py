@@ -121,6 +121,18 @@ def test_stopping_before_the_first_row(tmp_path):
     assert (code, err) == (130, "driftmap: stopped before the first row, 0 bad lines\n")
 
 
+def test_a_summary_is_printed_when_the_user_ends_it(tmp_path):
+    path = tmp_path / "live.csv"
+    path.write_text(HEADER + "".join(LINES))
+    follower = Follower(tmp_path, "live.csv", "-o", "out.csv", "--json")
+    follower.wait_for_lines(tmp_path / "out.csv", 61)
+    code, err = follower.stop()
+    assert code == 130
+    assert "stopped after 60 rows" in err
+    summary = json.loads(follower.out)
+    assert (summary["rows"], summary["output"], summary["landmarks"]) == (60, "out.csv", 6)
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "ndjson"])
 def test_standard_input_ends_and_json_lines_are_appended(tmp_path, suffix):
     follower = Follower(tmp_path, "-", "-o", f"o.{suffix}", stdin=subprocess.PIPE)
@@ -236,7 +248,7 @@ def test_skip_bad_in_ordinary_runs(tmp_path, monkeypatch, capfd, name, online):
     assert main(command) == 2
     assert "line" in capfd.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO("".join(lines).encode()))))
-    assert main([*command, "--skip-bad", "--json"]) == 0
+    assert main([*command, "--skip-bad", "--json", "--quiet"]) == 0
     out, err = capfd.readouterr()
     summary = json.loads(out)
     assert summary["rows"] == 20

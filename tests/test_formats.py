@@ -69,11 +69,11 @@ def test_a_writer_goes_on_with_a_file_unless_the_table_says_that_it_cannot(suffi
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
-def test_a_format_of_text_can_be_followed_and_others_cannot(kind, tmp_path):
+def test_lines_of_text_can_be_followed_and_other_formats_cannot(kind, tmp_path):
     path = tmp_path / f"t{kind.suffixes[0]}"
     path.write_bytes(formats.written(kind, X, LABELS))
-    assert is_followable(str(path)) == kind.is_text
-    if kind.is_text:
+    assert is_followable(str(path)) == kind.is_followable == (kind.name in ("CSV", "TSV", "JSON lines"))
+    if kind.is_followable:
         with follow_table(str(path), Wanted()) as table:
             np.testing.assert_array_equal(next(table.chunks(5)).features, X[:5])
 
@@ -93,7 +93,7 @@ def test_the_entries_are_complete():
 @pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
 def test_the_documentation_names_every_format(kind, capsys):
     assert kind.name in (ROOT / "docs" / "how-to" / "embed.md").read_text()
-    for command in ("embed", "follow") if kind.is_text else ("embed",):
+    for command in ("embed", "follow") if kind.is_followable else ("embed",):
         assert main([command, "--help"]) == 0
         assert kind.name in capsys.readouterr().out
 

@@ -25,7 +25,7 @@ def watched(mapper, X, first):
 
 def test_frames_are_counted_when_landmarks_have_changed_and_coordinates_are_asked_for():
     X = make("walk", 120, 3, seed=0)
-    mapper = DriftMap(n_landmarks=8)
+    mapper = DriftMap(n_landmarks=8, frame_tolerance=0)
     mapper.partial_fit(X[:60]).partial_fit(X[60:90])
     assert mapper.frame_ == 1
     assert mapper.frames_ == []
@@ -37,7 +37,8 @@ def test_frames_are_counted_when_landmarks_have_changed_and_coordinates_are_aske
     mapper.transform(X)
     assert mapper.frame_ == 2
     (change,) = mapper.frames_
-    assert change.frame == 2
+    assert (change.frame, change.arrival, change.reason) == (2, 127, "landmarks")
+    assert change.stress > 0 < change.candidate_stress
     np.testing.assert_allclose(change.rotation @ change.rotation.T, np.eye(2), atol=1e-12)
     assert 0 <= change.displacement.median <= change.displacement.max
 
@@ -45,7 +46,7 @@ def test_frames_are_counted_when_landmarks_have_changed_and_coordinates_are_aske
 @pytest.mark.parametrize("embedding", KEEPING_DISTANCES)
 def test_the_displacement_reported_is_that_of_the_points(embedding):
     X = make("walk", 200, 4, seed=1)
-    mapper = DriftMap(n_landmarks=10, embedding=embedding).fit(X[:150])
+    mapper = DriftMap(n_landmarks=10, embedding=embedding, frame_tolerance=0).fit(X[:150])
     mapper.transform(X[:1])
     landmarks = mapper.landmark_indices_
     for n in range(150, 200):  # up to the first change
@@ -62,7 +63,7 @@ def test_alignment_changes_no_distances_on_the_map(embedding):
     X = make("walk", 300, 4, seed=2)
     maps = []
     for align in (True, False):
-        mapper = DriftMap(n_landmarks=12, embedding=embedding, align=align)
+        mapper = DriftMap(n_landmarks=12, embedding=embedding, align=align, frame_tolerance=0)
         for part in np.split(X, 10):
             mapper.partial_fit(part)
             Y = mapper.transform(X)
@@ -81,20 +82,24 @@ def crossing(n=400):
 @pytest.mark.parametrize("embedding", KEEPING_DISTANCES)
 def test_no_jump_where_eigenvalues_cross(embedding):
     X = crossing()
-    still = watched(DriftMap(n_landmarks=15, embedding=embedding), X, first=40)
+    still = watched(DriftMap(n_landmarks=15, embedding=embedding, frame_tolerance=0), X, first=40)
     assert len(still) > 20
     assert max(change.median for change in still) < 0.03
 
 
 def test_without_alignment_the_map_does_jump_there():
     """Else the test above could not fail."""
-    jumping = watched(DriftMap(n_landmarks=15, embedding="lmds", align=False), crossing(), first=40)
+    mapper = DriftMap(n_landmarks=15, embedding="lmds", align=False, frame_tolerance=0)
+    jumping = watched(mapper, crossing(), first=40)
     assert max(change.median for change in jumping) > 0.3
 
 
 @pytest.mark.parametrize("name", ["s_curve", "spy", "hospital"])
 def test_the_map_of_the_papers_data_stays_in_place(name):
-    """At replacements: half of the stored points move by less than these shares of the map's diameter."""
+    """At replacements: half of the stored points move by less than these shares of the map's diameter.
+
+    But once, where the map leaves a shape for another one of 5 % less stress or more.
+    """
     from driftmap import datasets
 
     if name != "s_curve" and not os.environ.get("DRIFTMAP_DATA"):
@@ -104,11 +109,14 @@ def test_the_map_of_the_papers_data_stays_in_place(name):
         "spy": lambda: (datasets.load_stocks().normalized, 10),
         "hospital": lambda: (datasets.load_hospital().spectra(), 20),
     }[name]()
-    medians = [change.median for change in watched(DriftMap(2, n_landmarks=m), X, first=2 * m)]
+    mapper = DriftMap(2, n_landmarks=m, frame_tolerance=0)
+    medians = [change.median for change in watched(mapper, X, first=2 * m)]
     assert len(medians) > 80
-    assert np.median(medians) < 0.002
+    assert np.median(medians) < 0.0025
     assert np.quantile(medians, 0.9) < 0.01
-    assert max(medians) < 0.04
+    jumps = [change for change in mapper.frames_[-len(medians) :] if change.displacement.median > 0.04]
+    assert len(jumps) <= 1
+    assert all(change.candidate_stress < 0.95 * change.stress for change in jumps)
 
 
 def test_a_warm_start_of_the_same_points_is_where_they_are():
@@ -120,7 +128,7 @@ def test_a_warm_start_of_the_same_points_is_where_they_are():
 
 def test_missing_dimensions_stay_zero():
     X = make("collinear", 80, 3, seed=0)
-    mapper = DriftMap(2, n_landmarks=6)
+    mapper = DriftMap(2, n_landmarks=6, frame_tolerance=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for part in np.split(X, 8):
@@ -168,7 +176,7 @@ def test_only_new_landmarks_are_measured(params, monkeypatch):
     from driftmap.landmarks.online import LandmarkEngine
 
     X = make("walk", 600, 3, seed=1)
-    mapper = DriftMap(2, **({"n_landmarks": 20, "n_anchors": 40} | params))
+    mapper = DriftMap(2, **({"n_landmarks": 20, "n_anchors": 40, "frame_tolerance": 0} | params))
     measured, measure = [], LandmarkEngine.stored_distances
 
     def counted(self, rows, columns):
@@ -182,11 +190,10 @@ def test_only_new_landmarks_are_measured(params, monkeypatch):
         mapper.partial_fit(part).landmark_embedding_  # noqa: B018
         if not measured:  # no new frame
             continue
-        m = len(mapper.landmark_indices_)
-        shares.append(sum(measured) / (m * m + 40 * m))
         frame = mapper._engine.frames.current
-        assert np.array_equal(frame.between, mapper.landmark_distances())
-        anchors = frame.embedding.anchors_
-        expected = measure(mapper._engine.landmarks, anchors.ids, mapper.landmark_indices_)
-        assert np.array_equal(anchors.to_landmarks, expected)
+        n_anchors = len(frame.anchors)  # measured to each other and to the landmarks
+        n_judged = len(mapper._engine.frames.judged.rows)
+        shares.append(sum(measured) / (n_anchors * (n_anchors + len(frame.landmarks)) + n_judged**2))
+        assert n_anchors == min(40, len(mapper.stored_indices_))
+        assert np.array_equal(frame.between, measure(mapper._engine.landmarks, frame.anchors, frame.anchors))
     assert np.median(shares) < 0.5

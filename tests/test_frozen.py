@@ -17,6 +17,7 @@ PARAMS = [
     {"embedding": "lmds", "n_components": 3},
     *({"embedding": name} for name in EMBEDDINGS),
     {"n_anchors": None},
+    {"n_anchors": "auto"},
     {"metric": "cityblock"},
     {"metric": "jensenshannon"},
     {"metric": "cosine", "n_components": 1},

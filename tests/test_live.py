@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import itertools
 import os
 import re
 import signal
@@ -355,6 +356,15 @@ def test_landmarks_that_get_new_masses_only_go_on_gliding_as_they_did(watch):
     assert places_ == [1, 0, 4, 8]
 
 
+def test_nothing_lies_over_anything_else_on_a_phone(watch):
+    with serving(new_scene()) as server:
+        page = watch(server)
+        page.set_viewport_size({"width": 390, "height": 844})
+        boxes = [page.locator(part).bounding_box() for part in ("header", ".map", "aside", "footer")]
+    for above, below in itertools.pairwise(boxes):
+        assert above["y"] + above["height"] <= below["y"] + 1
+
+
 def test_points_appear_glide_and_are_the_same_in_two_browsers(watch):
     scene = new_scene(names=(SCRIPT, "v"), title=SCRIPT)
     add(scene, CORNERS)
@@ -505,6 +515,8 @@ def test_a_growing_file_is_watched_recorded_saved_and_replayed(folder, watch, st
     said = stop(process)
     assert "stopped after 500 rows" in said
     assert "state saved in c.ckpt" in said
+    assert re.search(r"\d+ alerts?", said)  # --alert is 0.999 by default
+    assert "--record" not in said  # the command to go on with cannot write that file again
     assert main(["embed", "s.csv", "--label", "kind", "-o", "o.csv", "--landmarks-out", "l.csv"]) == 0
     alone = [int(line.split(",")[0]) for line in (folder / "l.csv").read_text().splitlines()[1:]]
     assert DriftMap.load("c.ckpt").landmark_indices_.tolist() == alone
@@ -540,6 +552,13 @@ def test_a_pipe_that_ends_stays_in_view(watch, start_watching):
         (["t.csv", "--components", "1"], "--components 1 is a line"),
         (["t.parquet"], "cannot be followed"),
         (["t.csv", "--port", "70000"], "must be at most 65535"),
+        (["t.csv", "--format", "jsonl"], "where watch writes none"),
+        (["--replay", "r.driftmap", "-o", "o.csv"], "--replay shows what was recorded: leave out -o"),
+        (["--replay", "r.driftmap", "--record", "s.driftmap"], "leave out --record"),
+        (["--replay", "r.driftmap", "--checkpoint", "c.ckpt"], "leave out --checkpoint"),
+        (["--replay", "r.driftmap", "--landmarks", "9"], "leave out --landmarks"),
+        (["--replay", "r.driftmap", "--alert", "3"], "leave out --alert"),
+        (["--replay", "r.driftmap", "--points", "50"], "leave out --points"),
         (["t.csv", "--host", "203.0.113.1", "--no-open"], "cannot be listened on"),
     ],
 )

@@ -246,7 +246,7 @@ def test_an_embedding_of_ones_own_sees_distances(own):
     np.testing.assert_allclose(
         watched.transform(X), DriftMap(n_landmarks=20, embedding=name).fit_transform(X), atol=1e-6
     )
-    assert (300, 20) in asked
+    assert (300, 128 if name == "stress" else 20) in asked
 
 
 def test_a_step_of_rivers_pipelines():
@@ -281,7 +281,7 @@ def test_a_step_of_rivers_pipelines():
 @pytest.mark.parametrize("size", [1e-138, 1e-60, 1.0, 1e60, 1e138])
 def test_points_far_away_are_placed_or_refused_by_name(embedding, size):
     X = walk() * size
-    mapper, plain = (DriftMap(n_landmarks=15, embedding=embedding).fit(points) for points in (X, walk()))
+    mapper, plain = (DriftMap(n_landmarks=16, embedding=embedding).fit(points) for points in (X, walk()))
     stresses = [quality.stress(walk(), Y) for Y in (mapper.transform(X) / size, plain.transform(walk()))]
     assert stresses[0] == pytest.approx(stresses[1], rel=1e-6)
     for far in (1e3, 1e60, 1e138):

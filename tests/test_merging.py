@@ -84,13 +84,16 @@ def test_of_later_streams_their_core_sets_are_enough(d):
 def test_maps_and_objects():
     X = make("walk", 600, 3, 0)
     maps = [DriftMap(n_landmarks=20, n_jobs=jobs).fit(part) for part, jobs in zip(np.split(X, 2), (1, 2), strict=True)]
-    maps[0].transform(X[:5])
     both, single = maps[0].merge(maps[1]), DriftMap(n_landmarks=20).fit(X)
     assert np.array_equal(both.transform(X), single.transform(X))
     assert both.frame_ == 1
 
     def mismatches(a, b):
         return sum(map(str.__ne__, a, b)) + abs(len(a) - len(b))
+
+    first, second = (DriftMap(n_landmarks=20, frame_tolerance=None).fit(part) for part in np.split(X, 2))
+    kept = first.transform(X)
+    assert np.array_equal(first.merge(second).transform(X), kept)  # the frame of the map merged into
 
     mismatches.obeys_triangle = True
     rng = np.random.default_rng(0)

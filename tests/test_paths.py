@@ -331,7 +331,7 @@ def test_a_link_to_standard_output_is_standard_output(folder):
     folder.joinpath("out.csv").symlink_to("/proc/self/fd/1")
     if not os.path.exists("out.csv"):
         pytest.skip("this system does not name the files of a process")
-    process = start("embed", "t.csv", "-o", "out.csv", stdout=subprocess.PIPE)
+    process = start("embed", "t.csv", "-o", "out.csv", "--quiet", stdout=subprocess.PIPE)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
     assert main(["embed", "t.csv", "--landmarks", "5", "-o", "file.csv"]) == 0

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from driftmap import _core
 from driftmap.embedding import LandmarkStress
-from driftmap.embedding.stress import arrange
+from driftmap.embedding.stress_fit import arrange
 from driftmap.embedding.stress_placer import CALL_ROWS, StressPlacer, spread_places
 
 # --- the slow, obvious twins -----------------------------------------------------------------------------------------

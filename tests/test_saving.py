@@ -125,15 +125,16 @@ BROKEN = {
     "an object of another class": lambda h, a: h["frames"].__setitem__("frame", {"object": "Popen", "parts": {}}),
     "a value of no kind": lambda h, a: h["frames"].__setitem__("frame", {"table": {}}),
     "a frame of other dimensions": lambda h, a: a.__setitem__("frames.frame.rotation", np.eye(3)),
-    "a frame of other landmarks": lambda h, a: a["frames.frame.landmarks"].__setitem__(-1, 10**6),
-    "a frame of fewer landmarks": lambda h, a: a.__setitem__("frames.frame.masses", np.ones(4)),
+    "a frame of other landmarks": lambda h, a: a["frames.frame.cover.ids"].__setitem__(-1, 10**6),
+    "a frame of fewer landmarks": lambda h, a: a.__setitem__("frames.frame.cover.masses", np.ones(4)),
     "distances that are none": lambda h, a: a["frames.frame.between"].__setitem__((0, 1), -1.0),
     "no translation": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("translation", None),
     "no masses": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("masses", None),
     "anchors without masses": lambda h, a: embedding_of(h).__setitem__("masses", None),
-    "anchors without distances": lambda h, a: embedding_of(h).__setitem__("to_landmarks", None),
+    "anchors of fewer dimensions": lambda h, a: a.__setitem__("frames.frame.fixed.points", np.ones((128, 2))),
+    "anchors that are not all there": lambda h, a: a.__setitem__("frames.frame.fixed.points", np.ones((5, X.shape[1]))),
     "anchors that are not in order": lambda h, a: a["frames.frame.state.ids"].__setitem__(3, 0),
-    "anchors without landmarks": lambda h, a: a["frames.frame.state.landmarks"].__setitem__(-1, 10**6),
+    "anchors without landmarks": lambda h, a: a["frames.frame.state.landmarks"].__setitem__(-1, -1),
     "anchors nowhere": lambda h, a: a["frames.frame.state.positions"].__setitem__((0, 1), np.nan),
     "fewer anchors": lambda h, a: a.__setitem__("frames.frame.anchors", a["frames.frame.anchors"][:5]),
     "a stress that is none": lambda h, a: embedding_of(h).__setitem__("cold_stress", -1.0),
@@ -144,6 +145,30 @@ BROKEN = {
     "no parameters": lambda h, a: h.pop("params"),
     "arrays that are not there": lambda h, a: a.pop("stream.weights"),
 }
+
+
+def test_a_map_of_version_0_2_begins_a_new_frame(tmp_path):
+    mapper = DriftMap(n_landmarks=10, memory=160).fit(X)
+    mapper.transform(X[:3])
+    for one, name in ((mapper, "m"), (mapper.freeze(), "f")):
+        one.save(tmp_path / name)
+        header, arrays = checkpoint.read(tmp_path / name)
+        frame = header["frames"]["frame"]["dict"]
+        old = {"distances": "between", "rotation": "rotation", "translation": "translation"}
+        cover = frame["cover"]["dict"]
+        header["frames"]["frame"]["dict"] = {
+            **{name: frame[new] for name, new in old.items()},
+            "landmarks": cover["ids"],
+            "points": cover["points"],
+            "masses": cover["masses"],
+        }
+        checkpoint.write(tmp_path / name, header, arrays)
+    loaded = DriftMap.load(tmp_path / "m")
+    assert facts(loaded) == facts(mapper)
+    fresh = DriftMap(n_landmarks=10, memory=160).fit(X)
+    np.testing.assert_array_equal(loaded.transform(X), fresh.transform(X))
+    with pytest.raises(CheckpointError, match="f does not hold a usable FrozenMap: it holds no frame"):
+        FrozenMap.load(tmp_path / "f")
 
 
 @pytest.mark.parametrize("how", BROKEN)

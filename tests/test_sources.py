@@ -40,7 +40,7 @@ class Broker(RowSource):
 
 def open_broker(records, at_once, kind, *, skip=False, report=lambda message: None):
     def parser(head):
-        return JSONLines() if kind == "jsonl" else CSV("broker", head, Wanted(), tabs=False, single=True)
+        return JSONLines() if kind == "jsonl" else CSV("broker", head, Wanted(), delimiter=None, single=True)
 
     wanted = Wanted(label="id", rejected=RejectedLines(skip=skip, report=report))
     return open_text(FollowedText(Broker(records, at_once), wanted.rejected, parser), wanted)
@@ -104,7 +104,7 @@ def test_a_growing_file_is_a_source_of_rows(tmp_path):
 
 
 def test_an_unknown_scheme_is_named():
-    with pytest.raises(InputError, match="ftp:// is no scheme that is known"):
-        sources.open("ftp://host/rows")
+    with pytest.raises(InputError, match="amqp:// is no scheme that is known"):
+        sources.open("amqp://host/rows")
     with pytest.raises(FileNotFoundError):
         sources.open("no such file")

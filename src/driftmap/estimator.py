@@ -24,8 +24,9 @@ from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
-from driftmap.utils import Array, validation
+from driftmap.utils import Array, Ids, validation
 from driftmap.utils.data_frames import as_row, materialized
 from driftmap.utils.errors import InputError
 
@@ -54,11 +55,19 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
         How landmarks and points are placed: by stress, or by landmark MDS with or without the landmarks' masses. An
         object with the members of :class:`~driftmap.embedding.Embedding` is copied before use.
-    n_anchors : int or None
-        With "stress": fit the map to at most this number of weighted stored points, whose distances are derived from
-        those to the landmarks; None: to the landmarks only.
+    n_anchors : int, "auto" or None
+        With "stress": fit the map to up to that many weighted stored points (anchors), and place points by their
+        distances to these. They are measured, or, with a Python function as metric, inferred from those to the
+        landmarks. "auto": 128, 256, 512 or 1,024, the fewest that place other points as truly (stress within 2 %) and
+        as evenly as twice as many; all stored points while these are few. It is chosen with the first frame, and again
+        when half of the landmarks have been exchanged or the stored points have doubled. None: the landmarks only.
     align : bool
         Align each new frame with the previous one, so that the map does not turn or flip when landmarks change.
+    frame_tolerance : float or None
+        Keep the frame while a new one would be better by at most this share, in the stress of all points and of recent
+        ones (of at least 0.01; of embeddings that do not keep distances: in the share of nearest neighbours lost).
+        Coordinates with one frame number are exactly comparable. 0: a new frame at every change of the landmarks.
+        None: keep the first map of ``n_landmarks`` landmarks for ever.
     metric, metric_params
         The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     slack, memory, window, half_life, replace_on
@@ -88,6 +97,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     landmark_embedding_ = Delegated[Array](StreamMap, "_fitted_engine")
     fitted_embedding_ = Delegated[Any](StreamMap, "_fitted_engine")
     n_dimensions_ = Delegated[int](StreamMap, "_fitted_engine")
+    n_anchors_ = Delegated[int](StreamMap, "_fitted_engine")
+    anchor_indices_ = Delegated[Ids](StreamMap, "_fitted_engine")
     frame_ = Delegated[int](StreamMap, "_fitted_engine")
     frames_ = Delegated[list[FrameChange]](StreamMap, "_fitted_engine")
 
@@ -98,8 +109,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         n_landmarks: int | str = 100,
         rule: str = "tight",
         embedding: str | Embedding = "stress",
-        n_anchors: int | None = 128,
+        n_anchors: int | str | None = 128,
         align: bool = True,
+        frame_tolerance: float | None = 0.02,
         metric: MetricLike = "euclidean",
         metric_params: dict[str, Any] | None = None,
         slack: float = 0.02,
@@ -116,6 +128,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         self.embedding = embedding
         self.n_anchors = n_anchors
         self.align = align
+        self.frame_tolerance = frame_tolerance
         self.metric = metric
         self.metric_params = metric_params
         self.slack = slack
@@ -257,7 +270,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
     def plot(self, X: Any = None, *, color: Any = None, **options: Any) -> Figure:
         """Draw the landmarks and the rows of X, by default the stored points, as a matplotlib figure.
 
-        ``color`` has a value for each row of X or, without X, for each point seen. ``options`` are further arguments of
+        Its corner has the stress of the map, if the embedding keeps distances. ``color`` has a value for each row of X
+        or, without X, for each point seen. ``options`` are further arguments of
         :func:`driftmap.plot.map_figure`, such as ``title`` and ``color_label``.
 
         >>> figure = DriftMap(n_landmarks=20).fit(np.random.default_rng(0).random((300, 3))).plot(title="A map")
@@ -280,7 +294,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             options = arrivals | options
         else:
             coordinates = self.transform(X)
-        return map_figure(coordinates, mapper.landmark_embedding_, color=color, **options)
+        stress = sampled_stress(mapper)
+        note = None if stress is None else in_words(stress, 'embedding="tsne"')
+        return map_figure(coordinates, mapper.landmark_embedding_, color=color, **{"note": note} | options)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 
+from driftmap.embedding import LandmarkStress
 from driftmap.map import StreamMap
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.pipeline import MapOperator
@@ -84,7 +88,7 @@ def test_forms_may_change_from_batch_to_batch_and_columns_may_change_places():
         assert np.array_equal(found.coordinates, expected.coordinates)
     frame = FRAME[250:300]
     same = MapOperator.restore(operator.snapshot())
-    shuffled = same.on_batch(frame[["name", "b", "d", "a", "c"]])
+    shuffled = same.on_batch(frame[["b", "name", "d", "a", "c"]])
     assert np.array_equal(shuffled.coordinates, operator.on_batch(frame).coordinates)
 
 
@@ -108,7 +112,15 @@ BAD = {
     "text in a frame": (FRAME.assign(a="x"), "'a'"),
     "text in a dict": ([{"a": 1.0, "b": 2.0, "c": 3.0, "d": "x", "name": "n"}], "'d'"),
     "other keys": ([{"a": 1.0, "name": "n"}], "missing"),
-    "no rows at all": ("rows", "rows"),
+    "a text": ("rows", "got str"),
+    "no array": (None, "got NoneType"),
+    "a number": (5, "got int"),
+    "a generator": ((row for row in [{"a": 1.0}]), "got generator"),
+    "a sparse matrix": (csr_array(ROWS[:5]), "got csr_array"),
+    "an array with a label": (ROWS[:5], "'name'"),
+    "a name twice": (FRAME.set_axis(["a", "a", "c", "d", "name"], axis=1), "two columns of the name 'a'"),
+    "another column": (FRAME.assign(e=1.0), "'e'"),
+    "another key": ([dict.fromkeys([*NAMES, "name", "e"], 1.0)], "new: .'e'"),
     "late": (np.vstack([ROWS[:20], [[np.nan] * 4]]), "row 20"),
 }
 
@@ -121,7 +133,7 @@ def test_a_bad_batch_changes_nothing(case, each_row):
         operator = MapOperator(StreamMap(2, n_landmarks=20), label="name", each_row=each_row)
         if seen:
             operator.on_batch(FRAME[:seen])
-        elif case in ("too wide", "column missing", "other keys"):
+        elif case in ("too wide", "column missing", "other keys", "another column", "another key"):
             continue  # the first batch decides these
         before = operator.snapshot()
         with pytest.raises(InputError, match=said):
@@ -168,3 +180,191 @@ def test_rows_that_wait_for_their_scale_come_at_the_end_of_a_short_stream():
     operator = MapOperator(StreamMap(2, n_landmarks=20), [RunningScale("minmax", 50)])
     assert len(operator.on_batch(ROWS[:30]).coordinates) == 0
     assert len(MapOperator.restore(operator.snapshot()).on_batch(ROWS[30:60]).coordinates) == 60
+
+
+def test_names_may_be_numbers():
+    arrays = MapOperator(StreamMap(2, n_landmarks=20)).on_batch(ROWS)
+    for batch in (pd.DataFrame(ROWS), [dict(enumerate(row)) for row in ROWS.tolist()]):
+        operator = MapOperator(StreamMap(2, n_landmarks=20))
+        assert np.array_equal(operator.on_batch(batch).coordinates, arrays.coordinates)
+        assert operator.columns == ("0", "1", "2", "3")
+
+
+def same_params(one: StreamMap, other: StreamMap) -> bool:
+    return {name: str(value) for name, value in one.params().items()} == {
+        name: str(value) for name, value in other.params().items()
+    }
+
+
+@pytest.mark.parametrize(
+    "mapper",
+    [
+        StreamMap(2, embedding=LandmarkStress(2, steadiness=0.1)),
+        StreamMap(2, n_landmarks=np.int64(33)),
+        StreamMap(2, metric="minkowski", metric_params={"p": 3}),
+        StreamMap(2, metric="mahalanobis", metric_params={"VI": np.eye(4) / 3}),
+    ],
+    ids=["embedding", "numpy", "metric", "array"],
+)
+def test_a_snapshot_before_the_first_row_has_all_parameters(mapper):
+    operator = MapOperator(mapper)
+    restored = MapOperator.restore(operator.snapshot())
+    assert same_params(restored.mapper, mapper)
+    assert np.array_equal(operator.on_batch(ROWS).coordinates, restored.on_batch(ROWS).coordinates)
+    assert operator.snapshot() == restored.snapshot()
+
+
+class Twice:
+    """A step of a user, which remembers nothing."""
+
+    warm_up = 1
+
+    def __call__(self, rows):
+        return rows * 2, np.arange(len(rows))
+
+    def columns(self, names):
+        return list(names)
+
+    def left_out(self, names):
+        return []
+
+    def state(self):
+        return {}
+
+    def restore(self, state, n_columns=None):
+        raise AssertionError("there is nothing to restore")
+
+
+def manhattan(x, y):
+    return float(abs(x - y).sum())
+
+
+@pytest.mark.parametrize("seen", [0, 60])
+def test_objects_of_the_user_are_named_if_restore_lacks_them(seen):
+    operator = MapOperator(StreamMap(2, n_landmarks=20, metric=manhattan), [FillMissing("mean"), Twice()])
+    operator.on_batch(ROWS[:seen])
+    blob = operator.snapshot()
+    steps = [FillMissing("mean"), Twice()]
+    for given, said in [
+        ({"metric": manhattan}, "step Twice"),
+        ({"steps": steps}, "metric=manhattan"),
+        ({"steps": steps[1:], "metric": manhattan}, "2 steps"),
+        ({"steps": steps, "metric": np.dot}, "metric=dot"),
+        ({"steps": steps, "metric": manhattan, "embedding": LandmarkStress()}, "stores its embedding"),
+    ]:
+        with pytest.raises(CheckpointError, match=said):
+            MapOperator.restore(blob, **given)
+    restored = MapOperator.restore(blob, steps=steps, metric=manhattan)
+    assert np.array_equal(restored.on_batch(ROWS[60:]).coordinates, operator.on_batch(ROWS[60:]).coordinates)
+
+
+def far_out(i: int) -> np.ndarray:
+    rows = ROWS.copy()
+    rows[i] = 50.0
+    return rows
+
+
+def test_callbacks_get_alerts_in_the_names_of_the_batch_when_it_is_learnt():
+    got = []
+    frame = FRAME.assign(**dict(zip(NAMES, far_out(200).T, strict=True)))
+    operator = MapOperator(StreamMap(2, n_landmarks=20), detector=NoveltyDetector(3, callback=got.append), label="name")
+    alerts = operator.on_batch(frame[:250]).alerts
+    assert [alert.time for alert in alerts] == ["row 200"]
+    assert got == list(alerts)
+    assert {difference.feature for difference in got[0].features} <= set(NAMES)
+    again = MapOperator.restore(operator.snapshot(), callback=got.append)
+    again.on_batch(frame[:100])
+    again.on_batch(frame[200:201].assign(a=1e4))
+    assert len(got) == 2
+
+
+def test_a_callback_that_fails_finds_the_batch_learnt():
+    def fail(alert):
+        raise RuntimeError("no mail server")
+
+    operator = MapOperator(StreamMap(2, n_landmarks=20), detector=NoveltyDetector(3, callback=fail), each_row=True)
+    silent = MapOperator(StreamMap(2, n_landmarks=20), detector=NoveltyDetector(3), each_row=True)
+    with pytest.raises(RuntimeError, match="mail"):
+        operator.on_batch(far_out(200))
+    silent.on_batch(far_out(200))
+    assert operator.n_rows == operator.mapper.n_samples_seen_ == 300
+    assert operator.snapshot() == silent.snapshot()
+
+
+def test_an_error_keeps_the_detector_of_the_user():
+    detector = NoveltyDetector(3)
+    operator = MapOperator(StreamMap(2, n_landmarks=20), detector=detector)
+    with pytest.raises(InputError):
+        operator.on_batch(ROWS * np.inf)
+    operator.on_batch(far_out(200))
+    assert operator.detector is detector
+    assert detector.n_alerts == 1
+
+
+def test_an_operator_that_was_torn_by_an_interrupt_says_so(monkeypatch):
+    operator = MapOperator(StreamMap(2, n_landmarks=20))
+    operator.on_batch(ROWS[:100])
+    blob = operator.snapshot()
+
+    def interrupted(*given, **more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:  # after learning, where frames are made
+        patch.setattr(operator.mapper.frames, "present", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            operator.on_batch(ROWS[100:200])
+    for call in (operator.snapshot, lambda: operator.on_batch(ROWS[100:200])):
+        with pytest.raises(InputError, match="go on from a snapshot"):
+            call()
+    assert MapOperator.restore(blob).on_batch(ROWS[100:200]).first == 100
+
+
+def test_a_first_batch_that_fails_is_forgotten_with_its_novelty():
+    left = [10**9]
+
+    def metric(x, y):
+        left[0] -= 1
+        if left[0] < 0:
+            raise RuntimeError("lost")
+        return manhattan(x, y)
+
+    operators = [MapOperator(StreamMap(2, n_landmarks=10, metric=metric), each_row=True) for _ in range(2)]
+    left[0] = 150
+    with pytest.raises(RuntimeError, match="lost"):
+        operators[0].on_batch(ROWS[:80])
+    left[0] = 10**9
+    found, expected = (operator.on_batch(ROWS) for operator in operators)
+    assert np.array_equal(found.quantile, expected.quantile)
+    assert operators[0].snapshot() == operators[1].snapshot()
+
+
+def test_an_operator_goes_on_with_a_map_that_knows_its_features():
+    mapper = StreamMap(2, n_landmarks=20)
+    mapper.feature_names = tuple(NAMES)
+    mapper.partial_fit(ROWS[:150])
+    operator = MapOperator(mapper, detector=NoveltyDetector(3))
+    with pytest.raises(InputError, match="no column 'd'"):
+        operator.on_batch(FRAME[["a", "b", "c"]])
+    (alert,) = operator.on_batch(far_out(280)[150:]).alerts
+    assert alert.row == 280
+    assert {difference.feature for difference in alert.features} <= set(NAMES)
+
+
+@pytest.mark.parametrize("first", [ROWS[:0], "numbers"], ids=["empty", "numbers"])
+def test_labels_of_rows_that_wait_may_be_of_two_kinds(first):
+    operator = MapOperator(StreamMap(2, n_landmarks=20), [RunningScale("zscore", 50)], label="name")
+    n = 0 if isinstance(first, np.ndarray) else 10
+    operator.on_batch(first if n == 0 else FRAME[:10].assign(name=range(10)))
+    operator.on_batch(FRAME[10:30])
+    again = MapOperator.restore(operator.snapshot())
+    expected = [*[f"{i}.0" for i in range(n)], *FRAME["name"][10:80]]
+    assert operator.on_batch(FRAME[30:80]).rows.labels == expected == again.on_batch(FRAME[30:80]).rows.labels
+
+
+def test_threads_may_share_an_operator():
+    operator = MapOperator(StreamMap(2, n_landmarks=20), [DelayEmbedding(3)], each_row=True)
+    with ThreadPoolExecutor(4) as pool:
+        updates = list(pool.map(lambda i: operator.on_batch(ROWS[5 * i : 5 * i + 5]), range(40)))
+    firsts = sorted((update.first, len(update.coordinates)) for update in updates)
+    assert sum(n for _, n in firsts) == operator.n_rows == 198
+    assert [first for first, _ in firsts] == np.cumsum([0, *[n for _, n in firsts[:-1]]]).tolist()

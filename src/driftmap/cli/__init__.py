@@ -13,6 +13,7 @@ from driftmap import __version__
 from driftmap.cli.arguments import Parser, without_credentials
 from driftmap.cli.errors import UserError, one_line, report, warn
 from driftmap.cli.files import abandon_stdout
+from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import add_options, parsed
 from driftmap.storage.checkpoint import CheckpointError
 from driftmap.utils.errors import InputError, MissingDependencyError
@@ -37,7 +38,18 @@ MOVED = {
 }
 """What was an option of a command, and is a command now."""
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
-INTERRUPTED = 130  # what shells expect of a program that Ctrl-C ended
+BRIEF = f"""\
+{DESCRIPTION}
+
+  driftmap embed table.csv -o map.csv --plot map.png   map the rows of a file
+  driftmap watch --demo                                see how it works, in the browser
+
+commands: {", ".join(COMMANDS)}
+`driftmap --help` says what each does, `driftmap embed --help` lists its options."""
+"""What is printed without a command."""
+SIGNALLED = 128
+"""Shells expect this plus the number of the signal that ended a program."""
+INTERRUPTED = SIGNALLED + 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,6 +74,8 @@ def exit_code(command: Callable[[], int]) -> int:
         return 0
     except KeyboardInterrupt:
         return _report("interrupted", INTERRUPTED)
+    except Stopped as stopped:  # the second request, where the first one could not be answered yet
+        return _report("interrupted", stopped.code)
     except MemoryError as error:
         return _report(f"not enough memory: {one_line(error)}", 2)
     except (UserError, InputError, MissingDependencyError, CheckpointError, OSError) as error:
@@ -69,6 +83,9 @@ def exit_code(command: Callable[[], int]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    if not words:
+        print(BRIEF)
+        return 0
     check_spelling(words)
     arguments = _parser(words).parse_args(words)
     module = import_module(f"driftmap.cli.{arguments.command}")
@@ -121,5 +138,5 @@ def _report(message: str, code: int) -> int:
             sys.stdout.flush()
     except OSError:
         abandon_stdout()
-    report(f"{'' if code == INTERRUPTED else 'error: '}{message}")
+    report(f"{'' if code > SIGNALLED else 'error: '}{message}")
     return code

@@ -9,13 +9,15 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from driftmap.cli.errors import UserError
 from driftmap.sources.addresses import Address, may_hold_password, names_broker
 from driftmap.utils.columns import suggestion
 
-COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by"})
+DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
+"""Names of delimiters, which shells pass on as they are."""
+COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by", "--na"})
 """Options whose values are names of columns, which may look like addresses."""
 
 
@@ -42,6 +44,10 @@ def without_credentials(words: Sequence[str]) -> list[str]:
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line, without the usage."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # values such as -99,-999 are no options
 
     def error(self, message: str) -> NoReturn:
         """Raise the complaint, with what was probably meant; ``main`` prints it."""
@@ -90,6 +96,11 @@ def rate_or_auto(text: str) -> float | str:
     return text if text == "auto" else rate(text)
 
 
+def rate_or_none(text: str) -> float | None:
+    """The type of an option that is a rate, or "none"."""
+    return None if text == "none" else rate(text)
+
+
 def date(text: str) -> str:
     """The type of an option that is a date, perhaps with a time of day; it is returned without its time zone."""
     try:
@@ -117,6 +128,18 @@ def names(text: str) -> list[str]:
     return listed
 
 
+def delimiter(text: str) -> str:
+    """The type of an option that is what separates cells: a character or its name; a space is any run of blanks.
+
+    >>> delimiter("tab"), delimiter(";")
+    ('\\t', ';')
+    """
+    character = DELIMITERS.get(text.lower(), text)
+    if len(character) != 1 or not character.isascii() or character.isalnum() or character in "\"'\r\n\0.+-":
+        raise argparse.ArgumentTypeError(f"{text!r} is no delimiter: give a character or {', '.join(DELIMITERS)}")
+    return character
+
+
 def file(text: str, *, suffixes: Sequence[str]) -> Path:
     """The type of an option that is a file whose suffix says its format."""
     path = Path(text)
@@ -131,6 +154,16 @@ def landmark_count(text: str) -> int | str:
         return text if text == "auto" else integer(text, lowest=1)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}; give a number or auto") from None
+
+
+def anchor_count(text: str) -> int | str | None:
+    """The type of ``--anchors``: an integer, "auto", or "none"."""
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    try:
+        return integer(text, lowest=1)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; give a number, auto or none") from None
 
 
 def memory_size(text: str) -> int | str | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.cli import arguments as kinds
-from driftmap.cli.errors import UserError, note
+from driftmap.cli.errors import UserError, counted, note
 from driftmap.cli.groups import MapShape
 from driftmap.cli.progress import Progress
 from driftmap.cli.typed import argument, group, option
@@ -64,6 +64,7 @@ class ClusterOptions:
     mapping: MapShape = group(MapShape, "how to map")
     certify: bool = option("--certify", default=False, help="find the exact covering radius and masses while mapping")
     json: bool = option("--json", default=False, help="a summary on standard output")
+    quiet: bool = option("--quiet", default=False, help="leave out the last line, which says what was done")
 
     def __post_init__(self) -> None:
         if self.mapping.landmarks == "auto":
@@ -99,6 +100,7 @@ def run(options: ClusterOptions, argv: Sequence[str]) -> int:
         shape.components,
         n_landmarks=shape.landmarks,
         embedding=shape.embedding,
+        n_anchors=shape.anchors,
         metric=shape.metric,
         slack=shape.slack,
         memory=shape.memory,
@@ -117,6 +119,9 @@ def run(options: ClusterOptions, argv: Sequence[str]) -> int:
     frozen.save(folder / MAP)  # last, so that whoever finds it has all files
     if options.json:
         print(json.dumps(_summary(options, folder, fitted, frozen, parts, len(leaves(parts, None))), indent=2))
+    if not options.quiet:
+        done = [counted(fitted.n_samples_seen_, "row"), counted(len(fitted.landmark_indices_), "landmark")]
+        note(f"{options.file}: mapped {', '.join(done)}; wrote {folder}")
     return 0
 
 
@@ -151,7 +156,7 @@ def _client(address: str) -> Iterator[Any]:
 
     with contextlib.ExitStack() as stack:
         if address == "local":
-            # A worker that dies is not the fault of the task that it was at: tasks are tried again nearly for ever.
+            # A task is not to blame for a worker that dies during it, so it is tried again nearly without limit.
             stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 100}))
             stack.callback(logging.disable, logging.root.manager.disable)
             logging.disable(logging.CRITICAL)

@@ -12,7 +12,7 @@ from driftmap.cli.groups import Reading
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input, WholeOptions, map_whole
-from driftmap.tables.formats import FORMATS, readable, text_formats
+from driftmap.tables.formats import readable, text_formats
 from driftmap.tables.readers import open_table
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.table import Table
@@ -20,12 +20,17 @@ from driftmap.tables.table import Table
 DESCRIPTION = f"""\
 Map the rows of a table, in the order in which they stand.
 
-FILE is {readable()}; "-" is standard input, CSV
-or JSON lines. Files are read in blocks. The first line of CSV is a header if any of its cells is not a number, if an
-option names one of them, or if it counts columns (1, 2, 3 or 2020, 2021) and the next line does not; columns without
-names are called 1, 2, 3, ... All columns of numbers are features, unless --columns lists others. Columns of text or
-dates, those without a name and those without any number are left out; one line on standard error names them. With
---online, later rows are not known: a column that is empty so far is kept, and --missing decides.
+FILE is {readable()};
+"-" is standard input, CSV, JSON lines or JSON. Files are read in blocks. --input-format names the format of a file with
+another suffix. What separates the cells of CSV follows from its first two lines, unless --delimiter says it. The first
+line is a header if any of its cells is not a number, if an option names one of them, or if it counts columns (1, 2, 3
+or 2020, 2021) and the next line does not; columns without names are called 1, 2, 3, ... All columns of numbers are
+features, unless --columns lists others. Columns of text or dates, those without a name and those without any number are
+left out; one line on standard error names them. With --online, later rows are not known: a column that is empty so far
+is kept, and --missing decides.
+
+The last line on standard error says how many rows, columns and landmarks there are, sigma, the normalised stress of the
+map on up to 500 stored points (of embeddings that keep distances), what was left out, and what was written.
 
 The numbers of a large text (8 bytes each) are cached for the second pass: the first 128 MB in memory, the others in a
 temporary file, in the folder of -o or else in that for temporary files. If that file cannot be written, the text is
@@ -70,8 +75,7 @@ class EmbedOptions(WholeOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        binary = [suffix for kind in FORMATS if not kind.is_text for suffix in kind.suffixes]
-        if self.reading.skip_bad and self.file != "-" and Path(self.file).suffix.lower() in binary:
+        if self.reading.skip_bad and self.reading.is_binary(self.file):
             raise UserError(f"--skip-bad is for lines of text: {text_formats()}")
 
 

@@ -14,12 +14,13 @@ from driftmap.cli import outputs, reports, run_files, session
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
+from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map
 from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.whole import Input
-from driftmap.cli.writing import Layout, Spreads
+from driftmap.cli.writing import Layout
 from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import MapOperator
 from driftmap.pipeline.state import RunState
@@ -54,13 +55,17 @@ class EndlessOptions:
         output = self.coordinates.output
         if output is not None and outputs.suffix(output) not in TEXT_SUFFIXES:
             raise UserError(f"-o {output} cannot be written row by row: write {listed(TEXT_SUFFIXES)}")
+        self._check_standard_output()
+        if self.mapping.landmarks == "auto":
+            problem = "--landmarks auto needs a pass over all rows, and a stream has no end"
+            raise UserError(f"{problem}: find the number by `driftmap embed` on some of the rows, and give it")
+
+    def _check_standard_output(self) -> None:
+        output = self.coordinates.output
         if self.coordinates.json and output is None:
             raise UserError("--json would leave no place for the coordinates: add -o")
         if sys.stdout is None and (output is None or self.coordinates.json):
             raise UserError("standard output is closed: add -o, and leave out --json")
-        if self.mapping.landmarks == "auto":
-            problem = "--landmarks auto needs a pass over all rows, and a stream has no end"
-            raise UserError(f"{problem}: find the number by `driftmap embed` on some of the rows, and give it")
 
     @property
     def paths(self) -> Mapping[str, Path | None]:
@@ -91,6 +96,7 @@ def map_endless(
             except Stopped as stopped:
                 resumes = options.recovering.resume
                 note(session.interrupted(current, stopped, stream.report(), argv, source.file, resumes=resumes))
+                stream.print_summary()
                 return stopped.code
     except FinishedError as finished:
         note(str(finished))
@@ -135,18 +141,17 @@ class _Stream:
                 note(f"{table.name}: columns left out: {describe(table.left_out)}")
             columns = Steps(self.source.steps()).columns(table.columns)
             self._open_outputs(stack, table, columns)
-            if options.normalizing.normalize == "none" and self.source.hints and not current.resumed:
-                current.observers.append(Spreads(columns, options.mapping.metric))
+            if self.source.hints and not current.resumed:
+                scaled = options.normalizing.normalize != "none"
+                current.observers.append(Hints(columns, options.mapping.metric, scaled))
             outputs.show_progress(current, stack)
             current.passes(table, self.operator, 1 if self.writes else chunk_rows(len(columns)))
             current.end_growing(self.operator)
-        note(self.report())
+        done = self.report()  # which may warn, too
+        if not options.coordinates.quiet:
+            note(done)
         reports.report_missing_dimensions(self.operator.mapper)
-        if options.coordinates.json:
-            how = {"normalize": options.normalizing.normalize, "online": True}
-            left_out = self.operator.steps.left_out(table.columns)
-            files = {name: str(path) for name, path in options.paths.items() if path}
-            print(json.dumps(reports.summary(self.operator, table, self.rejected, left_out, how, files), indent=2))
+        self.print_summary()
 
     def _open_outputs(self, stack: contextlib.ExitStack, table: Table, columns: Sequence[str]) -> None:
         options, current, output = self.options, self.current, self.options.coordinates.output
@@ -166,6 +171,16 @@ class _Stream:
             outputs.print_coordinates(current, stack, layout, kind, alone=True, immediately=True)
         if options.sink is not None:
             outputs.send(current, stack, options.sink, layout)
+
+    def print_summary(self) -> None:
+        """Print what ``--json`` asks for; of a stream, the user usually ends it. Without a row, print nothing."""
+        options, operator, table = self.options, self.operator, self.table
+        if not options.coordinates.json or table is None or not operator.mapper.fitted:
+            return
+        how = {"normalize": options.normalizing.normalize, "online": True}
+        left_out = operator.steps.left_out(table.columns)
+        files = {name: str(path) for name, path in options.paths.items() if path}
+        print(json.dumps(reports.summary(operator, table, self.rejected, left_out, how, files), indent=2))
 
     def report(self) -> str:
         """Return one line on what was done."""

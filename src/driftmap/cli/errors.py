@@ -10,13 +10,26 @@ from driftmap.utils.errors import Advice, InputError
 
 OPTIONS = {
     "n_landmarks": "--landmarks",
+    "n_anchors": "--anchors",
+    "frame_tolerance": "--frame-tolerance",
     "n_components": "--components",
     "half_life": "--half-life",
     "threshold": "--alert",
     "n_eigenvalues": "--eigenvalues",
     **{
         name: f"--{name}"
-        for name in ("rule", "slack", "embedding", "metric", "memory", "window", "columns", "exclude", "decay")
+        for name in (
+            "rule",
+            "slack",
+            "embedding",
+            "metric",
+            "memory",
+            "window",
+            "columns",
+            "exclude",
+            "decay",
+            "delimiter",
+        )
     },
 }
 """The options that set parameters of the library."""
@@ -29,6 +42,8 @@ OPTION_ADVICE: Mapping[Advice, str] = {
     "header": "say --header yes or --header no",
     "counted": "--header no: as a row",
     "endless": "use `driftmap follow`",
+    "format": "say --input-format, such as csv",
+    "delimiter": "if something else separates cells, give it by --delimiter",
     "address": "give another --host or --port",
     "nodes": "give a larger --nodes",
     "decimal '.'": "leave out --decimal, or such lines with --skip-bad",

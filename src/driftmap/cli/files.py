@@ -18,7 +18,7 @@ from driftmap.tables.writers import Column, CSVWriter, JSONWriter, Writer
 
 @contextlib.contextmanager
 def new_file(path: Path | OutputPath) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` at the end, if all goes well, and otherwise disappears."""
+    """Open a new file that replaces ``path`` when the block succeeds, and is removed otherwise."""
     opened = False
     try:
         with replacing(path) as file:
@@ -33,7 +33,7 @@ def new_file(path: Path | OutputPath) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
-    """Around writing to an open file: the system's message alone would not say what failed."""
+    """Turn system errors of writing into errors that say what failed."""
     try:
         yield
     except (BrokenPipeError, OutputError):
@@ -99,7 +99,7 @@ class StandardOutput:
 
 
 def abandon_stdout() -> None:
-    """The reader of standard output has closed it: flush nothing into the closed pipe when Python exits."""
+    """Redirect standard output to the null device, since Python flushes it at exit and its reader has closed it."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -15,7 +15,7 @@ from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input
 from driftmap.sources.addresses import address_in
 from driftmap.sources.schemes import forms
-from driftmap.tables.formats import is_followable, listed, text_formats
+from driftmap.tables.formats import KEYS, followable_formats, is_followable, listed
 from driftmap.tables.readers import follow_table
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.table import Table
@@ -23,7 +23,7 @@ from driftmap.tables.table import Table
 DESCRIPTION = f"""\
 Map the rows of a growing file, a pipe or a stream of messages as they arrive, until Ctrl-C.
 
-SOURCE is a file of {text_formats()} that is still growing, a named pipe, "-" for standard input, or the address
+SOURCE is a file of {followable_formats()} that is still growing, a named pipe, "-" for standard input, or the address
 of a message broker: {listed(forms())}. Each row is
 written as soon as its line has its end, in the frame of that moment, with frame and novelty; see `driftmap embed` for
 these columns, and for --alert. A file that is replaced or cut is read again from its start; a named pipe waits for the
@@ -48,16 +48,20 @@ class FollowOptions(EndlessOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_followed(self.file)
+        check_followed(self.file, self.reading.input_format)
 
 
 Options = FollowOptions
 
 
-def check_followed(file: str) -> None:
+def check_followed(file: str, input_format: str | None = None) -> None:
     """Raise an error if a source is no stream of lines."""
-    if address_in(file) is None and file != "-" and not is_followable(file):
-        raise UserError(f"{file} cannot be followed: only lines of text can ({text_formats()})")
+    if input_format is not None:
+        lines = KEYS[input_format].is_followable
+    else:
+        lines = address_in(file) is not None or file == "-" or is_followable(file)
+    if not lines:
+        raise UserError(f"{file} cannot be followed: only lines of text can ({followable_formats()})")
 
 
 def followed(file: str, reading: Reading, metric: str) -> Input:

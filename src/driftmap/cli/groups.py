@@ -13,9 +13,10 @@ from driftmap.embedding import EMBEDDINGS
 from driftmap.map.drift import FEWEST_ROWS, DriftMonitor
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.storage.paths import OutputPath, output_path
+from driftmap.tables.cells import Marks
 from driftmap.tables.columns import Wanted
 from driftmap.tables.delay import DelayEmbedding
-from driftmap.tables.formats import JSON_LINES, TABLE_SUFFIXES, listed
+from driftmap.tables.formats import FORMATS, JSON_LINES, KEYS, TABLE_SUFFIXES, listed
 from driftmap.tables.missing import METHODS, FillMissing
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
@@ -26,6 +27,8 @@ NOVELTY = ("reach", "quantile", "residual")
 """The columns that ``--novelty`` adds."""
 PAGE_SUFFIX = ".html"
 """The suffix of a plot for a browser."""
+N_ANCHORS = 128
+"""Anchors of a map."""
 WARM_UP = 100
 """Rows by which a running normalisation begins."""
 CHECKPOINT_INTERVAL = 30.0
@@ -50,6 +53,24 @@ class Reading:
         help="colour by this column and copy it to the output; it is not a feature unless --columns lists it",
     )
     header: str = option("--header", default="auto", choices=("auto", "yes", "no"), help="of CSV (default: auto)")
+    input_format: str | None = option(
+        "--input-format", choices=tuple(KEYS), help="of the input, whatever its suffix; text may also be compressed"
+    )
+    delimiter: str | None = option(
+        "--delimiter",
+        type=kinds.delimiter,
+        metavar="C",
+        help="what separates the cells of CSV: a character, tab or space, which is any run of blanks (default: by the "
+        "first two lines)",
+    )
+    na: list[str] | None = option(
+        "--na",
+        action="extend",
+        type=kinds.names,
+        metavar="VALUE",
+        help="what else stands for a missing number: a text of CSV such as off, or a number such as -200; several are "
+        "separated by commas",
+    )
     missing: str | None = option(
         "--missing",
         choices=("error", *METHODS),
@@ -94,7 +115,17 @@ class Reading:
             missing=missing,
             decimal=self.decimal,
             thousands=self.thousands,
+            delimiter=self.delimiter,
+            format=self.input_format,
+            marks=Marks.of(self.na or ()),
         )
+
+    def is_binary(self, file: str) -> bool:
+        """Whether an input has no lines of text."""
+        suffix = Path(file).suffix.lower()
+        kind = next((kind for kind in FORMATS if suffix in kind.suffixes), None)
+        kind = kind if self.input_format is None else KEYS[self.input_format]
+        return kind is not None and not kind.is_text
 
     def steps(self) -> list[Step]:
         """Return fresh steps that rows go through."""
@@ -141,9 +172,20 @@ class MapShape:
         "(default: 10000)",
     )
 
+    anchors: int | str | None = option(
+        "--anchors",
+        default=N_ANCHORS,
+        type=kinds.anchor_count,
+        metavar="N",
+        help="of stress: stored rows to whose distances the map is fitted; auto: 128, 256, 512 or 1024, as many as the "
+        f"rows need; none: the landmarks only (default: {N_ANCHORS})",
+    )
+
     def __post_init__(self) -> None:
         if self.metric == "precomputed":
             raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
+        if self.anchors != N_ANCHORS and self.embedding != "stress":
+            raise UserError("--anchors is for --embedding stress")
 
 
 @dataclass(frozen=True)
@@ -156,6 +198,14 @@ class Mapping(MapShape):
         type=kinds.rate,
         metavar="S",
         help="of stress: 0.01 to 0.1 make single rows jump less when the map changes (default: 0)",
+    )
+    frame_tolerance: float | None = option(
+        "--frame-tolerance",
+        default=0.02,
+        type=kinds.rate_or_none,
+        metavar="T",
+        help="keep the map in place while a new one would be better by at most this share; 0: a new one at every "
+        "change of the landmarks; none: keep the first map of M landmarks (default: 0.02)",
     )
     window: int | None = option(
         "--window",
@@ -213,6 +263,12 @@ class Coordinates:
     )
     format: str | None = option(
         "--format", choices=("csv", "jsonl"), help="of the coordinates on standard output (default: csv)"
+    )
+    quiet: bool = option(
+        "--quiet",
+        shapes=False,
+        default=False,
+        help="leave out the last line on standard error, which says what was done",
     )
     json: bool = option(
         "--json", shapes=False, default=False, help="a summary on standard output; coordinates go only to -o"

@@ -12,7 +12,9 @@ from driftmap.cli.errors import escaped
 from driftmap.cli.typed import argument, option
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
+from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap
+from driftmap.map.truth import in_words, sampled_stress
 from driftmap.pipeline import state as run_state
 from driftmap.pipeline.operator_state import OWN, OperatorState
 from driftmap.pipeline.state import RunState
@@ -31,6 +33,8 @@ examples:
 """
 
 KINDS = (StreamMap.kind, LandmarkEngine.kind, FrozenMap.kind, OWN)
+SHOWN_FRAMES = 10
+"""Frames that are shown, the last ones."""
 SHOWN_CHARACTERS = 60
 """Characters of a value that are shown."""
 
@@ -107,7 +111,17 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
             ("features", f"{landmarks.n_features or 0}" + (f": {_shown(names)}" if names else "")),
             ("frame", f"{engine.frames.count}"),
         ]
+        changes = list(engine.frames.changes)[-SHOWN_FRAMES:]
+        lines += [(f"frame {change.frame}", _frame(change)) for change in changes]
+        if (stress := sampled_stress(engine)) is not None:
+            lines.append(("map", in_words(stress)))
     return lines
+
+
+def _frame(change: FrameChange) -> str:
+    """When a frame was made, and why."""
+    (median, worst), gain = change.displacement, f"{change.stress:.4g} became {change.candidate_stress:.4g}"
+    return f"after arrival {change.arrival:,}, by {change.reason}: {gain}; moved {median:.2g} (median), {worst:.2g}"
 
 
 def _frozen(found: Checkpoint) -> list[tuple[str, str]]:

@@ -30,6 +30,8 @@ def new_map(options: Mapping) -> StreamMap:
         n_landmarks=LANDMARK_COUNTS[0] if options.landmarks == "auto" else int(options.landmarks),
         rule=options.rule,
         embedding=stress or options.embedding,
+        n_anchors=options.anchors,
+        frame_tolerance=options.frame_tolerance,
         metric=options.metric,
         slack=options.slack,
         memory=options.memory,

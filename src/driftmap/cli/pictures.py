@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from driftmap.cli.files import writing
 from driftmap.cli.writing import NOVELTY
 from driftmap.map import StreamMap
+from driftmap.map.truth import in_words, sampled_stress
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.plot import html, map_figure, save_figure
 from driftmap.tables.table import Table
@@ -39,6 +40,12 @@ class Subject(NamedTuple):
 def when_it_came(title: str) -> str:
     """The title of a map whose rows were each placed in the frame of their arrival."""
     return f"{title} (each row when it came)"
+
+
+def note_on(mapper: StreamMap) -> str:
+    """How true the map is; empty if its distances do not stand for true distances."""
+    stress = sampled_stress(mapper)
+    return "" if stress is None else in_words(stress)
 
 
 class Picture(Observer):
@@ -71,7 +78,7 @@ class Picture(Observer):
         if self._shade is not None:
             color, name = np.concatenate(self._shades), self._shade
         coordinates = np.concatenate(self._coordinates)
-        options = {"color": color, "color_label": name, "title": self._subject.title, **times}
+        options = {"color": color, "color_label": name, "title": self._subject.title, "note": note_on(mapper), **times}
         save_figure(map_figure(coordinates, mapper.landmark_embedding_, **options), self._file, self._kind)
 
 
@@ -122,6 +129,7 @@ class Page(Observer):
             title=self._subject.title,
             landmark_arrivals=mapper.landmark_indices_,
             landmark_mass=mapper.landmark_mass_,
+            note=note_on(mapper),
         )
         with writing():
             self._file.write(text.encode())

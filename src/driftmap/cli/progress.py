@@ -41,7 +41,7 @@ class Progress(Observer):
     def update(
         self, task: str, fraction: float | None = None, note: str = "", *, rows: int | None = None, before: int = 0
     ) -> None:
-        """A task has come to this fraction (None: not known), and to so many rows; ``before`` were there already."""
+        """Show how much of a task is done (None: unknown), and its rows; ``before`` of them were done earlier."""
         is_new = task != self.task
         if is_new:
             self.close()

@@ -64,6 +64,28 @@ def followed(rejected: RejectedLines, left_out: Sequence[RowsLeftOut], operator:
     return f"stopped after {counted(mapper.n_samples_seen_, 'row')}, {lines}, {radius}, {replacements}{alerts}"
 
 
+def done(
+    operator: Operator,
+    table: Table,
+    rejected: RejectedLines,
+    left_out: Sequence[RowsLeftOut],
+    written: Sequence[str],
+) -> str:
+    """Return one line on a run that has ended well: what was mapped, how true the map is, and where it is."""
+    from driftmap.map.truth import sampled_stress
+
+    mapper = operator.mapper
+    sigma, lost = sampled_stress(mapper), sum(one.n_rows for one in left_out) + rejected.count
+    parts = [counted(mapper.n_samples_seen_, "row"), counted(len(operator.columns), "column")]
+    parts += [counted(len(mapper.landmark_indices_), "landmark")]
+    parts += [] if sigma is None else [f"sigma {sigma:.3g}"]
+    unused = [counted(len(table.left_out), "column")] * bool(table.left_out) + [counted(lost, "row")] * bool(lost)
+    sentences = [f"{table.name}: mapped {', '.join(parts)}"]
+    sentences += [f"left out {' and '.join(unused)}"] * bool(unused)
+    sentences += [f"wrote {', '.join(written)}"] * bool(written)
+    return "; ".join(sentences)
+
+
 def summary(
     operator: Operator,
     table: Table,

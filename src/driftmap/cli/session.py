@@ -161,7 +161,7 @@ def _saver(
 
 
 def _check_writable(checkpoint: OutputPath) -> None:
-    """Find out now, not after the first hours of work, whether there is a place for the checkpoint."""
+    """Raise an error if the checkpoint cannot be written, before hours of work depend on it."""
     try:
         with tempfile.TemporaryFile(dir=checkpoint.true.parent):
             pass

@@ -12,7 +12,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(BaseException):
-    """The user asked to stop; ``clean`` unless that was in the middle of something, so that the state is not saved."""
+    """Raised when the user asks to stop. ``clean``: between rows, so the state can be saved."""
 
     def __init__(self, signum: int, *, clean: bool) -> None:
         super().__init__(signum)
@@ -20,7 +20,7 @@ class Stopped(BaseException):
 
 
 class Stop:
-    """Whether the user asked to stop. The first request waits for the end of the piece of work, the second does not."""
+    """Handles requests to stop. The first one waits until the piece of work is done, the second one does not."""
 
     def __init__(self) -> None:
         self._asked: int | None = None
@@ -40,12 +40,15 @@ class Stop:
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         now, self._asked = self._waiting or self._asked is not None, signum
-        if now:  # where exceptions are ignored, in a finalizer, the request is not lost
+        if now:  # a finalizer ignores exceptions, but ``_asked`` keeps the request
             raise Stopped(signum, clean=self._clean)
 
     @contextlib.contextmanager
     def waiting(self, *, clean: bool = True) -> Iterator[None]:
-        """Around what may wait for ever and may be broken off anywhere: reading, or (not clean) rows not yet sent."""
+        """Let a request interrupt the block immediately, since it may wait for ever.
+
+        ``clean``: nothing is lost, as when rows are read. Otherwise rows were learnt but not yet sent.
+        """
         self._waiting, self._clean = True, clean
         try:
             self.check()

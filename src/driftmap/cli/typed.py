@@ -35,14 +35,20 @@ def group(kind: type[T], title: str) -> Any:
     return dataclasses.field(default_factory=kind, metadata={GROUP: title})
 
 
-def add_options(parser: Any, kind: type[Any]) -> None:
-    """Add the options of a dataclass to a parser."""
+def add_options(parser: Any, kind: type[Any], defaults: Any = None) -> None:
+    """Add the options of a dataclass to a parser.
+
+    ``defaults``: an instance with the default values, since a command may give a group others than its class.
+    """
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
         if GROUP in field.metadata:
-            add_options(parser.add_argument_group(field.metadata[GROUP]), hints[field.name])
+            assert callable(field.default_factory)
+            title = parser.add_argument_group(field.metadata[GROUP])
+            add_options(title, hints[field.name], field.default_factory())
         elif flags := field.metadata[FLAGS]:
-            parser.add_argument(*flags, dest=field.name, default=field.default, **field.metadata[SETTINGS])
+            default = field.default if defaults is None else getattr(defaults, field.name)
+            parser.add_argument(*flags, dest=field.name, default=default, **field.metadata[SETTINGS])
         else:
             parser.add_argument(field.name, **field.metadata[SETTINGS])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from driftmap.cli import arguments as kinds
+from driftmap.cli import typed
 from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError, note, warn
 from driftmap.cli.follow import check_followed, followed
@@ -34,7 +36,8 @@ the last alerts. Point at a row to see it; select rows with shift and drag, and 
 
 SOURCE is what `driftmap follow` takes: a growing file of CSV, TSV or JSON lines, a named pipe, "-" for standard
 input, or the address of a message broker. It is learnt as there, with the same options, checkpoints and outputs. Rows
-that come together are mapped together, unless there is -o or --sink. Ctrl-C ends it.
+that come together are mapped together, unless there is -o or --sink. Rows with a quantile of 0.999 or more are alerts,
+unless --alert gives another limit. Ctrl-C ends it.
 
 The page is served on this machine only (127.0.0.1). With --host, others can open it if they have the token that is
 part of the printed address; DRIFTMAP_TOKEN sets it, otherwise it is random.
@@ -48,6 +51,8 @@ examples:
 """
 REFRESH = 0.1
 """Seconds between two changes of everything but new rows."""
+OF_REPLAY = ("--replay", "--speed", "--host", "--port", "--no-open")
+"""The options that go with ``--replay``."""
 RECORDING_INTERVAL = 0.05
 """Seconds between two records."""
 
@@ -105,10 +110,27 @@ class WatchOptions(EndlessOptions):
         showing = self.showing
         if sum([self.file is not None, showing.demo, showing.replay is not None]) != 1:
             raise UserError("watch shows one thing: a SOURCE, --demo or --replay FILE")
+        if showing.replay is not None:
+            self._check_replayed()
         if self.mapping.components == 1:
             raise UserError("--components 1 is a line, which watch does not show: give 2 or more")
         if self.file is not None:
-            check_followed(self.file)
+            check_followed(self.file, self.reading.input_format)
+
+    def _check_standard_output(self) -> None:
+        if self.coordinates.format is not None:
+            raise UserError("--format is for coordinates on standard output, where watch writes none: add -o FILE")
+        if self.coordinates.json and sys.stdout is None:
+            raise UserError("standard output is closed: leave out --json")
+
+    def _check_replayed(self) -> None:
+        """Raise an error for an option that has no effect on a recording."""
+        blank = WatchOptions(file=GENERATED)
+        given = {typed.flag(one): value for one, value in typed.flat(self)}
+        for one, default in typed.flat(blank):
+            flag = typed.flag(one)
+            if flag not in ("file", *OF_REPLAY) and given[flag] != default:
+                raise UserError(f"--replay shows what was recorded: leave out {flag}")
 
 
 Options = WatchOptions
@@ -125,7 +147,14 @@ def run(options: WatchOptions, argv: Sequence[str]) -> int:
         reading = replace(reading, label=reading.label or "kind")
     record = None if showing.record is None else output_path(showing.record)
     source = followed(options.file or GENERATED, reading, options.mapping.metric)
-    return map_endless(options, source, argv, partial(_view, showing, record), record)
+    return map_endless(options, source, _without_recording(argv), partial(_view, showing, record), record)
+
+
+def _without_recording(argv: Sequence[str]) -> list[str]:
+    """The words of the command without ``--record FILE``: a run that goes on cannot write that file again."""
+    places = [i for i, word in enumerate(argv) if word == "--record"]
+    left_out = {*places, *(i + 1 for i in places)}
+    return [word for i, word in enumerate(argv) if i not in left_out and not word.startswith("--record=")]
 
 
 @contextlib.contextmanager

@@ -16,11 +16,12 @@ from driftmap.cli import outputs, reports, run_files, session
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
+from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map, two_passes
 from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
-from driftmap.cli.writing import Layout, Spreads
+from driftmap.cli.writing import Layout
 from driftmap.pipeline.operator import MapOperator, Operator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
@@ -193,8 +194,9 @@ class _Mapped:
             if self.options.scored and not options.online:
                 scores = stack.enter_context(run_files.open_scores(folder, current.saver, current.checkpoint))
             self._open_outputs(stack, table, columns, mapper)
-            if options.normalizing.normalize == "none" and self.source.hints and not current.resumed:
-                current.observers.append(Spreads(columns, options.mapping.metric))
+            if self.source.hints and not current.resumed:
+                scaled = options.normalizing.normalize != "none"
+                current.observers.append(Hints(columns, options.mapping.metric, scaled))
             outputs.show_progress(current, stack)
             operator: Operator
             if options.online:
@@ -248,8 +250,12 @@ class _Mapped:
 
             axes["axes"] = explained_axes(mapper, operator.columns)
         reports.report_missing_dimensions(mapper)
+        written = [*map(str, filter(None, [*options.paths.values(), options.sink]))]
+        done = None if options.coordinates.quiet else reports.done(operator, table, self.rejected, left_out, written)
         if options.coordinates.json:  # last, so that its reader can rely on the files
             how = {"normalize": options.normalizing.normalize, "online": options.online}
             files = {name: str(path) for name, path in options.paths.items() if path}
             found = reports.summary(operator, table, self.rejected, left_out, how, files)
             print(json.dumps(found | axes, indent=2))
+        if done is not None:
+            note(done)

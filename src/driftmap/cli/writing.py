@@ -1,4 +1,4 @@
-"""Observers that write what is mapped: tables of coordinates and landmarks, alerts, records of a sink, hints."""
+"""Observers that write what is mapped: tables of coordinates and landmarks, alerts, records of a sink."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from driftmap.cli.errors import note, print_line
 from driftmap.cli.files import writing
 from driftmap.map import StreamMap
-from driftmap.metrics.table import ALIASES, METRICS, KnownMetric
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.sources.brokers.base import Record
 from driftmap.tables.writers import Column, Writer, output_names
@@ -28,8 +27,6 @@ RECORD = ("id", "alert")
 """What records of a sink have besides the columns of a table."""
 NOVELTY = ("reach", "quantile", "residual")
 """The columns of an update that say how novel its rows are."""
-UNEQUAL = 100.0
-"""How many times wider than another a column is when it decides the map alone."""
 
 
 def axis_names(k: int) -> list[str]:
@@ -156,7 +153,7 @@ class Sent(Observer):
         self.flush()
 
     def flush(self) -> None:
-        """Wait until the broker has all records."""
+        """Send the records, and wait until the broker has them."""
         if self._records:
             self._sink.send(self._records)
             self._records = []
@@ -192,43 +189,3 @@ class Landmarks(Observer):
             columns.append(labels if isinstance(labels[0], str) else np.array(labels))
         self._writer.write([*columns, *np.array([features for features, _ in rows]).T])
         self._writer.close()
-
-
-@dataclass(eq=False)
-class Spreads(Observer):
-    """Reports constant columns, and a column that outweighs the others."""
-
-    columns: Sequence[str]
-    metric: str
-    n_rows: int = 0
-    low: Array | float = np.inf
-    high: Array | float = -np.inf
-    """The least and the largest number of each column so far."""
-
-    def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Take in the rows that are learnt."""
-        if update.is_learnt and len(update.rows.features):
-            self.n_rows += len(update.rows.features)
-            self.low = np.fmin(self.low, np.fmin.reduce(update.rows.features))
-            self.high = np.fmax(self.high, np.fmax.reduce(update.rows.features))
-
-    def finish(self, mapper: StreamMap) -> None:
-        """Print one line for each hint."""
-        if self.n_rows < 2:
-            return
-        metric = METRICS.get(ALIASES.get(self.metric, self.metric), KnownMetric(self.metric))
-        spread = np.subtract(self.high, self.low)
-        constant = [name for name, width in zip(self.columns, spread, strict=True) if width == 0]
-        if constant:
-            counts = metric.counts_constants
-            effect = f"yet they count in {self.metric} distances: --exclude leaves them out" if counts else "no effect"
-            note(f"constant columns: {some([*map(repr, constant)])} ({effect})")
-        widths = np.where(spread > 0, spread, np.nan)
-        if len(constant) < len(spread) and not metric.scale_free:
-            widest, narrowest = int(np.nanargmax(widths)), int(np.nanargmin(widths))
-            if spread[widest] >= UNEQUAL * spread[narrowest]:
-                note(
-                    f"column {self.columns[widest]!r} spreads over {spread[widest]:.3g}, "
-                    f"{self.columns[narrowest]!r} over {spread[narrowest]:.3g}: the widest columns decide the map; "
-                    "--normalize zscore gives all the same weight"
-                )

@@ -1,8 +1,9 @@
 """Anchors: a few stored points, with masses, that stand for all of them better than the landmarks do.
 
-Landmarks lie at the rim of what they cover; anchors are a sample of the stored points themselves. No distance to them
-has to be measured: where distances are Euclidean, the distances of a point to the landmarks already hold its distance
-to every other point of the space that the landmarks span. By the law of cosines, for an anchor a near a landmark l,
+Landmarks lie at the rim of what they cover. Where all distances are alike, most of them stay where the stream began.
+Anchors are a sample of the stored points by mass. No distance to them has to be measured: where distances are
+Euclidean, the distances of a point to the landmarks already hold its distance to every other point of the space that
+the landmarks span. By the law of cosines, for an anchor a near a landmark l,
 
     |x - a|^2 = |x - l|^2 + |a - l|^2 - 2 <x - l, a - l>,
 
@@ -27,19 +28,16 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FAINTEST_SHARE = 1e-9
 
 
-def choose_anchors(
-    landmarks: Ids, cells: Sequence[Ids], n_anchors: int, weights: Sequence[Array] | None = None
-) -> tuple[Ids, Array]:
+def choose_anchors(cells: Sequence[Ids], n_anchors: int, weights: Sequence[Array] | None = None) -> tuple[Ids, Array]:
     """Choose up to ``n_anchors`` stored points with masses; returns arrival numbers, ascending, and masses.
 
-    Each landmark is an anchor (of the heaviest cells, where there are more landmarks than anchors). The others go to
-    cells by mass, and in a cell to the points that come first in an order that depends on nothing but the arrival
-    number and the weight: a sample that is spread evenly over time, and that hardly changes when a point arrives or a
-    landmark leaves. The anchors of a cell share its mass equally. Deterministic, and no distance is needed.
+    Voronoi cells get anchors by mass (a cell with less than half the mass of an anchor gets none), and in a cell the
+    points that come first in an order that depends on nothing but the arrival number and the weight: a sample that is
+    spread evenly over time, and that hardly changes when a point arrives or a landmark leaves. Landmarks are anchors
+    where they are drawn. The anchors of a cell share its mass equally. Deterministic, and no distance is needed.
 
     Parameters
     ----------
-    landmarks : array of m arrival numbers
     cells : for each landmark, the arrival numbers of the stored points nearest to it, in any order
     n_anchors : the most anchors to choose
     weights : for each landmark, the masses of those points; 1 if not given
@@ -47,38 +45,31 @@ def choose_anchors(
     Examples
     --------
     >>> import numpy as np
-    >>> ids, masses = choose_anchors(np.array([4, 9]), [np.arange(6), np.arange(6, 10)], n_anchors=5)
+    >>> ids, masses = choose_anchors([np.arange(6), np.arange(6, 10)], n_anchors=5)
     >>> ids, masses
-    (array([0, 4, 5, 7, 9]), array([2., 2., 2., 2., 2.]))
+    (array([0, 2, 5, 7, 9]), array([2., 2., 2., 2., 2.]))
     """
-    cell, ids = np.repeat(np.arange(len(cells)), [len(ids) for ids in cells]), np.concatenate([*cells, landmarks[:0]])
+    cell = np.repeat(np.arange(len(cells)), [len(ids) for ids in cells])
+    ids = np.concatenate([*cells, np.empty(0, np.int64)])
     weight = np.ones(len(ids)) if weights is None else np.concatenate([*weights, np.empty(0)])
-    cell_masses = np.bincount(cell, weight, len(landmarks)).astype(np.float64)
-    others = ids != landmarks[cell]
-    sizes = 1 + np.bincount(cell[others], minlength=len(landmarks)).astype(np.int64)
-    quotas = _quotas(cell_masses, sizes, n_anchors)
-    rest = np.flatnonzero(others & (quotas[cell] > 1))
+    cell_masses = np.bincount(cell, weight, len(cells)).astype(np.float64)
+    quotas = _quotas(cell_masses, np.bincount(cell, minlength=len(cells)), n_anchors)
     # heavier points come sooner, as in priority sampling
-    rest = rest[np.lexsort((ids[rest].astype(np.uint64) * GOLDEN / weight[rest], cell[rest]))]
-    place = np.arange(len(rest)) - np.searchsorted(cell[rest], cell[rest])
-    rest = rest[place < quotas[cell[rest]] - 1]
-    chosen = np.concatenate([landmarks[quotas > 0], ids[rest]])
-    of_cell = np.concatenate([np.flatnonzero(quotas > 0), cell[rest]])
-    order = np.argsort(chosen)
-    return chosen[order], (cell_masses / np.maximum(quotas, 1))[of_cell][order]
+    order = np.lexsort((ids.astype(np.uint64) * GOLDEN / weight, cell))
+    place = np.arange(len(order)) - np.searchsorted(cell[order], cell[order])
+    chosen = order[place < quotas[cell[order]]]
+    chosen = chosen[np.argsort(ids[chosen])]
+    return ids[chosen], (cell_masses / np.maximum(quotas, 1))[cell[chosen]]
 
 
 def _quotas(masses: Array, sizes: Ids, n: int) -> Ids:
-    """How many anchors each cell gets: one each, largest cells first; the others by mass, as far as it has points."""
-    quotas = np.zeros(len(masses), np.int64)
-    quotas[np.argsort(-masses, kind="stable")[:n]] = 1
+    """How many anchors each cell gets by mass, as far as it has points."""
     # Sainte-Lague's method: one more anchor takes none away elsewhere, so quotas change little as masses grow
-    further = n - int(quotas.sum())
-    counts = np.arange(1, min(further + 1, int(sizes.max(initial=1))))
+    counts = np.arange(min(n, int(sizes.max(initial=0))))
     claims = np.where(counts < sizes[:, None], masses[:, None] / (counts + 0.5), 0.0).ravel()
-    best = np.argsort(-claims, kind="stable")[:further]
+    best = np.argsort(-claims, kind="stable")[:n]
     best = best[claims[best] > 0.0] // max(len(counts), 1)
-    return quotas + np.bincount(best, minlength=len(masses))
+    return np.bincount(best, minlength=len(masses))
 
 
 class Inference(NamedTuple):

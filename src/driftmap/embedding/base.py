@@ -28,7 +28,8 @@ class Embedding(Protocol):
 
     - ``needs``, a set of names, says what else ``fit`` is given. "stored": ``stored=``, the :class:`StoredPoints`;
       "to_landmarks" and "neighbours": these with the fields of these names, ``n_neighbors`` neighbours of each.
-      "anchors": ``anchors=``, the :class:`Anchors`, whose positions are then in ``anchor_coordinates_``, (a, k).
+      "anchors": ``anchors=``, the :class:`Anchors`, whose positions are then in ``anchor_coordinates_``, (a, k). Where
+      distances to anchors can be measured, ``fit`` and ``place`` are given these instead of those to the landmarks.
       "start": ``start=``, where the last map has the anchors, or the landmarks if there are no anchors, (a, k) or
       (m, k); None on the first fit and where maps are not aligned.
     - ``check(n_landmarks)`` is called before the first point is learnt. It raises an error for parameters that no
@@ -73,20 +74,18 @@ class StoredPoints(NamedTuple):
 
 
 class Anchors(NamedTuple):
-    """A sample of the stored points that stands for all of them by its masses; the landmarks are among them."""
+    """A sample of the stored points that stands for all of them by its masses."""
 
     ids: Ids
     """Arrival numbers, ascending, (a,)."""
     landmarks: Ids
-    """Which of them are the landmarks: positions in ``ids``, (m,)."""
+    """Arrival numbers of the landmarks, ascending, (m,)."""
     masses: Array
     """How many points each one stands for, (a,)."""
     to_landmarks: Array | None
     """Distances to the landmarks, (a, m); None: the anchors are the landmarks."""
-
-    def landmark_ids(self) -> Ids:
-        """Arrival numbers of the landmarks, ascending."""
-        return self.ids[self.landmarks]
+    measured: bool = False
+    """Whether distances to the anchors are measured. Otherwise they follow from those to the landmarks."""
 
 
 class Configured:

@@ -41,7 +41,7 @@ class Charts(NamedTuple):
 
         A place is the mean of those by the three nearest landmarks, as far as these are in the chart of the nearest one
         and not on another layer of the sheet. The weight of a chart goes to 0 as its landmark becomes the fourth
-        nearest, so places are continuous as long as the nearest landmark is the same.
+        nearest, so places are continuous within the cell of a landmark.
         """
         n, e = len(squared), self.members.shape[1]
         nearest, landmarks = self.nearest(squared, BLENDED + 1)

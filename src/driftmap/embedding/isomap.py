@@ -179,7 +179,7 @@ class LandmarkIsomap(Configured):
 
 
 def shortest_paths(stored: StoredPoints, distances: Array, before: Paths | None = None) -> Paths:
-    """Geodesics between the landmarks; those of the frame before are reused, as long as they are not out of date."""
+    """Geodesics between the landmarks; those of the frame before are reused while they are valid."""
     ids, w = stored.ids[stored.landmarks], len(stored.ids)
     if before is not None:
         same, old = np.isin(before.landmarks, ids), np.isin(ids, before.landmarks)

@@ -41,7 +41,7 @@ class KernelMap(NamedTuple):
         if self.normalised:  # relative to the largest kernel of a point, not all of them vanish
             exponents -= exponents.max(axis=1)[:, None]
         kernels = np.exp(exponents, out=exponents)
-        # not a matrix product: its rounding would depend on how many rows come at once
+        # not a matrix product: its rounding would depend on the number of rows in the call
         sums = _core.affine(kernels, self.columns, self.offsets, np.zeros(len(self.columns)))
         return sums[:, :-1] / sums[:, -1:] if self.normalised else sums
 

@@ -132,7 +132,7 @@ class LandmarkMDS(Configured):
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks: -1/2 L'_k (delta_x - delta_mu)."""
         distances, matrix = check_to_landmarks(distances, len(self.coordinates_)), -0.5 * self.projection_.T
-        # not a matrix product: its rounding would depend on how many rows come at once
+        # not a matrix product: its rounding would depend on the number of rows in the call
         return _core.affine(distances, matrix, -(self.mean_squared_ @ matrix))
 
     def for_rows(self, landmarks: Array) -> LinearRows:

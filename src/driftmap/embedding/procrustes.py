@@ -56,7 +56,7 @@ def move(coordinates: Array, rotation: Array, translation: Array) -> Array:
     >>> move(np.array([[1.0, 2.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([10.0, 20.0]))
     array([[12., 21.]])
     """
-    # not a matrix product: its rounding would depend on how many rows come at once
+    # not a matrix product: its rounding would depend on the number of rows in the call
     out = np.tile(translation, (len(coordinates), 1))
     for column, axis in zip(coordinates.T, rotation, strict=True):
         out += column[:, None] * axis

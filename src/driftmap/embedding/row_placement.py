@@ -52,7 +52,7 @@ class SquaredRows(NamedTuple):
 
     def _place(self, X: Array) -> Array:
         centred = X - self.centre
-        # not a matrix product: its rounding would depend on how many rows come at once
+        # not a matrix product: its rounding would depend on the number of rows in the call
         squared = _core.affine(X, self.matrix, self.offsets, self.centre)
         squared += (centred * centred).sum(axis=1)[:, None]
         return move(self.place_squared(squared), self.rotation, self.translation)

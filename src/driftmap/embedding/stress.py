@@ -7,8 +7,6 @@ Classical MDS fits inner products; this fits the distances themselves, the measu
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -25,22 +23,16 @@ from driftmap.embedding.base import (
     check_stored,
     check_to_landmarks,
 )
-from driftmap.embedding.lmds import ClassicalMDS, classical_mds
-from driftmap.embedding.stress_placer import StressPlacer, extent, spread_places
+from driftmap.embedding.stress_fit import arrange, cold_fit, make_placer, trilateration
+from driftmap.embedding.stress_placer import StressPlacer
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
-# A warm start is followed only as long as its stress is at most this many times that of a cold fit.
-MOST_WARM_STRESS = 1.13
-# The share of exchanged landmarks after which a cold fit replaces the warm start.
-COLD_FIT_SHARE = 0.5
-# By dimension: with fewer fixed points, to start from places all over the map leads to more stress on average.
-FEWEST_FIXED = {2: 5, 3: 12}
-# Axes that views turn, the last ones: of more, where a sweep takes long, none has led to less stress.
-TURNED_AXES = 4
-# Sweeps from each view of a cold fit; only the best is continued until it rests.
-TRIAL_SWEEPS = 50
+# A warm start is left for a cold fit if its stress is more than this many times as large.
+MOST_WARM_STRESS = 1.01
+# The shares of exchanged landmarks and of added mass after which a warm start is compared with a cold fit.
+COLD_FIT_SHARE, COLD_FIT_GROWTH = 0.25, 0.05
 
 
 class LandmarkStress(Configured):
@@ -108,6 +100,8 @@ class LandmarkStress(Configured):
     """Number of sweeps."""
     _n_exchanged: int
     """Landmarks exchanged since the last cold fit."""
+    _cold_mass: float
+    """Mass of the anchors at the last cold fit."""
     _inference: Inference | None
     _anchor_squared: Array
     _coordinates: Array | None
@@ -144,17 +138,18 @@ class LandmarkStress(Configured):
     ) -> Self:
         """Place landmarks given their (m, m) distances and how many points each one stands for.
 
-        With a ``start``, the stress of the last cold fit, ``cold_stress_``, is trusted until half of the landmarks have
-        been exchanged: a warm fit with at most 1.13 times as much is taken as it is, without an eigendecomposition.
-        Another one goes on until it rests, and is compared with a cold fit.
+        With a ``start``, the stress of the last cold fit, ``cold_stress_``, is trusted until a quarter of the landmarks
+        have been exchanged or the mass has grown by 5 %: a warm fit with at most 1.01 times as much is taken as it is,
+        without an eigendecomposition. Another one goes on until it rests, and is compared with a cold fit.
 
         Parameters
         ----------
         anchors : Anchors, optional
-            The points to which the map is fitted; the landmarks if not given.
+            The points to which the map is fitted; the landmarks if not given. If they are measured, ``distances`` and
+            ``masses`` are those of the anchors, and points are placed by their distances to these.
         start : (a, k) with anchors, else (m, k)
             Where to start, for example the positions on the last map. Not used where it is flat in some direction that
-            the points are not, or where it leads to more than 1.13 times the stress of a cold fit, from classical MDS.
+            the points are not, or where it leads to more than 1.01 times the stress of a cold fit.
         """
         distances = check_between(distances)
         m = len(distances)
@@ -162,24 +157,27 @@ class LandmarkStress(Configured):
         masses = validation.positive_masses(masses, m)
         reference, n_exchanged = None, 0
         if anchors is not None and start is not None and hasattr(self, "anchors_"):
-            n_exchanged = self._n_exchanged + len(np.setdiff1d(anchors.landmark_ids(), self.anchors_.landmark_ids()))
-            reference = self.cold_stress_ if n_exchanged < COLD_FIT_SHARE * m else None
+            n_exchanged = self._n_exchanged + len(np.setdiff1d(anchors.landmarks, self.anchors_.landmarks))
+            has_grown = anchors.masses.sum() > (1 + COLD_FIT_GROWTH) * self._cold_mass
+            is_trusted = n_exchanged < COLD_FIT_SHARE * len(anchors.landmarks) and not has_grown
+            reference = self.cold_stress_ if is_trusted else None
+        self._n_exchanged = n_exchanged
         self.anchors_ = anchors or Anchors(np.arange(m), np.arange(m), masses, None)
         # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
         with one_thread():
             targets = self._targets(distances, masses)
             positions, self.stress_, self.n_iter_ = self._arranged(targets, start, reference)
             self._take(positions, targets)
-        self._n_exchanged = n_exchanged if self.cold_stress_ == reference else 0
         return self
 
     @property
     def coordinates_(self) -> Array:
         """Positions of the landmarks, (m, k)."""
-        if self._inference is None:
+        to_landmarks = self.anchors_.to_landmarks
+        if to_landmarks is None:
             return self.anchor_coordinates_
         if self._coordinates is None:  # worked out when asked for: a map is often made without
-            self._coordinates = self.place(self._landmarks)
+            self._coordinates = self.place(to_landmarks.T if self.anchors_.measured else self._landmarks)
         return self._coordinates
 
     def _targets(self, distances: Array, masses: Array) -> Array:
@@ -187,7 +185,7 @@ class LandmarkStress(Configured):
         self._landmarks, self._landmark_weights = distances, masses / masses.sum()
         shares, to_landmarks = self.anchors_.masses, self.anchors_.to_landmarks
         self._weights = validation.positive_masses(shares, len(self.anchors_.ids)) / shares.sum()
-        if to_landmarks is None:
+        if to_landmarks is None or self.anchors_.measured:
             self._inference = None
             return distances
         squared = to_landmarks**2
@@ -206,30 +204,22 @@ class LandmarkStress(Configured):
         if warm is not None and reference is not None and warm[1] <= MOST_WARM_STRESS * reference:
             self.cold_stress_ = reference
             return warm
-        mds = classical_mds(targets, self.n_components + 1, self.anchors_.masses)
-        starts = list(views(mds, min(mds.n_dimensions, self.n_components)))
-        # A settled map is not left for one that only the best of many starts finds; on the line each of them may.
-        cold = self._cold_fit(targets, starts if warm is None or self.n_components == 1 else starts[:1])
+        cold = cold_fit(targets, self.anchors_.masses, self.n_components, self.tol, self.max_iter)
         if warm is not None:
             warm = arrange(targets, weights, warm[0], self.tol, self.max_iter)
-            if warm[1] > MOST_WARM_STRESS * cold[1]:
-                warm, cold = None, self._cold_fit(targets, starts)
-        self.cold_stress_ = cold[1]
+            warm = warm if warm[1] <= MOST_WARM_STRESS * cold[1] else None
+        self.cold_stress_, self._cold_mass, self._n_exchanged = cold[1], float(self.anchors_.masses.sum()), 0
         return warm or cold
 
     def _take(self, positions: Array, targets: Array) -> None:
         """Take these positions of the anchors, (a, real), and prepare to place other points by them."""
-        a, k = positions.shape
-        squared, weights = targets**2, self._weights
-        start_from = start_map(positions, squared, squared @ weights, weights)
+        placer = make_placer(positions, targets, self.anchors_.masses, self.tol, self.max_iter)
         matrix, offsets = self._inference or (None, None)
-        self.n_dimensions_, self._coordinates = k, None
-        self.anchor_coordinates_ = np.pad(positions, ((0, 0), (0, self.n_components - k)))
-        self._placer = StressPlacer(
-            positions, weights, *start_from, self.tol * extent(positions, weights), self.max_iter, self.n_components,
-            matrix, offsets, steadiness=self.steadiness,
-            places=spread_places(positions, weights) if a >= FEWEST_FIXED.get(k, np.inf) else None,
-        )  # fmt: skip
+        self._placer = replace(
+            placer, n_components=self.n_components, matrix=matrix, offsets=offsets, steadiness=self.steadiness
+        )
+        self.n_dimensions_, self._coordinates = positions.shape[1], None
+        self.anchor_coordinates_ = np.pad(positions, ((0, 0), (0, self.n_components - self.n_dimensions_)))
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds."""
@@ -239,22 +229,23 @@ class LandmarkStress(Configured):
             "cold_stress": self.cold_stress_,
             "n_iter": self.n_iter_,
             "n_exchanged": self._n_exchanged,
+            "cold_mass": self._cold_mass,
         }
 
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
         """Go back to a state, or raise an error that says why it cannot be one."""
         distances = check_between(distances)
-        m, anchors = len(distances), Anchors(*(state[name] for name in Anchors._fields))
-        a = len(anchors.ids)
+        anchors = Anchors(*(state[name] for name in Anchors._fields))
+        a, m = len(anchors.ids), len(anchors.landmarks)
         check_arrivals("anchors", anchors.ids, a)
+        check_arrivals("landmarks", anchors.landmarks, m)
         check_stored("masses", anchors.masses, (a,))
-        check_stored("landmarks", anchors.landmarks, (m,), np.int64)
-        if not (np.diff(anchors.landmarks, prepend=-1, append=a) > 0).all():
-            raise ValueError("its landmarks are not among its anchors")
         if anchors.to_landmarks is not None:
             check_stored("distances", anchors.to_landmarks, (a, m))
         elif a != m:
             raise ValueError("it lacks the distances from its anchors to the landmarks")
+        if len(distances) != (a if anchors.measured else m):
+            raise ValueError("its distances are not those of its anchors or landmarks")
         positions = state["positions"]
         check_stored("positions", positions, (a, min(self.n_components, *np.shape(positions)[1:])))
         numbers = {name: state[name] for name in ("stress", "cold_stress")}
@@ -263,25 +254,11 @@ class LandmarkStress(Configured):
         )
         self.n_iter_ = validation.integer_at_least(state["n_iter"], "n_iter", 0)
         self._n_exchanged = validation.integer_at_least(state["n_exchanged"], "n_exchanged", 0)
+        self._cold_mass = validation.positive_number(state["cold_mass"], "cold_mass", or_zero=True)
         self.anchors_ = anchors
         with one_thread():
-            self._take(positions, self._targets(distances, validation.positive_masses(masses, m)))
+            self._take(positions, self._targets(distances, validation.positive_masses(masses, len(distances))))
         return self
-
-    def _cold_fit(self, targets: Array, starts: Sequence[Array]) -> tuple[Array, float, int]:
-        """Positions, stress and sweeps from the best of some starts."""
-        result = None
-        for start in starts:
-            other = arrange(targets, self._weights, start, self.tol, min(TRIAL_SWEEPS, self.max_iter))
-            if result is None or other[1] < (1 - self.tol) * result[1]:  # else it is the same, or its mirror image
-                result = other
-        assert result is not None
-        positions, stress, sweeps = result
-        if TRIAL_SWEEPS <= sweeps < self.max_iter:
-            most = self.max_iter - TRIAL_SWEEPS
-            positions, stress, more = arrange(targets, self._weights, positions, self.tol, most)
-            sweeps += more
-        return positions, stress, sweeps
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the landmarks; each row by itself."""
@@ -327,79 +304,8 @@ class LandmarkStress(Configured):
         )
 
 
-def views(mds: ClassicalMDS, k: int) -> Iterator[Array]:
-    """Starts of a fit in k dimensions: classical MDS, and the same in one dimension more, seen from other directions.
-
-    Each view turns one of the last four axes towards the further one; on the line, where there are most minima, by more
-    angles.
-    """
-    yield mds.coordinates[:, :k]
-    angles = np.arange(1, 8) * np.pi / 8 if k == 1 else np.arange(1, 4) * np.pi / 4
-    axes = range(max(k - TURNED_AXES, 0), k if mds.n_dimensions > k else 0)
-    for axis, angle in itertools.product(axes, angles):
-        view = mds.coordinates[:, :k].copy()
-        view[:, axis] = np.cos(angle) * view[:, axis] + np.sin(angle) * mds.coordinates[:, k]
-        yield view
-
-
-def arrange(distances: Array, weights: Array, start: Array, tol: float, max_iter: int) -> tuple[Array, float, int]:
-    """Bring points from a start to rest, by sweeps until one moves them less than ``tol`` times the start's extent.
-
-    The stress between them, with weights w_i w_j as in weighted SMACOF, never goes up. Returns the positions round
-    their centre, (a, k), their normalised stress, and the number of sweeps.
-    """
-    if not all(np.isfinite(numbers).all() for numbers in (distances, weights, start)):
-        raise ValueError("distances, weights and start must be finite")
-    positions, sweeps, moved, tolerance = np.array(start, order="C"), 0, np.inf, tol * extent(start, weights)
-    while sweeps < max_iter and moved > tolerance and start.shape[1]:
-        moved = _core.sweep(distances, weights, positions)
-        sweeps += 1
-    positions -= weights @ positions
-    return positions, weighted_stress(distances, positions, weights), sweeps
-
-
 def is_full(positions: Array, weights: Array) -> bool:
     """Whether points extend in every dimension."""
     centred = (positions - weights @ positions) * np.sqrt(weights)[:, None]
     variances = np.linalg.eigvalsh(centred.T @ centred)
     return bool(variances[0] > FLAT**2 * variances[-1])
-
-
-def trilateration(positions: Array, weights: Array) -> Array:
-    """L'_k of landmark MDS, (k, a), for points that lie anywhere: ``-1/2 L'_k (delta_x - delta_mu)`` is the place of x.
-
-    It solves the linear equations of squared distances by least squares, and is L'_k if the points lie where classical
-    MDS puts them.
-    """
-    size = extent(positions, weights) or 1.0
-    scaled = (positions - weights @ positions) / size
-    weighted = scaled * weights[:, None]
-    return np.linalg.pinv(scaled.T @ weighted, hermitian=True) @ (weighted / size).T
-
-
-def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> float:
-    """Normalised stress of points with weights: root of ``sum w w' (d - |y - y'|)^2 / sum w w' d^2`` over all pairs.
-
-    >>> import numpy as np
-    >>> weighted_stress(np.array([[0.0, 2.0], [2.0, 0.0]]), np.array([[0.0], [1.0]]), np.array([1.0, 5.0]))
-    0.5
-    """
-    below = weights @ distances**2 @ weights
-    if not below > 0:
-        return 0.0
-    above = weights @ (distances - euclidean(coordinates, coordinates)) ** 2 @ weights
-    return float(np.sqrt(above / below))
-
-
-def start_map(positions: Array, squared: Array, mean_squared: Array, weights: Array) -> tuple[Array, Array]:
-    """Where a point starts, ``projection squared + shift``: its place in landmark MDS, carried over to this map.
-
-    The carrying is the affine map that best brings the fixed points from their places in landmark MDS to their
-    positions: it takes up what stress has moved all of them, so few Newton steps are left.
-    """
-    real, roots = positions.shape[1], np.sqrt(weights)[:, None]
-    projection, size = -0.5 * trilateration(positions, weights), extent(positions, weights) or 1.0
-    places = np.column_stack([(squared - mean_squared) @ projection.T, np.full(len(positions), size)])
-    affine = np.linalg.lstsq(places * roots, positions * roots, rcond=None)[0]
-    projection = affine[:real].T @ projection
-    return projection, size * affine[real] - projection @ mean_squared

@@ -237,11 +237,12 @@ def map_points(distances: Array, stored: StoredPoints | None, n_anchors: int | N
         return MapPoints(landmarks, np.arange(m), distances)
     nearest = np.argmin(stored.to_landmarks, axis=1)
     nearest[stored.masses == 0] = -1  # forgotten
-    nearest[stored.landmarks] = np.arange(m)
+    nearest[stored.landmarks] = -1
     cells = [np.flatnonzero(nearest == j) for j in range(m)]
     with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
         weights = [stored.masses[cell] for cell in cells]
-        ids, _ = choose_anchors(landmarks, [stored.ids[cell] for cell in cells], n_anchors, weights)
+        ids, _ = choose_anchors([stored.ids[cell] for cell in cells], n_anchors - m, weights)
+    ids = np.union1d(landmarks, ids)
     to_landmarks = stored.to_landmarks[np.searchsorted(stored.ids, ids)]
     return MapPoints(ids, np.searchsorted(ids, landmarks), to_landmarks)
 

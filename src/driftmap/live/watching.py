@@ -11,7 +11,7 @@ import numpy as np
 from driftmap.live.scene import CAPACITY, Landmarks, Scene
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
-from driftmap.quality import landmark_stress
+from driftmap.quality import stress
 from driftmap.tables.writers import output_names
 from driftmap.utils import Array, Ids
 from driftmap.web.columns import GrowingColumn
@@ -26,8 +26,8 @@ NOVELTY_COLUMN = "novelty"
 class Watcher(Observer):
     """Shows rows as they are mapped. :meth:`refresh`, which another thread may call, updates landmarks and curves.
 
-    Rows first appear where they were placed on arrival. When the landmarks have changed, :meth:`refresh` places all
-    rows again, so that learning does not wait for it.
+    Rows first appear where they were placed on arrival. When the map has a new frame, :meth:`refresh` places all rows
+    again, so that learning does not wait for it. The live view shows frames and never makes one.
     """
 
     def __init__(self, title: str, columns: Sequence[str], label: str | None = None, capacity: int = CAPACITY) -> None:
@@ -40,6 +40,7 @@ class Watcher(Observer):
         self._rows = np.empty((0, 0))  # ring buffer of the features of the shown rows
         self._next = 0
         self._frame = 0
+        self._stress = 0.0
         self._mapper: StreamMap | None = None
         self._novelty = 0.0  # the largest reach since the last sample
         self._last = time.monotonic(), 0, 0.0  # time, rows and rate at the last sample
@@ -69,21 +70,29 @@ class Watcher(Observer):
         self._novelty = max(self._novelty, float(np.max(known, initial=0.0, where=np.isfinite(known))))
 
     def refresh(self) -> None:
-        """Place the rows again if the landmarks have changed; update the landmarks and the curves."""
+        """Place the rows again if there is a new frame; update the landmarks and the curves."""
         mapper, scene = self._mapper, self.scene
         if mapper is None or not mapper.fitted:
             return
         if scene.next != self._next:
             self._next = scene.next
             with mapper.lock:
-                frame, positions = mapper.frame_, plane(mapper.landmark_embedding_)
-                scene.set_landmarks(Landmarks(mapper.landmark_indices_, positions, mapper.landmark_mass_))
-            if frame != self._frame:
+                given = mapper.given_frame()
+                if given is None:
+                    return
+                number, frame = given
+                store = mapper._landmark_engine().store
+                is_present = np.array_equal(frame.landmarks, mapper.landmark_indices_)
+                masses = mapper.landmark_mass_ if is_present else frame.cover.masses
+            positions = frame.landmark_positions()
+            scene.set_landmarks(Landmarks(frame.landmarks, plane(positions), masses))
+            self._stress = stress(store.to_points(frame.points, frame.points), positions, metric="precomputed")
+            if number != self._frame:
                 with scene.lock:
                     first, stop = scene.oldest, scene.next
                     rows = self._rows[np.arange(first, stop) % scene.capacity]
-                scene.move(first, plane(mapper.transform(rows)))
-                self._frame = frame
+                scene.move(first, plane(frame.place_queries(store, store.check_queries(rows))))
+                self._frame = number
         self._sample(mapper, time.monotonic())
 
     def _sample(self, mapper: StreamMap, now: float) -> None:
@@ -94,7 +103,7 @@ class Watcher(Observer):
             return
         self._last = now, seen_now, (seen_now - seen) / (now - then)
         sample = {"time": time.time(), "rows": seen_now, "rate": self._last[2], "novelty": self._novelty}
-        self.scene.add_sample(sample | {"radius": mapper.radius_, "stress": landmark_stress(mapper)})
+        self.scene.add_sample(sample | {"radius": mapper.radius_, "stress": self._stress})
         self._novelty = 0.0
 
 

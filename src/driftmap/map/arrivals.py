@@ -20,7 +20,7 @@ class Arrivals(NamedTuple):
     frame: int
     """Number of the frame of these coordinates; 0 without coordinates."""
     landmarks_changed: bool
-    """True if this is a new frame, because landmarks have changed since coordinates were last requested."""
+    """True if this is a new frame: rows that were placed before lie elsewhere on it."""
     reach: Array
     """Distance to the nearest landmark divided by the radius, just before the row was learnt; infinity before the first
     radius."""

@@ -1,8 +1,8 @@
 """Frames: the successive embeddings of a stream, each aligned to the one before (Procrustes).
 
-Learning never makes a frame. When coordinates are asked for and the landmarks have changed, the new landmarks are
-embedded and the result is turned, mirrored and shifted (never scaled) so that the stored points lie as near as possible
-to where they lay on the map that was given out last.
+Learning never makes a frame. When coordinates are asked for and the landmarks have changed, the present frame is kept
+while a new one would hardly be better (:mod:`driftmap.map.frame_loss`). A new one is turned, mirrored and shifted
+(never scaled) so that the stored points lie as near as possible to where they lay on the last one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +21,9 @@ from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, RowPlacer, choose
 from driftmap.embedding.base import NEEDS, row_placer
 from driftmap.embedding.factory import make_embedding
 from driftmap.landmarks.online import LandmarkEngine
+from driftmap.map import frame_loss
+from driftmap.map.anchor_count import ANCHOR_COUNTS, AnchorCount, count_anchors
+from driftmap.map.frame_loss import Losses, Reference, Sample
 from driftmap.map.stored_cache import NO_IDS, DistanceCache, StoredPointCache, common
 from driftmap.metrics import Store, euclidean
 from driftmap.quality import Displacement, displacement
@@ -29,8 +33,6 @@ from driftmap.utils.concurrency import in_parallel, one_thread
 from driftmap.utils.errors import InputError
 
 FRAMES_KEPT = 1000
-SAMPLE = 200
-"""Stored points by which frames are aligned and compared, evenly spread over time; all, if there are no more."""
 FEWEST_KNOWN = 10
 """If an embedding needs stored points: those that had arrived by the last frame, as long as so many are left."""
 FARTHEST, LEAST_SIZE = 1e140, 1e-140
@@ -38,9 +40,7 @@ FARTHEST, LEAST_SIZE = 1e140, 1e-140
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark or an anchor has: its cell may be empty, and yet it is embedded."""
 OF_STORED_POINTS = frozenset({"stored", "to_landmarks", "neighbours"})
-STORED = (
-    "between", "masses", "landmarks", "anchors", "rotation", "translation", "points", "farthest"
-)  # fmt: skip
+STORED = ("between", "anchors", "rotation", "translation", "farthest", "places")
 """Fields of a frame that a checkpoint holds."""
 PLACED_AT_ONCE = 4096
 """Rows mapped at a time, so that their landmark distances need little memory."""
@@ -55,6 +55,31 @@ class FrameChange(NamedTuple):
     """The rotation or reflection that was applied to the embedding, (k, k)."""
     displacement: Displacement
     """How far stored points moved, relative to the diameter of the map."""
+    arrival: int
+    """Arrival number of the last point before the frame was made."""
+    reason: str
+    """Why it was compared with the frame before: "stress", "recent points" or "a cell" had become worse, "growth", or
+    "landmarks", whose every change makes a frame."""
+    stress: float
+    """Of the frame before: the stress of a sample of stored points or, of maps that do not keep distances, the share of
+    nearest neighbours that they lose."""
+    candidate_stress: float
+    """Of this frame."""
+
+
+class Points(NamedTuple):
+    """Points of a frame, which may not be stored any more."""
+
+    ids: Ids
+    """Arrival numbers, ascending."""
+    points: Any
+    """The points themselves; None: only their distances are known."""
+    masses: Array
+    """How many points each one stands for."""
+
+    def distances(self, store: Store, queries: Any) -> Array:
+        """Distances of checked points to these."""
+        return store.to_stored(queries, self.ids) if self.points is None else store.to_points(queries, self.points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +87,35 @@ class Frame:
     """The embedding of some landmarks, and how it is aligned with the frame before."""
 
     embedding: Any
+    cover: Points
+    """The landmarks."""
+    fixed: Points
+    """The points by distances to which the embedding places others: the anchors, or the landmarks."""
     between: Array
-    """Distances between the landmarks, (m, m)."""
-    masses: Array
-    """How many points each landmark stands for, (m,)."""
-    landmarks: Ids
+    """Distances between these."""
     anchors: Ids | None
     """Arrival numbers of the anchors; None: the embedding needs none."""
     rotation: Array
     translation: Array
     rows: RowPlacer | None
     """Places rows of numbers on this frame, where that needs no distances."""
-    points: Any
-    """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
     farthest: float
     """The largest number in a row that can be placed; infinity: the map is one place."""
+    places: Array | None = None
+    """Where the landmarks lie, if they are others than those of the fit; not turned and shifted any more."""
+
+    @property
+    def landmarks(self) -> Ids:
+        """Arrival numbers of the landmarks, ascending."""
+        return self.cover.ids
+
+    @property
+    def points(self) -> Any:
+        """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
+        return self.cover.points
 
     def place(self, distances: Array) -> Array:
-        """Positions of points from their distances to the landmarks."""
+        """Positions of points from their distances to the fixed points."""
         return move(self.embedding.place(distances), self.rotation, self.translation)
 
     def place_queries(self, store: Store, queries: Any, n_jobs: int = 1) -> Array:
@@ -97,18 +133,16 @@ class Frame:
     def _place_part(self, store: Store, queries: Any) -> Array:
         if self.rows is not None:  # single precision is converted part by part, never as a whole
             return self.rows.place(np.asarray(queries, dtype=np.float64))
-        return self.place(self.distances(store, queries))
+        return self.place(self.fixed.distances(store, queries))
 
     def distances(self, store: Store, queries: Any) -> Array:
         """Distances of checked points to the landmarks."""
-        if self.points is None:
-            return store.to_stored(queries, self.landmarks)
-        return store.to_points(queries, self.points)
+        return self.cover.distances(store, queries)
 
     def place_stored(self, engine: LandmarkEngine, ids: Ids) -> Array:
         """Positions of stored points."""
         if self.points is None:
-            return self.place(engine.stored_distances(ids, self.landmarks))
+            return self.place(engine.stored_distances(ids, self.fixed.ids))
         store = engine.store
         return self._place_part(store, store.check_queries(engine.stored_points(ids)))
 
@@ -128,12 +162,35 @@ class Frame:
 
     @cached_property
     def _landmark_positions(self) -> Array:
+        if self.places is not None:
+            return self.places
         return move(self.embedding.coordinates_, self.rotation, self.translation)
 
     def residuals(self, distances: Array, positions: Array) -> Array:
         """Per point, the root of the mean squared error of its landmark distances on the map, weighted by mass."""
         gaps = distances - euclidean(positions, self._landmark_positions)
-        return np.sqrt((gaps**2 * (self.masses / self.masses.sum())).sum(axis=1))
+        return np.sqrt((gaps**2 * (self.cover.masses / self.cover.masses.sum())).sum(axis=1))
+
+    def covered_by(self, engine: LandmarkEngine, cover: Points) -> Frame:
+        """The same map with other landmarks: those that stay keep their places, and the others are placed."""
+        old, known, others = common(self.cover.ids, cover.ids)
+        places = np.empty((len(cover.ids), len(self.translation)))
+        places[known] = self._landmark_positions[old]
+        if len(others):
+            places[others] = self.place_stored(engine, cover.ids[others])
+        return replace(self, cover=cover, places=places)
+
+    def is_beyond(self, engine: LandmarkEngine) -> bool:
+        """Whether a landmark lies far from all fixed points: an embedding that keeps neighbours has no place for it."""
+        new = np.setdiff1d(self.cover.ids, self.fixed.ids, assume_unique=True)
+        if not len(new):
+            return False
+        if self.points is None:
+            distances = engine.stored_distances(new, self.fixed.ids)
+        else:
+            store = engine.store
+            distances = self.fixed.distances(store, store.check_queries(engine.stored_points(new)))
+        return bool(distances.min(axis=1).max() > frame_loss.BEYOND * engine.radius_)
 
     def laid(self, rotation: Array, translation: Array) -> Frame:
         """The same after alignment, of a frame that has not been aligned yet."""
@@ -144,7 +201,14 @@ class Frame:
 class Frames:
     """Makes frames when they are asked for. An embedding that does not fit is refused."""
 
-    def __init__(self, embedding: str | Embedding, n_components: int, n_anchors: int | None, align: bool) -> None:
+    def __init__(
+        self,
+        embedding: str | Embedding,
+        n_components: int,
+        n_anchors: int | str | None,
+        align: bool,
+        tolerance: float | None = 0.0,
+    ) -> None:
         if isinstance(embedding, str):
             embedding = make_embedding(validation.one_of(embedding, "embedding", EMBEDDINGS), n_components)
         elif isinstance(embedding, type) or not all(hasattr(embedding, name) for name in ("fit", "place")):
@@ -153,18 +217,24 @@ class Frames:
         elif (own := getattr(embedding, "n_components", n_components)) != n_components:
             raise InputError(f"has n_components={own}, but the map has {n_components}", parameter="embedding")
         self.embedding: Any = embedding
-        self.n_components, self.n_anchors, self.align = n_components, n_anchors, align
+        self.n_components, self.n_anchors, self.align, self.tolerance = n_components, n_anchors, align, tolerance
         self.current: Frame | None = None
         self.count = 0
         self.changes: deque[FrameChange] = deque(maxlen=FRAMES_KEPT)
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
         self.seen = 0  # arrivals when the current frame was made
-        self.between, self.to_anchors = DistanceCache(), DistanceCache()
+        self.choice: AnchorCount | None = None
+        self.between, self.to_anchors, self.judged = DistanceCache(), DistanceCache(), DistanceCache()
+        self.reference: Reference | None = None  # None: the current frame has not been judged yet
         self.needs = frozenset(getattr(self.embedding, "needs", ()))
         for name in self.needs:
             validation.one_of(name, "needs", NEEDS)
         self.stored_cache = StoredPointCache(self.embedding) if self.needs & OF_STORED_POINTS else None
+
+    @property
+    def _keeps_distances(self) -> bool:
+        return bool(getattr(self.embedding, "keeps_distances", False))
 
     @property
     def _is_stored(self) -> bool:
@@ -184,13 +254,22 @@ class Frames:
             "frames": np.array([change.frame for change in self.changes], dtype=np.int64),
             "rotations": np.array([change.rotation for change in self.changes], dtype=np.float64),
             "displacements": np.array([change.displacement for change in self.changes], dtype=np.float64),
+            "made": np.array([change.arrival for change in self.changes], dtype=np.int64),
+            "reasons": [change.reason for change in self.changes],
+            "stresses": np.array([change[-2:] for change in self.changes], dtype=np.float64),
+            "reference": None if self.reference is None else self.reference._asdict(),
             "frame": None,
         }
         if frame is not None and self._is_stored:
-            values["frame"] = {name: getattr(frame, name) for name in STORED} | {"state": frame.embedding.state()}
+            values["frame"] = {name: getattr(frame, name) for name in STORED} | {
+                "cover": frame.cover._asdict(),
+                "fixed": None if frame.fixed is frame.cover else frame.fixed._asdict(),
+                "state": frame.embedding.state(),
+            }
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
         numbers = {"count": self.count, "seen": self.seen, "warned": self.warned}
-        return numbers | packed
+        choice = flatten(None if self.choice is None else self.choice._asdict(), "frames.choice", arrays)
+        return numbers | packed | {"choice": choice}
 
     def unpack(self, packed: dict[str, Any], arrays: Arrays, store: Store, n_seen: int) -> None:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
@@ -200,13 +279,28 @@ class Frames:
             rebuild(packed[name], arrays) for name in ("frame", "frames", "rotations", "displacements")
         )
         n, k = len(frames), self.n_components
-        if n and (rotations.shape, displacements.shape) != ((n, k, k), (n, 2)):
+        made, stresses = np.full(n, -1), np.full((n, 2), np.nan)
+        reasons = ["landmarks"] * n
+        if "made" in packed:  # since version 0.3
+            made, reasons, stresses = (rebuild(packed[name], arrays) for name in ("made", "reasons", "stresses"))
+        if n and (rotations.shape, displacements.shape, stresses.shape) != ((n, k, k), (n, 2), (n, 2)):
             raise ValueError("its changes of frames have the wrong shape")
         if self.count > n_seen or not (np.diff(frames, prepend=0, append=self.count + 1) > 0).all():
             raise ValueError("its frames are not in order")
-        for number, rotation, moved in zip(frames.tolist(), rotations, displacements.tolist(), strict=True):
-            self.changes.append(FrameChange(int(number), rotation, Displacement(*moved)))
-        if frame is not None and self._is_stored:
+        columns = frames.tolist(), rotations, displacements.tolist(), made.tolist(), reasons, stresses.tolist()
+        for number, rotation, moved, arrival, reason, both in zip(*columns, strict=True):
+            self.changes.append(FrameChange(number, rotation, Displacement(*moved), arrival, str(reason), *both))
+        if (reference := rebuild(packed.get("reference"), arrays)) is not None:
+            self.reference = Reference(**reference)
+            validation.integer_at_least(self.reference.seen, "seen", 1)
+            for name in Reference._fields[:-1]:
+                validation.positive_number(reference[name], name, or_zero=True)
+        if (choice := rebuild(packed.get("choice"), arrays)) is not None:
+            self.choice = AnchorCount(**choice)
+            _check_ids(self.choice.landmarks, n_seen)
+            for name in ("n_anchors", "n_stored"):
+                validation.integer_at_least(choice[name], name, 1)
+        if frame is not None and self._is_stored and "between" in frame:  # not one of version 0.2
             with np.errstate(all="ignore"):
                 self.current = self._restored(store, n_seen, **frame)
 
@@ -215,124 +309,212 @@ class Frames:
         store: Store,
         n_seen: int,
         *,
+        cover: dict[str, Any],
+        fixed: dict[str, Any] | None,
         between: Array,
-        masses: Array,
-        landmarks: Ids,
         anchors: Ids | None,
         rotation: Array,
         translation: Array,
-        points: Any,
         farthest: float,
         state: dict[str, Any],
+        places: Array | None = None,
     ) -> Frame:
         """A frame from what was packed, once that has been checked."""
-        m, k = len(landmarks), self.n_components
-        shapes = [(rotation, (k, k)), (translation, (k,)), (between, (m, m)), (masses, (m,))]
-        for array, shape in shapes:
+        k = self.n_components
+        landmarks = _checked_points(store, n_seen, **cover)
+        placing = landmarks if fixed is None else _checked_points(store, n_seen, **fixed)
+        a = len(placing.ids)
+        for array, shape in ((rotation, (k, k)), (translation, (k,)), (between, (a, a))):
             if not (np.shape(array) == shape and array.dtype == np.float64 and _squarable(array)):
                 raise ValueError("an array of its frame has the wrong shape, type or range")
-        if not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
-            raise ValueError("the masses of its frame must be positive")
         if np.abs(rotation @ rotation.T - np.eye(k)).max() > 1e-6:
             raise ValueError("the rotation of its frame is not orthogonal")
         if (between < 0).any() or not farthest > 0:
             raise ValueError("its frame has negative distances or no size")
-        for ids in (landmarks, landmarks if anchors is None else anchors):
-            if ids.dtype != np.int64 or not (np.diff(ids, prepend=-1, append=n_seen) > 0).all():
-                raise ValueError("the landmarks or anchors of its frame have not arrived, or are not in order")
-        if (points is None) != (store.metric.form == "distances"):
-            raise ValueError("its frame lacks landmarks, or has some although distances are precomputed")
-        if points is not None and len(points := store.check(points)) != m:
-            raise ValueError("its frame has a wrong number of landmarks")
+        if anchors is not None and (
+            anchors.dtype != np.int64 or not (np.diff(anchors, prepend=-1, append=n_seen) > 0).all()
+        ):
+            raise ValueError("the anchors of its frame have not arrived, or are not in order")
         embedding = copy.deepcopy(self.embedding)
-        embedding.restore(between, masses, state)
-        if not _squarable(embedding.coordinates_):
-            raise ValueError("the positions of its frame are not finite")
+        embedding.restore(between, placing.masses, state)
+        found = embedding.coordinates_ if places is None else places
+        if found.shape != (len(landmarks.ids), k) or not _squarable(found):
+            raise ValueError("the positions of its frame are not finite, or not those of its landmarks")
         if anchors is not None and embedding.anchor_coordinates_.shape != (len(anchors), k):
             raise ValueError("its frame has a wrong number of anchors")
-        rows = _row_placer(embedding, store, points)
-        frame = Frame(
-            embedding, between, masses, landmarks, anchors, np.eye(k), np.zeros(k), rows, points, farthest
-        )  # fmt: skip
+        rows = _row_placer(embedding, store, placing.points)
+        frame = Frame(embedding, landmarks, placing, between, anchors, np.eye(k), np.zeros(k), rows, farthest, places)
         return frame.laid(rotation, translation)
 
     def present(self, engine: LandmarkEngine) -> Frame:
-        """The frame of the present landmarks."""
+        """The frame in which coordinates are given now."""
         stream = engine.fitted_stream()
         if self.current is None or stream.version != self.version:
             landmarks, points = engine.landmarks_of(stream)
             if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
-                self._refresh(engine, landmarks, None if engine.store.metric.form == "distances" else points)
+                masses = _at_least_a_little(stream.landmark_masses())
+                points = None if engine.store.metric.form == "distances" else points
+                self._follow(engine, Points(landmarks, points, masses))
             self.version = stream.version
         assert self.current is not None
         return self.current
 
-    def _refresh(self, engine: LandmarkEngine, landmarks: Ids, points: Any) -> None:
-        old, k, stream = self.current, self.n_components, engine.fitted_stream()
-        frame = self._embedded(engine, landmarks, points)
-        embedding = frame.embedding
-        if old is not None:
-            stored = engine.stored_indices_
-            if self.stored_cache is not None and len(known := stored[stored < self.seen]) >= FEWEST_KNOWN:
-                stored = known  # such an embedding does not extrapolate: on the last map, newer points lay anywhere
-            sample = stored[np.unique(np.linspace(0, len(stored) - 1, SAMPLE).astype(np.int64))]
-            before, after = (f.place_stored(engine, sample) for f in (old, frame))
-            if self.align:
-                real = min(old.embedding.n_dimensions_, embedding.n_dimensions_)  # the others are 0 and stay so
-                rotation, translation = np.eye(k), np.zeros(k)
-                rotation[:real, :real], translation[:real] = procrustes(after[:, :real], before[:, :real])
-                frame, after = frame.laid(rotation, translation), move(after, rotation, translation)
-            if old.embedding.n_dimensions_:  # a map that was one place has no diameter to compare with
-                self.changes.append(FrameChange(self.count + 1, frame.rotation, displacement(before, after)))
-        self.current, self.seen = frame, stream.seen
+    def _follow(self, engine: LandmarkEngine, cover: Points) -> None:
+        """Keep the current frame or make a new one, when the landmarks have changed."""
+        last, seen, tolerance = self.current, engine.n_samples_seen_, self.tolerance
+        if last is None:
+            self._take(engine, self._embedded(engine, cover))
+            return
+        kept = last.covered_by(engine, cover)
+        if tolerance is None and len(last.landmarks) == engine.n_landmarks:
+            self.current = kept
+            return
+        sample = frame_loss.sample_of(engine, cover.ids)
+        before = kept.place_stored(engine, sample.ids)
+        present, reason, is_beyond = self._losses(engine, sample, before), "landmarks", False
+        if tolerance:
+            found: str | None = "growth"
+            if self.reference is not None:  # else the frame has not been judged yet
+                mass = float(engine.stored_masses().sum())
+                found = frame_loss.reason_to_compare(present, self.reference, tolerance, seen, mass)
+            is_beyond = not self._keeps_distances and kept.is_beyond(engine)
+            found = "a cell" if is_beyond else found
+            if found is None:
+                self.current = kept
+                return
+            reason = found
+        frame = self._embedded(engine, cover)
+        after = frame.place_stored(engine, sample.ids)
+        losses = self._losses(engine, sample, after)
+        if tolerance and not (is_beyond or frame_loss.is_better(losses, present, tolerance)):
+            self.current, self.reference = kept, frame_loss.reference_of(present, seen)
+            return
+        shares = sample.shares
+        if self.stored_cache is not None:  # such an embedding does not extrapolate: newer points lay anywhere
+            known = np.where(sample.ids < self.seen, shares, 0.0)
+            shares = known if np.count_nonzero(known) >= FEWEST_KNOWN else shares
+        if self.align:
+            k = self.n_components
+            real = min(last.embedding.n_dimensions_, frame.embedding.n_dimensions_)  # the others are 0 and stay so
+            rotation, translation = np.eye(k), np.zeros(k)
+            rotation[:real, :real], translation[:real] = procrustes(after[:, :real], before[:, :real], shares)
+            frame, after = frame.laid(rotation, translation), move(after, rotation, translation)
+        change = None
+        if last.embedding.n_dimensions_:  # a map that was one place has no diameter to compare with
+            moved = displacement(before[shares > 0], after[shares > 0])
+            of_both = present.total, losses.total
+            change = FrameChange(self.count + 1, frame.rotation, moved, seen - 1, reason, *of_both)
+        self._take(engine, frame, change)
+        self.reference = frame_loss.reference_of(losses, seen)
+
+    def _losses(self, engine: LandmarkEngine, sample: Sample, positions: Array) -> Losses:
+        quick = engine.store.metric.quick
+        cache = (self.judged if quick else self.between).updated(engine, sample.ids, sample.ids)
+        if quick:
+            self.judged = cache
+        else:
+            self.between = cache
+        return frame_loss.losses(sample, cache.values, positions, keeps_distances=self._keeps_distances)
+
+    def _take(self, engine: LandmarkEngine, frame: Frame, change: FrameChange | None = None) -> None:
+        """Make this the current frame."""
+        if change is not None:
+            self.changes.append(change)
+        self.current, self.seen, self.reference = frame, engine.n_samples_seen_, None
         self.count += 1
-        if embedding.n_dimensions_ < k < self.seen and not self.warned:  # k points never span k dimensions
+        k, real = self.n_components, frame.embedding.n_dimensions_
+        if real < k < self.seen and not self.warned:  # k points never span k dimensions
             self.warned = True
             warnings.warn(
-                f"the landmarks so far span {embedding.n_dimensions_} of n_components={k} dimensions; "
-                "the missing coordinates are 0",
+                f"the landmarks so far span {real} of n_components={k} dimensions; the missing coordinates are 0",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
-    def _embedded(self, engine: LandmarkEngine, landmarks: Ids, points: Any) -> Frame:
-        """A frame of the present landmarks, neither turned nor shifted."""
+    def _embedded(self, engine: LandmarkEngine, cover: Points) -> Frame:
+        """A frame of these landmarks, neither turned nor shifted."""
+        landmarks, points = cover.ids, cover.points
         if len(landmarks) == 1 and engine.store.metric.native and engine.obeys_triangle:
             stored = engine.stored_points(engine.stored_indices_)
             if (stored != stored[0]).any():
                 problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
                 raise InputError(f"{problem}; rescale the data")
-        self.between = self.between.updated(engine, landmarks, landmarks)
-        between, masses = self.between.values, _at_least_a_little(engine.fitted_stream().landmark_masses())
         given: dict[str, Any] = {}
-        anchors, diameter, last = None, between.max(initial=0.0), self.current
+        fixed, anchors, diameter, last = cover, None, 0.0, self.current
         if self.stored_cache is not None:
             given["stored"] = self.stored_cache.stored(engine, landmarks)
         if "anchors" in self.needs:
-            given["anchors"] = chosen = self._anchors(engine, landmarks, masses)
+            given["anchors"] = chosen = self._anchors(engine, cover)
             anchors = chosen.ids
             if chosen.to_landmarks is not None:
-                diameter = max(diameter, chosen.to_landmarks.max())
+                diameter = chosen.to_landmarks.max()
+            if chosen.measured:
+                fixed = Points(anchors, None if points is None else engine.stored_points(anchors), chosen.masses)
+        self.between = self.between.updated(engine, fixed.ids, fixed.ids)
+        between = self.between.values
         if "start" in self.needs:
             given["start"] = None
             if last is not None and self.align:
                 given["start"] = last.start(engine, landmarks if anchors is None else anchors)
-        embedding = copy.deepcopy(self.embedding if last is None else last.embedding).fit(between, masses, **given)
+        embedding = copy.deepcopy(self.embedding if last is None else last.embedding)
+        embedding = embedding.fit(between, fixed.masses, **given)
+        diameter = max(diameter, between.max(initial=0.0))
         farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
-        rows, k = _row_placer(embedding, engine.store, points), self.n_components
-        return Frame(
-            embedding, between, masses, landmarks, anchors, np.eye(k), np.zeros(k), rows, points, farthest
-        )  # fmt: skip
+        rows, k = _row_placer(embedding, engine.store, fixed.points), self.n_components
+        return Frame(embedding, cover, fixed, between, anchors, np.eye(k), np.zeros(k), rows, farthest)
 
-    def _anchors(self, engine: LandmarkEngine, landmarks: Ids, masses: Array) -> Anchors:
-        """Up to ``n_anchors`` stored points, the landmarks among them; only the landmarks if they are as many."""
-        if self.n_anchors is None or self.n_anchors <= len(landmarks):
-            return Anchors(landmarks, np.arange(len(landmarks)), masses, None)
+    def _number_of_anchors(self, engine: LandmarkEngine, landmarks: Ids) -> int | None:
+        """The number that was given, or that is enough; it is chosen again when much has changed."""
+        if not isinstance(self.n_anchors, str):
+            return self.n_anchors
+        if not engine.store.metric.quick:
+            return ANCHOR_COUNTS[0]
+        n_stored = len(engine.stored_indices_)
+        if self.choice is None or not self.choice.holds(n_stored, landmarks):
+
+            def place_by(n: int) -> tuple[Ids, Callable[[Ids], Array]]:
+                frames = Frames(self.embedding, self.n_components, n, False)
+                frames.warned = True
+                frame = frames.present(engine)
+                return frame.fixed.ids, lambda ids: frame.place_stored(engine, ids)
+
+            self.choice = AnchorCount(count_anchors(engine, place_by, len(landmarks)), n_stored, landmarks)
+        return self.choice.n_anchors
+
+    def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:
+        """Up to ``n_anchors`` stored points by mass; the landmarks if they are as many.
+
+        Distances to them are measured, unless a Python function does that: then they follow from those to landmarks.
+        """
+        landmarks = cover.ids
+        n_anchors = self._number_of_anchors(engine, landmarks)
+        if n_anchors is None or n_anchors <= len(landmarks):
+            return Anchors(landmarks, landmarks, cover.masses, None)
         cells, weights = engine.cells()
         with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
-            ids, shares = choose_anchors(landmarks, cells, self.n_anchors, weights)
+            ids, shares = choose_anchors(cells, n_anchors, weights)
         self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
-        return Anchors(ids, np.searchsorted(ids, landmarks), _at_least_a_little(shares), self.to_anchors.values)
+        to_landmarks, measured = self.to_anchors.values, bool(engine.store.metric.quick)
+        return Anchors(ids, landmarks, _at_least_a_little(shares), to_landmarks, measured)
+
+
+def _check_ids(ids: Ids, n_seen: int) -> None:
+    if ids.dtype != np.int64 or not (np.diff(ids, prepend=-1, append=n_seen) > 0).all():
+        raise ValueError("the landmarks or anchors of its frame have not arrived, or are not in order")
+
+
+def _checked_points(store: Store, n_seen: int, ids: Ids, points: Any, masses: Array) -> Points:
+    """Points from what was packed, once they have been checked."""
+    _check_ids(ids, n_seen)
+    if not (masses.shape == ids.shape and masses.dtype == np.float64 and _squarable(masses)):
+        raise ValueError("an array of its frame has the wrong shape, type or range")
+    if not (masses > 0.1 * LEAST_MASS * masses.sum()).all():
+        raise ValueError("the masses of its frame must be positive")
+    if (points is None) != (store.metric.form == "distances"):
+        raise ValueError("its frame lacks landmarks, or has some although distances are precomputed")
+    if points is not None and len(points := store.check(points)) != len(ids):
+        raise ValueError("its frame has a wrong number of landmarks")
+    return Points(ids, points, masses)
 
 
 def _at_least_a_little(masses: Array) -> Array:

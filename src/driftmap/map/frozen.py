@@ -144,7 +144,10 @@ class FrozenMap:
         for name in FACTS[:3]:
             if facts[name] is not None:
                 validation.positive_number(facts[name], name, or_zero=True)
-        points = rebuild(header["frames"]["frame"], arrays)["points"]
+        frame = rebuild(header["frames"]["frame"], arrays)
+        if frame is None or "cover" not in frame:  # the latter of version 0.2
+            raise ValueError("it holds no frame")
+        points = frame["cover"]["points"]
         store = make_store(params["metric"], params["metric_params"], points)
         frames = _frames(params)
         if points is not None:
@@ -152,10 +155,10 @@ class FrozenMap:
         frames.unpack(header["frames"], arrays, store.emptied(seen), seen)
         masses = rebuild(header["landmark_mass"], arrays)
         if frames.current is None or masses.shape != (len(frames.current.landmarks),):
-            raise ValueError("it holds no frame")
+            raise ValueError("it holds no frame of this embedding, or masses of other landmarks")
         if callable(params["metric"]):
-            others, stated = points[1:], frames.current.between[1:, 0]
-            check_function(store.metric, others, [points[0]] * len(others), stated)
+            fixed, stated = frames.current.fixed.points, frames.current.between[1:, 0]
+            check_function(store.metric, fixed[1:], [fixed[0]] * (len(fixed) - 1), stated)
         names = tuple(map(str, header["feature_names"]))
         return cls(
             params, frames.current, store.emptied(seen), frames.count, masses, **facts, feature_names=names,

@@ -12,6 +12,7 @@ import numpy as np
 
 from driftmap.embedding.factory import KEEPING_DISTANCES
 from driftmap.landmarks.merging import coreset, relearnt
+from driftmap.map.anchor_count import ANCHOR_COUNTS
 from driftmap.map.stream_map import COMPARED, StreamMap
 from driftmap.quality import stress
 from driftmap.utils import Array, Ids
@@ -87,7 +88,8 @@ def count_landmarks(largest: StreamMap) -> LandmarkCount:
 
 def _with_landmarks(mapper: StreamMap, m: int) -> StreamMap:
     memory = None if mapper.memory is None else "auto"  # the map's own memory may be too small
-    return StreamMap(**mapper.params() | {"n_landmarks": m, "memory": memory})
+    n_anchors = ANCHOR_COUNTS[0] if isinstance(mapper.n_anchors, str) else mapper.n_anchors
+    return StreamMap(**mapper.params() | {"n_landmarks": m, "memory": memory, "n_anchors": n_anchors})
 
 
 def _sample(ids: Ids, masses: Array, n: int) -> Ids:

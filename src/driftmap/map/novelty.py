@@ -8,6 +8,7 @@ of 0.999 or more.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -206,6 +207,16 @@ class NoveltyDetector:
         self.n_novel += int(novel.sum())
         self.n_alerts += len(alerts)
         return alerts
+
+    def silent(self) -> Self:
+        """Return a copy that does not call back."""
+        found = copy.copy(self)
+        found.callback = None
+        return found
+
+    def go_on_from(self, other: NoveltyDetector) -> None:
+        """Take the state of a copy."""
+        vars(self).update(vars(other) | {"callback": self.callback})
 
     def notify(self, alerts: Sequence[Alert]) -> None:
         """Call the callback with each alert."""

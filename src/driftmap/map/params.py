@@ -16,7 +16,8 @@ class MapParams(LandmarkParams):
     n_components: int = 2
     _: KW_ONLY
     embedding: str | Embedding = "stress"
-    n_anchors: int | None = 128
+    n_anchors: int | str | None = 128
     align: bool = True
+    frame_tolerance: float | None = 0.02
     n_jobs: int | None = None
     random_state: Any = None

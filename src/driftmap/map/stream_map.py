@@ -175,7 +175,8 @@ class StreamMap(MapParams, HasLandmarks):
     def merge(self, later: Sequence[CoreSet]) -> Self:
         """Return a new map of several consecutive streams; the parts do not change."""
         merged = type(self)(**self.params())
-        _, merged.frames = merged._begin()
+        merged.frames = self.frames.copy()
+        merged.frames.version = -1
         merged.landmarks = merge(self._landmark_engine(), later, self._origin())
         merged.landmarks.lock = merged.lock
         merged.feature_names, merged.dict_names = self.feature_names, self.dict_names
@@ -185,12 +186,16 @@ class StreamMap(MapParams, HasLandmarks):
     def _begin(self) -> tuple[LandmarkEngine, Frames]:
         """Check the parameters; return an empty landmark engine and its frames."""
         fewest = validation.integer_at_least(self.n_components, "n_components", 1) + 1
-        if self.n_anchors is not None:
+        if isinstance(self.n_anchors, str):
+            validation.one_of(self.n_anchors, "n_anchors", ("auto",))
+        elif self.n_anchors is not None:
             validation.integer_at_least(self.n_anchors, "n_anchors", 1)
         if not isinstance(self.align, bool | np.bool_):
             raise InputError(f"must be True or False, got {self.align!r}", parameter="align")
+        if self.frame_tolerance is not None:
+            validation.positive_number(self.frame_tolerance, "frame_tolerance", or_zero=True)
         n_threads(self.n_jobs)
-        frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align)
+        frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align, self.frame_tolerance)
         if hasattr(frames.embedding, "check"):
             frames.embedding.check(self.n_landmarks)
         landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=LEAST_SIZE)
@@ -241,11 +246,17 @@ class StreamMap(MapParams, HasLandmarks):
             frames.warned = True
             return frames.present(self._landmark_engine())
 
+    def given_frame(self) -> tuple[int, Frame] | None:
+        """The last frame in which coordinates were given out, and its number; None before. It makes no frame."""
+        with self.lock:
+            current = self.frames.current if self.fitted else None
+            return None if current is None else (self.frames.count, current)
+
     # --- attributes ---
 
     @property
     def landmark_embedding_(self) -> Array:
-        """Positions of the landmarks on the map.
+        """Positions of the landmarks on the map; those that came after the frame was made are placed on it.
 
         With stress they fit the distances between landmarks; ``transform`` fits a point's distances to all landmarks,
         weighted by mass, so it may place a landmark slightly off this position.
@@ -269,8 +280,22 @@ class StreamMap(MapParams, HasLandmarks):
             return self.frames.present(self._landmark_engine()).embedding
 
     @property
+    def n_anchors_(self) -> int:
+        """Number of points by distances to which the present frame places others."""
+        with self.lock:
+            frame = self.frames.present(self._landmark_engine())
+            return len(frame.landmarks if frame.anchors is None else frame.anchors)
+
+    @property
+    def anchor_indices_(self) -> Ids:
+        """Arrival numbers of these points, ascending: stored points by mass, or the landmarks."""
+        with self.lock:
+            frame = self.frames.present(self._landmark_engine())
+            return (frame.landmarks if frame.anchors is None else frame.anchors).copy()
+
+    @property
     def frame_(self) -> int:
-        """Number of the current frame, from 1; a new frame begins when landmarks change."""
+        """Number of the current frame, from 1. Coordinates with the same number are exactly comparable."""
         with self.lock:
             self.frames.present(self._landmark_engine())
             return self.frames.count
@@ -295,7 +320,7 @@ class StreamMap(MapParams, HasLandmarks):
         with self.lock:
             header = {
                 "kind": self.kind,
-                "params": pack_params(self.params(), arrays, KNOWN + EMBEDDING_TYPES),
+                "params": self.packed_params(arrays),
                 "landmarks": self._landmark_engine().pack_state(arrays),
                 "frames": self.frames.pack(arrays),
                 "feature_names": [str(name) for name in self.feature_names],
@@ -304,10 +329,19 @@ class StreamMap(MapParams, HasLandmarks):
             }
             return header, arrays
 
+    def packed_params(self, arrays: Arrays) -> dict[str, Any]:
+        """Return the parameters as JSON, and add their arrays to ``arrays``."""
+        return pack_params(self.params(), arrays, KNOWN + EMBEDDING_TYPES)
+
+    @classmethod
+    def of_params(cls, packed: Mapping[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
+        """Return a new map with packed parameters; ``given`` are those that are not stored."""
+        return cls(**unpack_params(packed, arrays, KNOWN + EMBEDDING_TYPES, given))
+
     @classmethod
     def unpack(cls, header: dict[str, Any], arrays: Arrays, given: Mapping[str, Any]) -> Self:
         """Restore the map from the result of :meth:`pack`."""
-        mapper = cls(**unpack_params(header["params"], arrays, KNOWN + EMBEDDING_TYPES, given))
+        mapper = cls.of_params(header["params"], arrays, given)
         landmarks, mapper.frames = mapper._begin()
         landmarks.unpack_state(header["landmarks"], arrays)
         mapper.frames.unpack(header["frames"], arrays, landmarks.store, landmarks.n_samples_seen_)

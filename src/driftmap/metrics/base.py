@@ -24,6 +24,8 @@ class Metric(ABC):
     form: Form = "rows"
     native = False
     """True if the core measures it."""
+    quick = True
+    """False if a Python function measures one pair at a time."""
     hint = ": a distance must be a finite number and not negative"
     """Hint appended to the error for an invalid distance."""
 

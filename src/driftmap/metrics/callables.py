@@ -20,6 +20,8 @@ SAME = 1e-6
 class RowFunction(Metric):
     """A Python function of two rows of numbers. Each distance is one call."""
 
+    quick = False
+
     name = "function"
 
     def __init__(self, metric: Callable[..., float], params: dict[str, Any]) -> None:

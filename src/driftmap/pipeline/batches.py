@@ -33,24 +33,32 @@ def as_chunk(batch: Any, layout: Layout) -> tuple[Chunk, tuple[str, ...]]:
     batch = materialized(batch)
     if isinstance(batch, Mapping):
         raise InputError("must be a list of dicts, got one dict: put it in a list", parameter="batch")
-    if isinstance(batch, Sequence) and len(batch) and isinstance(batch[0], Mapping):
+    if isinstance(batch, list | tuple) and len(batch) and isinstance(batch[0], Mapping):
         return _of_dicts(batch, layout)
     if is_frame(batch):
         return _of_frame(batch, layout)
-    return Chunk(_numbers(batch, layout)), ()
+    if not (isinstance(batch, list | tuple) or hasattr(batch, "__array__") or hasattr(batch, "__dlpack__")):
+        forms = "an array, an Arrow batch or table, a data frame or a list of dicts"
+        raise InputError(f"must be {forms}, got {type(batch).__name__}", parameter="batch")
+    features = _numbers(batch, layout)
+    if layout.label is not None and len(features):
+        raise InputError(f"has no names, so no column {layout.label!r} for the label", parameter="batch")
+    return Chunk(features), ()
 
 
-def _of_dicts(rows: Sequence[Mapping[str, Any]], layout: Layout) -> tuple[Chunk, tuple[str, ...]]:
-    names = layout.columns or tuple(str(name) for name in rows[0] if name != layout.label)
-    wanted = {*names, *([] if layout.label is None else [layout.label])}
+def _of_dicts(rows: Sequence[Mapping[Any, Any]], layout: Layout) -> tuple[Chunk, tuple[str, ...]]:
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise InputError(f"must be a dict, got {type(row).__name__}", row=i)
-        if not wanted <= row.keys() or (not layout.columns and row.keys() - wanted):
-            missing, new = sorted(wanted - row.keys()), sorted(map(str, row.keys() - wanted))
+    named = [{str(name): value for name, value in row.items()} for row in rows]
+    names = layout.columns or tuple(name for name in named[0] if name != layout.label)
+    wanted = {*names, *([] if layout.label is None else [layout.label])}
+    for i, row in enumerate(named):
+        if row.keys() != wanted:
+            missing, new = sorted(wanted - row.keys()), sorted(row.keys() - wanted)
             raise InputError(f"must have the features of the first one; missing: {missing}, new: {new}", row=i)
-    values = [[row[name] for name in names] for row in rows]
-    labels = None if layout.label is None else _labels([row[layout.label] for row in rows])
+    values = [[row[name] for name in names] for row in named]
+    labels = None if layout.label is None else _labels([row[layout.label] for row in named])
     return Chunk(_numbers(_table_of(values), layout, names), labels), names
 
 
@@ -62,17 +70,25 @@ def _table_of(values: list[list[Any]]) -> Any:
 
 
 def _of_frame(frame: Any, layout: Layout) -> tuple[Chunk, tuple[str, ...]]:
-    held = [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
-    if layout.label is not None and layout.label not in held:
+    held = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    places = {str(name): name for name in held}  # names of pandas may be numbers
+    if len(places) < len(held):
+        twice = next(name for name in places if [str(other) for other in held].count(name) > 1)
+        raise InputError(f"has two columns of the name {twice!r}", parameter="batch")
+    if layout.label is not None and layout.label not in places:
         raise InputError(f"has no column {layout.label!r} for the label", parameter="batch")
-    names = layout.columns or tuple(name for name in held if name != layout.label)
-    unknown = [name for name in names if name not in held]
-    if unknown:
-        raise InputError(f"has no column {unknown[0]!r}, which the first batch had", parameter="batch")
-    features = frame.select(list(names)) if hasattr(frame, "column_names") else frame[list(names)]
+    names = layout.columns or tuple(name for name in places if name != layout.label)
+    for name in names:
+        if name not in places:
+            raise InputError(f"has no column {name!r}, which the first batch had", parameter="batch")
+    for name in places:
+        if name not in names and name != layout.label:
+            raise InputError(f"has a column {name!r}, which the first batch did not have", parameter="batch")
+    chosen = [places[name] for name in names]
+    features = frame.select(chosen) if hasattr(frame, "column_names") else frame[chosen]
     labels = None
     if layout.label is not None:
-        column = frame[layout.label]
+        column = frame[places[layout.label]]
         labels = _labels(column.to_pylist() if hasattr(column, "to_pylist") else list(column))
     return Chunk(_numbers(features, layout), labels), names
 
@@ -82,7 +98,7 @@ def _numbers(rows: Any, layout: Layout, names: Sequence[str] = ()) -> Any:
     try:
         if len(rows) == 0:
             shape = np.shape(rows)
-            columns = shape[1] if len(shape) == 2 else width or 0
+            columns = shape[1] if len(shape) == 2 else width or 0  # an empty list has no width
             return np.empty((0, columns))
         features = validation.points(rows, width, missing=layout.missing)
     except InputError as error:

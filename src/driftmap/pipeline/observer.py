@@ -1,4 +1,4 @@
-"""Observers: what watches a run. Progress, outputs, films and the live view see every update, in order."""
+"""Observers of a run: progress, outputs, films and the live view. Each sees every update, in order."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Observer:
     """Ask for an update whenever the number of arrivals is a multiple of this. None: after any number of rows."""
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """See some rows, and the map after them."""
+        """Process an update, and the map after it."""
         raise NotImplementedError
 
     def flush(self) -> None:
-        """Make what was observed so far outlive a crash: a checkpoint is about to count on it."""
+        """Write what was observed so far, since a checkpoint is about to rely on it."""
 
     def finish(self, mapper: StreamMap) -> None:
         """All rows have been mapped."""

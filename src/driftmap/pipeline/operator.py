@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from driftmap.map.drift import Drift, DriftMonitor, MonitorState
-from driftmap.map.novelty import Alert, DetectorState, Difference, NoveltyDetector
+from driftmap.map.novelty import Alert, DetectorState, Difference, NoveltyDetector, RecentReaches
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.batches import Layout, as_chunk
 from driftmap.pipeline.observer import Update
@@ -25,6 +25,7 @@ from driftmap.tables.missing import FillMissing
 from driftmap.tables.scaling import RunningScale, Scaling
 from driftmap.tables.steps import Step, Steps
 from driftmap.tables.table import Chunk, Labels
+from driftmap.utils.concurrency import new_lock
 from driftmap.utils.errors import InputError
 
 STEP_TYPES = (FillMissing, DelayEmbedding, RunningScale)
@@ -80,11 +81,11 @@ class Operator(ABC):
         """Return an alert in the names and units of the table, with the label of its row as time."""
         shift, scale = (0.0, 1.0) if self.scaling is None else self.scaling
         shift, scale = np.broadcast_to(shift, len(self.columns)), np.broadcast_to(scale, len(self.columns))
-        features = [
-            Difference(self.columns[j], float(value * scale[j] + shift[j]), float(landmark * scale[j] + shift[j]))
-            for j, value, landmark in alert.features
-            if isinstance(j, int)
-        ]
+        features = []
+        for feature, value, landmark in alert.features:
+            j = self.columns.index(feature) if isinstance(feature, str) else feature
+            units = float(value * scale[j] + shift[j]), float(landmark * scale[j] + shift[j])
+            features.append(Difference(self.columns[j], *units))
         return alert._replace(time=None if labels is None else labels[alert.row - first], features=tuple(features))
 
     def shown_drift(self, drift: Drift, first: int, labels: Labels) -> Drift:
@@ -159,7 +160,8 @@ class Operator(ABC):
 class MapOperator(Operator):
     """Scores, learns and places the rows of a stream, batch by batch: the middle of every run.
 
-    ``follow`` and ``watch`` drive it, and so can Spark's ``foreachBatch``, a web service or a test.
+    ``follow`` and ``watch`` drive it, and so can Spark's ``foreachBatch``, a web service or a test. Several threads may
+    share one.
 
     Parameters
     ----------
@@ -168,11 +170,11 @@ class MapOperator(Operator):
     steps : sequence of Step
         What happens to rows before they are learnt: ``FillMissing``, ``DelayEmbedding``, ``RunningScale``.
     detector : NoveltyDetector, optional
-        Decides which rows are alerts.
+        Decides which rows are alerts. Its callback is called when a whole batch has been learnt.
     monitor : DriftMonitor, optional
         Compares recent rows with earlier ones.
     label : str, optional
-        The column that labels rows; it is no feature.
+        The column that labels rows. It is not a feature. Batches then need names of columns.
     each_row : bool
         Place each row in the frame right after it was learnt, as if it had come alone. False: place all rows of a
         batch in the frame after its last row, which is faster.
@@ -208,6 +210,9 @@ class MapOperator(Operator):
     ) -> None:
         super().__init__(mapper, steps, detector)
         self.monitor = monitor
+        self._lock = new_lock()
+        self._is_torn = False
+        """Set when an exception leaves the map with only some rows of a batch; the operator is then unusable."""
         self.label, self.each_row, self.residuals = label, each_row, residuals
         self.n_rows = mapper.n_samples_seen_ if mapper.fitted else 0
         self._given_steps = list(steps)
@@ -215,13 +220,32 @@ class MapOperator(Operator):
         """Names of the features as batches bring them, before the steps; none if they bring no names."""
         self._width: int | None = None
         """Features of a batch, once one has come."""
+        if mapper.landmarks is not None and not steps:
+            self._names = mapper.feature_names or mapper.dict_names
+            self._width = mapper.landmarks.n_features
+            self._name()
 
     def on_batch(self, batch: Any) -> Update:
         """Score, learn and place the rows of a batch; an error changes nothing.
 
         A batch is an array, an Arrow batch or table, a data frame, or a list of dicts. Names and types are checked
-        before any row is learnt. An empty batch is allowed. Rows that a step holds back come with a later batch.
+        before any row is learnt. Later batches need the columns of the first one, in any order. An empty batch is
+        allowed. Rows that a step holds back come with a later batch.
+
+        Raises
+        ------
+        InputError
+            If the batch cannot be used. Or if an exception, such as Ctrl-C, interrupted an earlier batch after some of
+            its rows were learnt: then go on from a snapshot.
         """
+        with self._lock:
+            self._check_whole()
+            update = self._on_batch(batch)
+        if self.detector is not None:
+            self.detector.notify(update.alerts)
+        return update
+
+    def _on_batch(self, batch: Any) -> Update:
         missing = self.mapper.metric == "nan_euclidean" or any(isinstance(s, FillMissing) for s in self._given_steps)
         chunk, names = as_chunk(batch, Layout(self._names, self.label, missing))
         n, width = chunk.features.shape
@@ -231,42 +255,61 @@ class MapOperator(Operator):
         with self._all_or_nothing():
             if n and self._width is None:
                 self._names, self._width = names, width
-                self.name_columns(names or [f"x{i}" for i in range(width)])
+                self._name()
             rows = self.prepare(chunk)
-            update = self.apply(self.n_rows, rows)
+            update = self._learnt(self.n_rows, rows)
             self.n_rows += len(rows.features)
         return update
+
+    def _name(self) -> None:
+        self.name_columns(self._names or [f"x{i}" for i in range(self._width or 0)])
+
+    def _check_whole(self) -> None:
+        if self._is_torn:
+            problem = "was interrupted after some rows of a batch were learnt: go on from a snapshot"
+            raise InputError(problem, parameter="operator")
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Take back what an error left half done.
 
-        A batch is checked first, so only a metric or embedding of the user can fail after rows were learnt: only for
-        these the map is copied beforehand.
+        A batch is checked first, so only a metric, a rule or an embedding of the user can fail after rows were learnt:
+        only for these the map is copied beforehand. Ctrl-C or a lack of memory may still tear a batch.
         """
-        before = self._names, self._width, self.columns, self.n_rows
-        steps, detector = self.steps.state(), copy.copy(self.detector)
+        before = self._names, self._width, self.names, self.columns, self.n_rows
+        steps = self.steps.state()
+        detector = None if self.detector is None else dict(vars(self.detector))
         mark = None if self.monitor is None else self.monitor.mark()
         mapper = self.mapper
-        was_fitted = mapper.fitted
-        own_code = not (isinstance(mapper.metric, str) and isinstance(mapper.embedding, str))
+        was_fitted, n_learnt = mapper.fitted, mapper.n_samples_seen_ if mapper.fitted else 0
+        own_code = not all(isinstance(part, str) for part in (mapper.metric, mapper.embedding, mapper.replace_on))
         saved = copy.deepcopy(mapper) if own_code and was_fitted else None
         try:
             yield
         except BaseException:
-            self._names, self._width, self.columns, self.n_rows = before
-            self.steps, self.detector = Steps(self._given_steps), detector
+            self._names, self._width, self.names, self.columns, self.n_rows = before
+            self.steps = Steps(self._given_steps)
             self.steps.restore(steps)
+            if self.detector is not None:
+                vars(self.detector).update(detector or {})
             if self.monitor is not None and mark is not None:
                 self.monitor.back_to(mark)
             if saved is not None:
                 vars(mapper).update(vars(saved))
             elif not was_fitted:
-                mapper.landmarks = None
+                mapper.landmarks, mapper.recent = None, RecentReaches()
+            else:
+                self._is_torn = mapper.n_samples_seen_ != n_learnt
             raise
 
     def apply(self, first: int, rows: Chunk) -> Update:
-        """Score, learn and place prepared rows."""
+        """Score, learn and place prepared rows, and call back for their alerts."""
+        update = self._learnt(first, rows)
+        if self.detector is not None:
+            self.detector.notify(update.alerts)
+        return update
+
+    def _learnt(self, first: int, rows: Chunk) -> Update:
         mapper, features = self.mapper, rows.features
         n, together = len(features), not self.each_row
         if n == 0:
@@ -277,46 +320,76 @@ class MapOperator(Operator):
         frames, nearest = np.empty((2, n), dtype=np.int64)
         reach, quantile, residual = np.empty((3, n))
         alerts, drifts = list[Alert](), list[Drift]()
+        detector = self.detector if self.detector is None else self.detector.silent()
         for i in range(0, n, n if together else 1):
             part = slice(i, n if together else i + 1)
             with numbered(i):
-                arrivals = mapper.update(features[part], detector=self.detector, monitor=self.monitor)
+                arrivals = mapper.update(features[part], detector=detector, monitor=self.monitor)
                 coordinates[part], frames[part], nearest[part] = arrivals.coordinates, arrivals.frame, arrivals.nearest
                 reach[part], quantile[part] = arrivals.reach, arrivals.quantile
                 if self.residuals:
                     residual[part] = mapper.novelty(features[part]).residual
                 alerts += [self.shown(alert, first, rows.labels) for alert in arrivals.alerts]
                 drifts += [self.shown_drift(drift, first, rows.labels) for drift in arrivals.drifts]
+        if self.detector is not None and detector is not None:
+            self.detector.go_on_from(detector)
         kept = residual if self.residuals else None
         scores = reach, quantile, kept, nearest
         return Update(self.stage, first, rows, True, coordinates, frames, *scores, alerts, drifts)
 
     def snapshot(self) -> bytes:
         """Return the state as bytes; equal states give equal bytes."""
-        header, arrays = self.pack()
+        with self._lock:
+            self._check_whole()
+            header, arrays = self.pack()
         return checkpoint.to_bytes(header, arrays)
 
     def _own(self) -> dict[str, Any]:
-        arrays: Arrays = {}
         steps = [
-            flatten(step, "steps", arrays, STEP_TYPES) for step in self._given_steps if isinstance(step, STEP_TYPES)
+            flatten(step, "steps", {}, STEP_TYPES) if type(step) in STEP_TYPES else {"given": type(step).__qualname__}
+            for step in self._given_steps
         ]
         params = Params(self.label, self.each_row, self.residuals, steps)
-        unfitted = None if self.mapper.fitted else _settings(self.mapper)
+        unfitted = None if self.mapper.fitted else self.mapper.packed_params({})
         layout = self.columns, self._names, self._width
         detector, monitor = self._detector(), self._monitor()
         own: dict[str, Any] = as_json(MapOperatorState(self.n_rows, detector, monitor, *layout, params, unfitted))
         return own
 
-    @classmethod
-    def restore(cls, blob: bytes, *, steps: Sequence[Step] | None = None, **given: Any) -> Self:
-        """Return the operator that a snapshot holds, or raise a :class:`CheckpointError` about its bytes.
+    def _arrays(self) -> Arrays:
+        arrays = super()._arrays()
+        if not self.mapper.fitted:
+            self.mapper.packed_params(arrays)
+        return arrays
 
-        ``steps`` replace steps of your own, and ``given`` a metric, embedding or detector of your own: a snapshot
-        holds numbers and text only.
+    @classmethod
+    def restore(
+        cls,
+        blob: bytes,
+        *,
+        steps: Sequence[Step] | None = None,
+        callback: Callable[[Alert], Any] | None = None,
+        metric: Any = None,
+        embedding: Any = None,
+        replace_on: Any = None,
+    ) -> Self:
+        """Return the operator that a snapshot holds.
+
+        A snapshot holds numbers and text only. An operator with ``steps``, a ``metric``, an ``embedding`` or a rule
+        ``replace_on`` of your own needs the same here, and its detector calls this ``callback``.
+
+        Raises
+        ------
+        CheckpointError
+            If the bytes are damaged or hold something else, or if an object of your own is missing.
         """
+        given = {"metric": metric, "embedding": embedding, "replace_on": replace_on}
         with checkpoint.reading("the snapshot"):
-            return cls._restored(checkpoint.from_bytes(blob, "the snapshot"), steps, given)
+            found = checkpoint.from_bytes(blob, "the snapshot")
+            operator = cls._restored(found, steps, {name: part for name, part in given.items() if part is not None})
+        if operator.detector is not None:
+            operator.detector.callback = callback
+        return operator
 
     @classmethod
     def _restored(cls, found: Checkpoint, steps: Sequence[Step] | None, given: Mapping[str, Any]) -> Self:
@@ -327,13 +400,22 @@ class MapOperator(Operator):
         if not isinstance(own, MapOperatorState):
             raise CheckpointError("the snapshot holds a pass of a run, not an operator")
         params = own.params
+        theirs = [step["given"] for step in params.steps if "given" in step]
+        if steps is None and theirs:
+            raise CheckpointError(
+                f"the snapshot has a step {theirs[0]}, which it does not store: pass steps=..., all of them"
+            )
         if steps is None:
             steps = [rebuild(step, {}, STEP_TYPES) for step in params.steps]
-        mapper = StreamMap() if own.mapper is None else StreamMap(**(own.mapper | dict(given)))
+        elif len(steps) != len(params.steps):
+            raise CheckpointError(f"the snapshot has {len(params.steps)} steps, but {len(steps)} are given")
+        mapper = (
+            StreamMap() if own.mapper is None else StreamMap.of_params(own.mapper, part_of(arrays, f"{OWN}."), given)
+        )
         operator = cls(mapper, steps, label=params.label, each_row=params.each_row, residuals=params.residuals)
         operator._names, operator._width = own.names, own.width
         if own.width is not None:
-            operator.name_columns(own.names or [f"x{i}" for i in range(own.width)])
+            operator._name()
         operator.unpack(header, arrays, **given)
         operator.columns = own.columns
         return operator
@@ -343,12 +425,6 @@ def _nothing(k: int, residuals: bool) -> tuple[Any, ...]:
     """The columns of an update without rows."""
     empty, none = np.empty(0), np.empty(0, np.int64)
     return np.empty((0, k)), none, empty, empty, empty if residuals else None, none, []
-
-
-def _settings(mapper: StreamMap) -> dict[str, Any]:
-    """The parameters of a map that has seen no row, as far as JSON holds them."""
-    plain = (str, int, float, bool, type(None))
-    return {name: value for name, value in mapper.params().items() if isinstance(value, plain)}
 
 
 def part_of(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Params:
     each_row: bool
     residuals: bool
     steps: list[Any]
-    """Flattened; of steps that a checkpoint cannot hold, nothing."""
+    """Flattened. A step that a checkpoint cannot hold is an object with its name under "given"."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class MapOperatorState(OperatorState):
     width: Count | None
     params: Params
     mapper: dict[str, Any] | None
-    """The parameters of a map that has seen no row."""
+    """The packed parameters of a map that has seen no row. None: the map itself is beside this record."""
 
 
 def own_state(header: Mapping[str, Any]) -> OperatorState:

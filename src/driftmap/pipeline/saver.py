@@ -134,18 +134,23 @@ class Saver:
         self._cost = self._last - start
 
     def complete(self, operator: Operator) -> None:
-        """A pass is complete: a resumed run does not repeat it. After the last one, outputs are completed first."""
-        self.state.rows[operator.stage] = operator.n_rows
+        """A pass is complete: a resumed run does not repeat it.
+
+        The last pass is complete with its outputs, and that of a stream that grows never is.
+        """
         if operator.stage != "mapping":
             following = STAGES[STAGES.index(operator.stage) + 1]
-            self.state = replace(self.state, stage=cast(Any, following), position=None)
-            self.save(operator)
+            self._next(following, operator)
 
     def finish(self, operator: Operator) -> None:
         """All outputs are complete: from now on they only need their final names."""
         if self.state.stage != "finished":
-            self.state = replace(self.state, stage="finished", position=None)
-            self.save(operator)
+            self._next("finished", operator)
+
+    def _next(self, stage: str, operator: Operator) -> None:
+        rows = self.state.rows | {operator.stage: operator.n_rows}
+        self.state = replace(self.state, stage=cast(Any, stage), position=None, rows=rows)
+        self.save(operator)
 
     def _write(self, header: dict[str, Any], arrays: Arrays) -> None:
         write(self.path, self.state, header, arrays)

@@ -91,7 +91,9 @@ class Film(Observer):
         self._shown: list[Any] = []  # every stride-th point; the map may have discarded it
         self.labels: list[Any] = []
         """The labels of the drawn points, if the rows have labels."""
-        self._frames = Frames(mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align)
+        self._frames = Frames(
+            mapper.embedding, mapper.n_components, mapper.n_anchors, mapper.align, mapper.frame_tolerance
+        )
         self._frames.warned = True  # the map itself warns about missing dimensions
 
     def observe(self, update: Update, mapper: StreamMap) -> None:

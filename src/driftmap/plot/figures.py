@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from driftmap.plot.coloring import Coloring, coloring_of, in_one_color
-from driftmap.plot.legend import GREY, add_colorbar, add_legend, label_axis
+from driftmap.plot.legend import GREY, add_colorbar, add_legend, add_note, label_axis
 from driftmap.plot.panels import Panel, Time, axis_spans, box, positions_of, time_of
 from driftmap.plot.points import INK, MOST_DOTS, draw_density, draw_landmarks, draw_points
 from driftmap.storage.atomic import replacing
@@ -51,6 +51,7 @@ def map_figure(
     times: ArrayLike | None = None,
     time_label: str | None = None,
     landmark_times: ArrayLike | None = None,
+    note: str | None = None,
     size: tuple[float, float] | None = None,
 ) -> Figure:
     """Draw a map: points as dots, landmarks as hollow diamonds.
@@ -79,6 +80,8 @@ def map_figure(
         Name of the times.
     landmark_times : array of length m, optional
         When the landmarks arrived, as numbers or dates. Default, if k = 1: landmarks are at the right margin.
+    note : str, optional
+        A remark in the lower right corner, such as the stress of the map.
     size : (width, height) in inches, optional
         Default: derived from the shape of the map.
 
@@ -97,7 +100,10 @@ def map_figure(
     if landmark_times is not None and marks is not None:
         time = time._replace(of_landmarks=time_of(landmark_times, None, len(marks), "landmark_times").values)
     panel = Panel(title or "", points, marks, time)
-    return _figure([panel], color, color_label, None, size)
+    figure = _figure([panel], color, color_label, None, size)
+    if note:
+        add_note(figure.axes[0], note)
+    return figure
 
 
 def comparison_figure(

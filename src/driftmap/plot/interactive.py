@@ -25,6 +25,7 @@ def html(
     title: str = "",
     landmark_arrivals: ArrayLike | None = None,
     landmark_mass: ArrayLike | None = None,
+    note: str = "",
 ) -> str:
     """Return a map as the text of an HTML file with zoom, hover, lasso, a time slider and colours by any column.
 
@@ -45,6 +46,8 @@ def html(
     title : str
     landmark_arrivals, landmark_mass : arrays of length m, optional
         Arrival numbers and masses of the landmarks.
+    note : str
+        A remark that is shown beside the number of rows, such as the stress of the map.
 
     Examples
     --------
@@ -71,7 +74,7 @@ def html(
         arrivals = np.full(len(marks), n) if landmark_arrivals is None else np.asarray(landmark_arrivals)
         mass = np.ones(len(marks)) if landmark_mass is None else np.asarray(landmark_mass, dtype=np.float64)
         landmarks = arrivals, _plane(marks, unit * arrivals), mass
-    return standalone(_plane(points, unit * np.arange(n)), shown, landmarks, title, color)
+    return standalone(_plane(points, unit * np.arange(n)), shown, landmarks, title, color, note)
 
 
 def _positions(coordinates: ArrayLike) -> Array:

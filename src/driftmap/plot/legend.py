@@ -12,6 +12,7 @@ from driftmap.plot.panels import shortened
 from driftmap.plot.points import INK, LEAST_OPACITY
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GREY = "#9AA1A9"
@@ -125,3 +126,12 @@ def _handle(name: str, marker: str, face: Any, edge: Any, opacity: float = 1.0) 
     style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": 0.9}
     label = shortened(name, MOST_LETTERS)
     return Line2D([], [], linestyle="none", marker=marker, markersize=5, label=label, alpha=opacity, **style)
+
+
+def add_note(ax: Axes, note: str) -> None:
+    """A remark in the lower right corner, over the points."""
+    ax.annotate(
+        note, (1, 0), (-4, 4), xycoords="axes fraction", textcoords="offset points", ha="right", va="bottom",
+        fontsize=7.5, color=INK, parse_math=False, zorder=10,
+        bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+    )  # fmt: skip

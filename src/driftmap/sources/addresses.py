@@ -21,6 +21,8 @@ PLACE = re.compile(
 )
 """What follows the credentials."""
 HOST = re.compile(r"[A-Za-z0-9._-]+")
+DOWNLOADS = ("http", "https", "ftp", "ftps", "sftp", "s3", "gs", "hdfs")
+"""Schemes of files elsewhere."""
 STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 FILE_NAME = re.compile(r"\.{1,2}/|/[^/]+/|[A-Za-z]:[\\/]")
 """How a name begins that is a path, if its folder exists."""
@@ -58,6 +60,9 @@ class Address(str):
         scheme, separator, rest = url.partition("://")
         if not separator:
             scheme = url.partition(":")[0]
+        if scheme.lower() in DOWNLOADS:
+            problem = "is not read over the network: download the file, then give its name"
+            raise InputError(problem, source=f"{scheme}://...")
         if scheme not in SCHEMES:
             hint = suggestion(scheme, SCHEMES)
             shown = scheme if re.fullmatch("[A-Za-z0-9+.-]+", scheme) and (hint or "@" not in url) else "..."

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import sys
+import zipfile
+import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -25,12 +28,20 @@ class Compression(NamedTuple):
 
     suffix: str
     codec: str
-    """What pyarrow calls it."""
-    magic: bytes
+    """What pyarrow calls it; an archive of one file is read by the standard library."""
+    magic: re.Pattern[bytes]
     """How a compressed file begins; this decides, not the suffix."""
 
 
-COMPRESSIONS = (Compression(".gz", "gzip", b"\x1f\x8b"), Compression(".zst", "zstd", b"\x28\xb5\x2f\xfd"))
+ZIP = Compression(".zip", "zip", re.compile(rb"PK\x03\x04|PK\x05\x06"))
+COMPRESSIONS = (
+    Compression(".gz", "gzip", re.compile(rb"\x1f\x8b")),
+    Compression(".zst", "zstd", re.compile(rb"\x28\xb5\x2f\xfd")),
+    Compression(".bz2", "bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")),
+    ZIP,
+)
+HEAD = 10
+"""Bytes by which a compression is known."""
 
 
 @dataclass(eq=False)
@@ -72,7 +83,11 @@ def open_source(file: str, *, once: bool) -> Iterator[Source]:
             raise InputError("is a folder, not a file", source=file)
         with path.open("rb"):  # a missing or unreadable file is reported before anything else is done
             pass
-        yield Source(file, path, size=path.stat().st_size, suffix=suffix_of(path))
+        suffix = suffix_of(path)
+        if not suffix and path.suffix.lower() == ZIP.suffix:
+            with path.open("rb") as opened, _archive(opened, file) as archive:
+                suffix = suffix_of(Path(_member(archive, file).filename))
+        yield Source(file, path, size=path.stat().st_size, suffix=suffix)
         return
     with contextlib.ExitStack() as stack:
         stream = standard_input() if file == "-" else stack.enter_context(path.open("rb"))
@@ -102,12 +117,15 @@ def read_pieces(source: Source, offset: int) -> Generator[bytes]:
             file = stack.enter_context(source.path.open("rb"))
         read: Any = file.read1  # type: ignore[attr-defined]
         try:
-            head = file.peek(4)[:4]  # type: ignore[attr-defined]
-            codec = next((found.codec for found in COMPRESSIONS if head.startswith(found.magic)), None)
+            head = file.peek(HEAD)[:HEAD]  # type: ignore[attr-defined]
+            codec = next((found.codec for found in COMPRESSIONS if found.magic.match(head)), None)
             if codec is not None:
-                import pyarrow
+                if codec == ZIP.codec:
+                    read = stack.enter_context(_unzipped(file, source)).read1
+                else:
+                    import pyarrow
 
-                read = partial(_decompress, pyarrow.CompressedInputStream(file, codec), bytearray(READ_BYTES))
+                    read = partial(_decompress, pyarrow.CompressedInputStream(file, codec), bytearray(READ_BYTES))
                 skipped = 0
                 while source.stream is None and skipped < offset:
                     skipped += len(read(min(READ_BYTES, offset - skipped))) or offset
@@ -116,8 +134,38 @@ def read_pieces(source: Source, offset: int) -> Generator[bytes]:
             while piece := read(READ_BYTES):
                 source.consumed = file.tell() if source.stream is None else 0
                 yield piece
-        except OSError as error:
+        except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise InputError(f"is damaged: {error}", source=source.name) from error
+
+
+def _archive(stream: BinaryIO, name: str) -> zipfile.ZipFile:
+    """Open an archive, or raise an error that names the file."""
+    try:
+        return zipfile.ZipFile(stream)
+    except zipfile.BadZipFile as error:
+        raise InputError(f"is damaged: {error}", source=name) from error
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    """Return the only file in an archive, or raise an error."""
+    files = [entry for entry in archive.infolist() if not (entry.is_dir() or entry.filename.startswith("__MACOSX/"))]
+    if len(files) != 1:
+        problem = f"holds {len(files)} files; an archive of one file can be read: unpack it"
+        raise InputError(problem, source=name)
+    if files[0].flag_bits & 1:
+        raise InputError("is encrypted: unpack it", source=name)
+    return files[0]
+
+
+def _unzipped(file: BinaryIO, source: Source) -> Any:
+    """The only file in an archive, opened."""
+    if source.stream is not None:
+        raise InputError("is a ZIP archive, which a stream cannot hold: give it as a file", source=source.name)
+    archive = _archive(file, source.name)
+    try:
+        return archive.open(_member(archive, source.name))
+    except NotImplementedError as error:  # a way of compression that the standard library does not know
+        raise InputError(f"cannot be unpacked: {error}", source=source.name) from error
 
 
 def _decompress(stream: Any, buffer: bytearray, most: int) -> bytes:

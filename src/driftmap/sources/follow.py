@@ -91,7 +91,7 @@ class FollowedStream(RowSource):
 
 
 class FollowedFile(RowSource):
-    """A growing file, for ever. One that is moved away is read to its end before the new one of its name."""
+    """A growing file without an end. If it is replaced, the old file is read to its end before the new one."""
 
     def __init__(self, name: str, path: Path) -> None:
         super().__init__(name)

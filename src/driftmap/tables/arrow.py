@@ -101,7 +101,7 @@ class ParquetFile(BatchFile):
         sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         group = sum(end <= start for end in itertools.accumulate(sizes))
         first = sum(sizes[:group])
-        # Many rows at once: each call of pyarrow may have to wait for a thread that imports modules meanwhile.
+        # Many rows per call: pyarrow may wait in each call for a thread that imports modules.
         for batch in self._file.iter_batches(
             AT_ONCE * rows,
             row_groups=range(group, len(sizes)),
@@ -132,6 +132,7 @@ class ArrowTable(Table):
         self.name, self.label, self.left_out = source.name, wanted.label, left_out
         self.columns = tuple(column for name in features for column in vector_names(name, widths[name]))
         self._file, self._missing, self._given = file, wanted.missing, 0
+        self._marks = wanted.marks
         self._features, self._widths = features, widths
         self._asked = list(dict.fromkeys([*features, *([self.label] if self.label is not None else [])]))
 
@@ -150,6 +151,7 @@ class ArrowTable(Table):
                 part = batch.slice(a, AT_ONCE * rows)
                 parts = [self._numbers(part.column(name), name, first + a) for name in self._features]
                 features = np.column_stack(parts)
+                self._marks.clear(features)
                 check_usable(features, self.columns, self.name, first + a, missing=self._missing)
                 labels = self._labels(part)
                 for b in range(0, len(features), rows):

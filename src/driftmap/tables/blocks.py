@@ -114,7 +114,10 @@ class Parser(Protocol):
         """Return the features and labels of all rows, or raise any ValueError; then the block is bisected."""
 
     def error(self, row: bytes) -> InputError:
-        """Return the error for a row that was refused; it names the column if it is in one cell, and no other place."""
+        """Return the error for a row that was refused; it names the column if it is in one cell.
+
+        Its line, if any, is counted from the first line of the row, which is 0.
+        """
 
 
 class Text(ABC):
@@ -200,7 +203,7 @@ class FileText(Text):
             if offset == 0 and data.startswith(BOM):
                 data, offset = data[len(BOM) :], len(BOM)
             if self._parser is None:
-                if not data.strip():
+                if not self._shows_form(data):
                     rest = data
                     self._check_length(rest, lines)
                     continue
@@ -214,8 +217,16 @@ class FileText(Text):
                 lines, offset = block.after(len(ends)).lines, offset + stop
                 yield block
         if rest.strip():
+            self._parser = self._parser or self._choose_parser(rest)
             data = rest if rest.endswith(b"\n") else rest + b"\n"
-            yield Block(data, np.append(0, self.parser.ends(data, final=True)), lines, offset)
+            ends = self.parser.ends(data, final=True)
+            if len(ends):
+                yield Block(data, np.append(0, ends), lines, offset)
+
+    def _shows_form(self, data: bytes) -> bool:
+        """Whether the first bytes are enough to choose a parser: two whole lines; of a stream, which may pause, one."""
+        text = data.lstrip()
+        return text.count(b"\n") >= (1 if self.is_live else 2) or len(text) > LONGEST_ROW
 
     def _check_length(self, rest: bytes, lines: int) -> None:
         """Raise an error if what is no row yet is longer than a row may be; this many lines come before it."""

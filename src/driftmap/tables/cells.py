@@ -2,16 +2,67 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
 
+import numpy as np
+
+from driftmap.utils import Array
+from driftmap.utils.columns import short
 from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import problem_of
 
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
-"""What stands for a missing number, in lower case."""
+MISSING = frozenset({
+    "", "na", "n/a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
+    "null", "none", "?", "-", "--", ".",
+})  # fmt: skip
+"""What stands for a missing number, in lower case: the marks that pandas knows, and some of measuring devices."""
+FEWEST_DATES = 3
+"""Fewest dates that are said to run backwards."""
+TIME = r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
+YEAR_FIRST = re.compile(rf"(\d{{4}})[/.](\d{{1,2}})[/.](\d{{1,2}}){TIME}", re.ASCII)
+YEAR_LAST = re.compile(rf"(\d{{1,2}})[/.-](\d{{1,2}})[/.-](\d{{4}}|\d{{2}}){TIME}", re.ASCII)
+"""Dates besides ISO 8601; with the year last, the day or the month may be first."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What stands for a missing number: texts, in lower case, and numbers."""
+
+    texts: frozenset[str] = MISSING
+    numbers: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, values: Sequence[str]) -> Self:
+        """Return the usual marks and these; one that is a number also stands for its value.
+
+        >>> Marks.of(["-200", "off"]).numbers, Marks.of(["off"]).is_missing(" OFF")
+        ((-200.0,), True)
+        """
+        numbers = []
+        for value in values:
+            with contextlib.suppress(ValueError):
+                numbers.append(float(value))
+        return cls(MISSING | {value.strip().lower() for value in values}, tuple(filter(math.isfinite, numbers)))
+
+    def is_missing(self, text: str) -> bool:
+        """Whether a cell of text is missing."""
+        return text.strip().lower() in self.texts
+
+    def clear(self, features: Array) -> None:
+        """Replace the numbers that are marks by NaN, in place."""
+        for number in self.numbers:
+            features[features == number] = np.nan
+
+
+USUAL = Marks()
+"""The usual marks alone."""
 
 
 def kind_of(numbers: bool, texts: Sequence[str]) -> str:
@@ -24,15 +75,47 @@ def kind_of(numbers: bool, texts: Sequence[str]) -> str:
         return ""
     if not texts:
         return "empty"
-    return "dates" if all(map(_is_date, texts)) else "text"
+    return "dates" if next(_readings(texts), None) is not None else "text"
 
 
-def _is_date(text: str) -> bool:
-    try:
-        datetime.datetime.fromisoformat(text.strip())
-    except ValueError:
+def runs_backwards(texts: Sequence[str]) -> bool:
+    """Whether cells are dates, each at or before the one above it, and not all the same.
+
+    Where day and month cannot be told apart, both readings have to run backwards.
+
+    >>> runs_backwards(["3/1/2010", "2/1/2010", "1/1/2010"]), runs_backwards(["2010-01-01", "2010-01-02", "2010-01-03"])
+    (True, False)
+    """
+    if len(texts) < FEWEST_DATES:
         return False
-    return True
+    readings = list(_readings(texts))
+    return bool(readings) and all(
+        dates[0] > dates[-1] and all(a >= b for a, b in pairwise(dates)) for dates in readings
+    )
+
+
+def _readings(texts: Sequence[str]) -> Iterator[list[datetime.datetime]]:
+    """Yield the ways in which all of these texts are dates."""
+    for order in ("iso", "ymd", "dmy", "mdy"):
+        with contextlib.suppress(ValueError):
+            yield [_date(text.strip(), order) for text in texts]
+
+
+def _date(text: str, order: str) -> datetime.datetime:
+    """A date in one form, without its time zone; or a ValueError."""
+    if order == "iso":
+        return datetime.datetime.fromisoformat(text).replace(tzinfo=None)
+    found = (YEAR_FIRST if order == "ymd" else YEAR_LAST).fullmatch(text)
+    if found is None:
+        raise ValueError
+    first, second, third, *time, half = found.groups()
+    year, month, day = {"ymd": (first, second, third), "dmy": (third, second, first), "mdy": (third, first, second)}[
+        order
+    ]
+    hour, minute, seconds = (int(part or 0) for part in time)
+    if half is not None:
+        hour = hour % 12 + (12 if half in "pP" else 0)
+    return datetime.datetime(int(year) + (2000 if len(year) == 2 else 0), int(month), int(day), hour, minute, seconds)
 
 
 def unusable(value: float, **where: Any) -> InputError:
@@ -49,10 +132,9 @@ def not_utf8(byte: int) -> InputError:
     return InputError(f"is not UTF-8 text (byte {byte:#04x})", advice="encoding")
 
 
-def not_a_number(text: str, column: str, form: Advice | None = None) -> InputError:
+def not_a_number(text: str, column: str, form: Advice | None = None, marks: Marks = USUAL, **where: Any) -> InputError:
     """The error for a cell that is no number, but may be one in another ``form``."""
     text = text.strip()
-    if text.lower() in MISSING:
-        return InputError(f"is {repr(text) if text else 'empty'}", column=column, advice="missing")
-    shown = text if len(text) <= 40 else f"{text[:37]}..."
-    return InputError(f"is {shown!r}, not a number", column=column, advice=form or "cell")
+    if marks.is_missing(text):
+        return InputError(f"is {repr(text) if text else 'empty'}", column=column, advice="missing", **where)
+    return InputError(f"is {short(text)!r}, not a number", column=column, advice=form or "cell", **where)

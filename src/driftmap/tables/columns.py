@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from driftmap.tables.cells import USUAL, Marks
 from driftmap.tables.rejected import RejectedLines
 from driftmap.utils import Array
-from driftmap.utils.columns import LeftOut, describe, some, suggestion
+from driftmap.utils.columns import LeftOut, describe, short, some, suggestion
 from driftmap.utils.errors import InputError
 
 MOST_COLUMNS = 1_000_000
@@ -35,6 +36,12 @@ class Wanted(NamedTuple):
     decimal: str = "."
     thousands: str = ""
     """How numbers are written in CSV."""
+    delimiter: str | None = None
+    """What separates the cells of CSV, a space for any run of blanks; None: by the first lines."""
+    format: str | None = None
+    """The key of the format of the input; None: by its suffix or, of a stream, by its first bytes."""
+    marks: Marks = USUAL
+    """What stands for a missing number."""
 
     @property
     def asked(self) -> list[str]:
@@ -106,7 +113,7 @@ def _positions(names: Sequence[str], wanted: Wanted, source: str) -> tuple[int |
     """Where the label and the columns are that may be features."""
     for name in wanted.asked:
         if names.count(name) > 1:
-            raise InputError(f"has {names.count(name)} columns named {name!r}", source=source)
+            raise InputError(f"has {names.count(name)} columns named {short(name)!r}", source=source)
     unknown = list(dict.fromkeys(name for name in wanted.asked if name not in names))
     if unknown:
         raise InputError(_unknown(unknown, names), source=source)
@@ -124,7 +131,7 @@ def _positions(names: Sequence[str], wanted: Wanted, source: str) -> tuple[int |
 def _unknown(unknown: Sequence[str], names: Sequence[str]) -> str:
     """What to say of names that no column has."""
     found = [suggestion(name, names) for name in unknown]
-    said = ", ".join(f"{name!r}{hint}" for name, hint in zip(unknown, found, strict=True))
+    said = ", ".join(f"{short(name)!r}{hint}" for name, hint in zip(unknown, found, strict=True))
     return f"has no column {said}" + ("" if all(found) else f"; it has: {some(names)}")
 
 

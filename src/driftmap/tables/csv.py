@@ -11,23 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.tables.blocks import BOM, Block
-from driftmap.tables.cells import MISSING, kind_of, not_a_number, not_utf8, unusable
+from driftmap.tables.cells import Marks, kind_of, not_a_number, not_utf8, unusable
 from driftmap.tables.columns import Wanted, check_columns, numbered
-from driftmap.tables.sniffing import NumberForm, delimiter_of, first_line, other_form
+from driftmap.tables.sniffing import BLANK, NumberForm, delimiter_of, first_line, other_form
 from driftmap.utils import Array
-from driftmap.utils.errors import InputError
+from driftmap.utils.errors import Advice, InputError
 from driftmap.utils.validation import LARGEST_NUMBER
 
-NULLS = sorted({form for text in MISSING for form in (text, text.upper(), text.title())} | {"NaN"})
-"""What Arrow takes for a missing number; with blanks around it, it is found later."""
 MOST_CELLS_OF_ROW = 100_000
 """Cells of a row of text, at most: Arrow takes some 20 kB for each."""
 LONGEST_QUOTED = 2**17
 """Bytes of the longest row of several lines; past this, an open quote is taken for a stray character."""
 
 
+BLANKS = re.compile(rb'("(?:[^"]++|"")*+")|[ \t]++')
+"""Quoted text, or what separates columns that are aligned by blanks."""
+
+
 class CSV:
-    """A parser of separated cells.
+    """A parser of separated cells. Where blanks separate them, any run of blanks does.
 
     The first line is a header if any of its cells is not a number, if the user names one of them, or if it counts
     columns (0, 1, 2, ... or 2020, 2021, ...) and the next line does not.
@@ -35,7 +37,7 @@ class CSV:
     ``single``: every row is one line, so that one line that opens a quote does not take all others with it.
     """
 
-    def __init__(self, source: str, head: bytes, wanted: Wanted, *, tabs: bool, single: bool) -> None:
+    def __init__(self, source: str, head: bytes, wanted: Wanted, *, delimiter: str | None, single: bool) -> None:
         from pyarrow import ArrowInvalid, csv, enable_signal_handlers, float64, string
 
         # Arrow's own handlers, set while it parses, lose a signal that comes just before they are taken away. A block
@@ -43,13 +45,16 @@ class CSV:
         enable_signal_handlers(False)
         self._arrow, self._refused, self._number, self._text = csv, ArrowInvalid, float64(), string()
         self._source, self._wanted, self._single, self._missing = source, wanted, single, wanted.missing
-        self._form = NumberForm(wanted.decimal, wanted.thousands, wanted.missing)
-        self._delimiter = "\t" if tabs else delimiter_of(head)
+        self._form = NumberForm(wanted.decimal, wanted.thousands, wanted.missing, wanted.marks)
+        self._nulls = _spellings(wanted.marks)
+        self._delimiter = wanted.delimiter or delimiter or delimiter_of(head, self._form)
         self._parse = csv.ParseOptions(
             delimiter=self._delimiter, ignore_empty_lines=False, newlines_in_values=not single
         )
         cell = rb'(?:"(?:[^"]++|"")*+"[^D]*+|(?!")[^D]*+)D'
-        self._open = re.compile((rb"(?:" + cell + rb')*+"(?:[^"]++|"")*+').replace(b"D", self._delimiter.encode()))
+        self._open = re.compile(
+            (rb"(?:" + cell + rb')*+"(?:[^"]++|"")*+').replace(b"D", re.escape(self._delimiter.encode()))
+        )
         """Matches a row that ends within quotes."""
         self.names: list[str] = []
 
@@ -61,7 +66,7 @@ class CSV:
             odd = np.diff(np.searchsorted(np.flatnonzero(text == ord('"')), ends), prepend=0) % 2
             if odd.any():
                 ends = np.array(self._row_ends(data, ends.tolist(), odd.tolist(), final=final), dtype=np.int64)
-        stop = len(data.rstrip(b"\r\n"))
+        stop = len(data.rstrip(b"\r\n \t" if self._delimiter == BLANK else b"\r\n"))
         return ends[: np.searchsorted(ends, stop, side="right") + 1] if stop else ends[:0]
 
     def _row_ends(self, data: bytes, ends: list[int], odd: list[int], *, final: bool) -> list[int]:
@@ -124,7 +129,7 @@ class CSV:
                 table = self._read(data, dict.fromkeys(map(str, places), self._text), width, nulls=True)
                 is_open = b'"' in data and any(map(self._open.fullmatch, rows))
                 if table.num_rows == len(rows) and not is_open:
-                    return [[*map(_present, column.to_pylist())] for column in table.columns]
+                    return [[*map(self._present, column.to_pylist())] for column in table.columns]
         if len(rows) < 2:
             return [[] for _ in places]
         half = len(rows) // 2
@@ -185,14 +190,31 @@ class CSV:
         convert = self._arrow.ConvertOptions(
             column_types=types,
             include_columns=list(types),
-            null_values=NULLS if self._missing or nulls else [],
+            null_values=self._nulls if self._missing or nulls else [],
             strings_can_be_null=nulls,
             decimal_point=self._form.decimal,
         )
-        return self._arrow.read_csv(arrow_memory(data), options, self._parse, convert)
+        return self._arrow.read_csv(arrow_memory(self._separated(data)), options, self._parse, convert)
+
+    def _separated(self, data: bytes) -> bytes:
+        """The same lines with one delimiter between cells: aligned columns have several blanks."""
+        if self._delimiter != BLANK:
+            return data
+        if b'"' in data:
+            data = BLANKS.sub(lambda found: found[1] or b" ", data)
+        else:
+            data = data.replace(b"\t", b" ")
+            while b"  " in data:
+                data = data.replace(b"  ", b" ")
+        return data.replace(b"\n ", b"\n").replace(b" \n", b"\n").replace(b" \r\n", b"\r\n").lstrip(b" ")
+
+    def _present(self, cell: str | None) -> str | None:
+        """A cell, or None if it is missing: Arrow has found those without blanks."""
+        return None if cell is None or self._form.marks.is_missing(cell) else cell
 
     def _check_width(self, row: bytes) -> None:
         """Raise an error, before memory is asked for, if a row has too many cells."""
+        row = self._separated(row)
         check_columns(row.count(self._delimiter.encode()) + 1, self._source, MOST_CELLS_OF_ROW)
 
     def _cells(self, row: bytes) -> list[str]:
@@ -202,13 +224,13 @@ class CSV:
             raise ValueError
         row.decode()
         options = self._arrow.ReadOptions(autogenerate_column_names=True, block_size=len(row) + 1)
-        width = self._arrow.read_csv(arrow_memory(row), options, self._parse).num_columns
+        width = self._arrow.read_csv(arrow_memory(self._separated(row)), options, self._parse).num_columns
         table = self._read(row, dict.fromkeys(map(str, range(width)), self._text), width)
         return [column[0].as_py() for column in table.columns]
 
     def error(self, row: bytes) -> InputError:
         """What is wrong with a row."""
-        if not row.strip(b"\r\n"):
+        if not self._separated(row).strip(b"\r\n"):
             return InputError("is empty", advice="line")
         try:
             row.decode()
@@ -226,7 +248,8 @@ class CSV:
             return InputError("holds a carriage return within a row")
         if len(cells) != len(self.names):
             number = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-            return InputError(f"has {number}, where the first line has {len(self.names)}")
+            advice: Advice | None = "delimiter" if len(self.names) == 1 else None
+            return InputError(f"has {number}, where the first line has {len(self.names)}", advice=advice)
         for place in map(int, self._places):
             if (wrong := self._wrong(cells[place], self.names[place])) is not None:
                 return wrong
@@ -237,13 +260,15 @@ class CSV:
         try:
             value = self._cast([cell])[0].as_py()
         except ValueError:
-            return not_a_number(cell, column, self._form.form_of(cell))
+            return not_a_number(cell, column, self._form.form_of(cell), self._form.marks)
+        if value in self._form.marks.numbers and not self._missing:
+            return not_a_number(cell, column, None, Marks(frozenset({cell.strip().lower()})))
         return None if value is None or abs(value) <= LARGEST_NUMBER else unusable(value, column=column)
 
 
-def _present(cell: str | None) -> str | None:
-    """A cell, or None if it is missing: Arrow has found those without blanks."""
-    return None if cell is None or cell.strip().lower() in MISSING else cell
+def _spellings(marks: Marks) -> list[str]:
+    """What Arrow takes for a missing number; in other spellings, and with blanks around it, it is found later."""
+    return sorted({form for text in marks.texts for form in (text, text.upper(), text.title())} | {"NaN", "<NA>"})
 
 
 def arrow_memory(data: bytes) -> Any:

@@ -6,6 +6,7 @@ be followed. Any other format has a reader, which opens a :class:`~driftmap.tabl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -43,8 +44,11 @@ class Format:
     """Of files that are read."""
     parser: NewParser | None = None
     reader: Reader | None = None
-    begins: tuple[bytes, ...] = ()
+    begins: re.Pattern[bytes] | None = None
     """How text without a name begins, after white space; text that begins otherwise is CSV."""
+    has_delimiter: bool = False
+    rows_are_lines: bool = True
+    """Whether rows of text are lines, so that they can be followed."""
     cached: Literal["disk", "memory", "never"] = "disk"
     """Where the numbers of a file are kept for later passes. Text takes longer to parse than numbers to write down."""
     written: tuple[str, ...] = ()
@@ -57,21 +61,39 @@ class Format:
     """Whether a file can be continued after an interruption."""
 
     @property
+    def key(self) -> str:
+        """What the format is called as an option."""
+        return self.suffixes[0].removeprefix(".")
+
+    @property
+    def is_followable(self) -> bool:
+        """Whether rows can be read as they arrive."""
+        return self.is_text and self.rows_are_lines
+
+    @property
     def is_text(self) -> bool:
         """Whether rows are lines of text."""
         return self.parser is not None
 
 
-def _csv(name: str, head: bytes, wanted: Wanted, *, single: bool, tabs: bool = False) -> Parser:
+def _csv(name: str, head: bytes, wanted: Wanted, *, single: bool, delimiter: str | None = None) -> Parser:
     from driftmap.tables.csv import CSV
 
-    return CSV(name, head, wanted, tabs=tabs, single=single)
+    return CSV(name, head, wanted, delimiter=delimiter, single=single)
 
 
 def _json_lines(name: str, head: bytes, wanted: Wanted, *, single: bool) -> Parser:
     from driftmap.tables.jsonl import JSONLines
 
-    return JSONLines(missing=wanted.missing)
+    return JSONLines(missing=wanted.missing, marks=wanted.marks)
+
+
+def _json(name: str, head: bytes, wanted: Wanted, *, single: bool) -> Parser:
+    from driftmap.tables.json_array import ARRAY, JSONArray
+
+    if ARRAY.match(head.lstrip()) is None:  # files of JSON lines are often named .json
+        return _json_lines(name, head, wanted, single=single)
+    return JSONArray(name, missing=wanted.missing, marks=wanted.marks)
 
 
 def _parquet(source: Source, wanted: Wanted, *, once: bool) -> Table:
@@ -92,16 +114,30 @@ def _numpy(source: Source, wanted: Wanted, *, once: bool) -> Table:
     return open_numpy(source, wanted, once=once)
 
 
-CSV = Format("CSV", (".csv", ".txt"), parser=_csv, written=(".csv",), writer=CSVWriter)
-TSV = Format("TSV", (".tsv", ".tab"), parser=partial(_csv, tabs=True))
+def _excel(source: Source, wanted: Wanted, *, once: bool) -> Table:
+    from driftmap.tables.excel import open_excel
+
+    return open_excel(source, wanted, once=once)
+
+
+CSV = Format(
+    "CSV",
+    (".csv", ".txt", ".dat", ".data", ".asc"),
+    parser=_csv,
+    has_delimiter=True,
+    written=(".csv",),
+    writer=CSVWriter,
+)
+TSV = Format("TSV", (".tsv", ".tab"), parser=partial(_csv, delimiter="\t"), has_delimiter=True)
 JSON_LINES = Format(
     "JSON lines",
     (".jsonl", ".ndjson"),
     parser=_json_lines,
-    begins=(b"{", b"["),
+    begins=re.compile(rb"[\[{]"),
     written=(".jsonl", ".ndjson"),
     writer=JSONWriter,
 )
+JSON = Format("JSON", (".json",), parser=_json, begins=re.compile(rb"\[\s*\{"), rows_are_lines=False)
 PARQUET = Format(
     "Parquet",
     (".parquet", ".pq"),
@@ -115,7 +151,11 @@ ARROW = Format("Arrow IPC", (".arrow", ".arrows", ".ipc"), reader=_arrow, cached
 FEATHER = Format("Feather", (".feather",), reader=_arrow, cached="memory")
 NPY = Format("NPY", (".npy",), reader=_numpy, cached="never", written=(".npy",), writer=NumpyWriter, holds_text=False)
 
-FORMATS = (CSV, TSV, JSON_LINES, PARQUET, ARROW, FEATHER, NPY)
+EXCEL = Format("Excel", (".xlsx",), reader=_excel, cached="never")
+
+FORMATS = (CSV, TSV, JSON, JSON_LINES, PARQUET, ARROW, FEATHER, NPY, EXCEL)
+KEYS = {kind.key: kind for kind in FORMATS}
+"""The formats that are read, as options name them."""
 OUTPUTS = {suffix: kind for kind in FORMATS for suffix in kind.written}
 """The formats of outputs, by suffix."""
 TABLE_SUFFIXES = tuple(OUTPUTS)
@@ -143,6 +183,11 @@ def text_formats() -> str:
     return listed([kind.name for kind in FORMATS if kind.is_text])
 
 
+def followable_formats() -> str:
+    """Return the formats whose rows can be read as they arrive, in words."""
+    return listed([kind.name for kind in FORMATS if kind.is_followable])
+
+
 def format_of(suffix: str, name: str) -> Format:
     """Return the format of a file to be read, by its suffix; the error for an unknown one names the file."""
     for kind in FORMATS:
@@ -151,20 +196,20 @@ def format_of(suffix: str, name: str) -> Format:
     texts, others = ([kind.suffixes[0] for kind in FORMATS if kind.is_text == is_text] for is_text in (True, False))
     compressed = listed([compression.suffix for compression in COMPRESSIONS])
     known = listed([f"{listed(texts)} (each also with {compressed})", *others])
-    raise InputError(f"has no known suffix: {known}; other text can come through standard input, as -", source=name)
+    raise InputError(f"has no known suffix: {known}", source=name, advice="format")
 
 
 def format_of_text(head: bytes) -> Format:
     """Return the format of a text without a name, by its first bytes."""
-    begin = head.lstrip()[:1]
-    return next((kind for kind in FORMATS if begin in kind.begins), CSV)
+    begin = head.lstrip()
+    return next((kind for kind in FORMATS if kind.begins is not None and kind.begins.match(begin)), CSV)
 
 
 def is_followable(name: str) -> bool:
     """Whether a file can be followed, by its suffix: only lines of plain text can."""
     suffix = Path(name).suffix.lower()
-    binary = any(suffix in kind.suffixes for kind in FORMATS if not kind.is_text)
-    return not binary and all(suffix != compression.suffix for compression in COMPRESSIONS)
+    other = any(suffix in kind.suffixes for kind in FORMATS if not kind.is_followable)
+    return not other and all(suffix != compression.suffix for compression in COMPRESSIONS)
 
 
 def output_format(path: Path) -> Format:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.tables.blocks import Block
-from driftmap.tables.cells import kind_of, not_a_number, not_utf8, unusable
+from driftmap.tables.cells import USUAL, Marks, kind_of, not_a_number, not_utf8, unusable
 from driftmap.tables.columns import numbered, vector_names
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
@@ -27,10 +27,10 @@ EMPTY = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
 class JSONLines:
     """A parser of JSON lines; empty lines belong to the row that follows."""
 
-    def __init__(self, *, missing: bool = False) -> None:
+    def __init__(self, *, missing: bool = False, marks: Marks = USUAL) -> None:
         import orjson
 
-        self._missing = missing
+        self._missing, self._marks = missing, marks
         """Whether keys may be absent, and their values null."""
         self._loads: Callable[[bytes], Any] = orjson.loads
         self.names: list[str] = []
@@ -148,6 +148,10 @@ class JSONLines:
         known = {key: math.nan if cell is None and key in self._features else cell for key, cell in value.items()}
         return self._absent | known
 
+    def _record(self, row: bytes) -> bytes:
+        """The JSON text of a row."""
+        return row
+
     def _lines(self, block: Block) -> list[bytes]:
         lines = block.data.split(b"\n")
         if len(lines) == len(block) + 1:
@@ -158,7 +162,7 @@ class JSONLines:
         if isinstance(cell, str):
             return cell
         if isinstance(cell, float) and abs(cell) >= 2**63:  # an integer of more than 64 bits, which comes as a float
-            cell = json.loads(line)[self._label]
+            cell = json.loads(self._record(line))[self._label]
         return "" if cell is None else json.dumps(cell)
 
     def error(self, row: bytes) -> InputError:
@@ -197,6 +201,8 @@ class JSONLines:
                 cell = max(cell, key=lambda entry: abs(entry or 0)) or 0
             if type(cell) not in (int, float):
                 return not_a_number(self._as_label(cell, row), self._name(key))
+            if cell in self._marks.numbers:
+                return InputError(f"is {cell}", column=self._name(key), advice="missing")
             if not abs(cell) <= LARGEST_NUMBER:
                 return unusable(cell, column=self._name(key))
         return InputError("cannot be read")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from driftmap.sources.files import Source
 from driftmap.storage.schema import LARGEST
+from driftmap.tables.cells import USUAL, Marks
 from driftmap.tables.columns import MOST_COLUMNS, Selection, Wanted, candidates, numbered, select, without_numbers
 from driftmap.tables.table import CHUNK_CELLS, Chunk, Labels, Position, Table, check_usable
 from driftmap.utils import Array
@@ -30,6 +31,9 @@ class Matrix(Protocol):
 class ArrayTable(Table):
     """A matrix, perhaps on disk, with names for its columns; labels are an array, or the number of a column."""
 
+    above = 0
+    """Rows of the file before the first row, for messages."""
+
     def __init__(
         self,
         name: str,
@@ -39,7 +43,9 @@ class ArrayTable(Table):
         label: str | None,
         *,
         missing: bool = False,
+        marks: Marks = USUAL,
     ) -> None:
+        self._marks = marks
         self.name, self.columns, self.label, self._missing = name, tuple(columns), label, missing
         self._matrix, self._labels = matrix, labels
         self._places: list[int] | slice = slice(None)
@@ -52,7 +58,8 @@ class ArrayTable(Table):
         for first in range(0 if start is None else start.rows, n, rows):
             block, labels = self._matrix[first : first + rows], self._labels
             features = np.array(block[:, self._places], dtype=np.float64, order="C")
-            check_usable(features, self.columns, self.name, first, missing=self._missing)
+            self._marks.clear(features)
+            check_usable(features, self.columns, self.name, self.above + first, missing=self._missing)
             if labels is not None:
                 labels = block[:, labels] if isinstance(labels, int) else labels[first : first + rows]
             self._given = first + len(features)
@@ -77,7 +84,9 @@ class NumpyTable(ArrayTable):
 
     def __init__(self, file: NumpyFile, wanted: Wanted, selection: Selection) -> None:
         columns = [numbered(file.width)[i] for i in selection.places]
-        super().__init__(file.name, file, columns, selection.label, wanted.label, missing=wanted.missing)
+        super().__init__(
+            file.name, file, columns, selection.label, wanted.label, missing=wanted.missing, marks=wanted.marks
+        )
         self._file, self.left_out = file, selection.left_out
         if selection.places != list(range(file.width)):
             self._places = selection.places

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from driftmap import sources
-from driftmap.sources.files import Source, open_source
+from driftmap.sources.files import COMPRESSIONS, Source, open_source
 from driftmap.tables.blocks import FileText, FollowedText, Parser
 from driftmap.tables.columns import Wanted
-from driftmap.tables.formats import Format, format_of, format_of_text
+from driftmap.tables.formats import CSV, KEYS, Format, format_of, format_of_text
 from driftmap.tables.table import Table
 from driftmap.tables.text import open_text
 from driftmap.utils.errors import InputError
@@ -28,9 +28,9 @@ def open_table(file: str, wanted: Wanted, *, once: bool, cache: Path | None = No
     ``cache``: a folder where the numbers of a large file may be stored, so that it is parsed only once.
     """
     with open_source(file, once=once) as source:
-        kind = None if source.suffix is None else format_of(source.suffix, source.name)
+        kind = _format(source.suffix, source.name, wanted)
         table = _opened(source, kind, wanted, once=once)
-        is_large = kind is not None and (source.size or 0) >= LARGE
+        is_large = source.suffix is not None and (source.size or 0) >= LARGE
         if kind is not None and kind.cached != "never" and is_large and cache is not None and not once:
             from driftmap.tables.cache import CachedTable
 
@@ -44,22 +44,43 @@ def follow_table(file: str, wanted: Wanted, waiting: Callable[[], Any] = lambda:
     """Open a table that grows: a pass never ends, unless the source does. ``waiting`` is called while it has no row."""
     with contextlib.closing(sources.open(file)) as rows:
         rows.waiting, rows.report = waiting, wanted.rejected.report
-        kind = None if rows.suffix is None else format_of(rows.suffix, rows.name)
-        text = FollowedText(rows, wanted.rejected, partial(_parser, rows.name, kind, wanted, single=True))
+        kind = _format(rows.suffix, rows.name, wanted)
+        text = FollowedText(rows, wanted.rejected, partial(_parser, rows.name, kind, wanted, single=True, follows=True))
         with contextlib.closing(open_text(text, wanted)) as table:
             yield table
 
 
+def _format(suffix: str | None, name: str, wanted: Wanted) -> Format | None:
+    """The format of an input: as the user says, by its suffix or, of a stream, None, by its first bytes."""
+    if wanted.format is not None:
+        kind = KEYS[wanted.format]
+    elif suffix is not None:
+        kind = format_of(suffix, name)
+    else:
+        return CSV if wanted.delimiter is not None else None
+    if wanted.delimiter is not None and not kind.has_delimiter:
+        raise InputError(f"separates the cells of CSV, and {name} is read as {kind.name}", parameter="delimiter")
+    return kind
+
+
 def _opened(source: Source, kind: Format | None, wanted: Wanted, *, once: bool) -> Table:
     if kind is not None and kind.reader is not None:
+        if source.path is None:
+            raise InputError(f"is read once, and {kind.name} cannot be: give it as a file", source=source.name)
+        if source.path.suffix.lower() in [way.suffix for way in COMPRESSIONS]:
+            raise InputError(f"holds {kind.name}, and only text is read compressed: unpack it", source=source.name)
         return kind.reader(source, wanted, once=once)
     parser = partial(_parser, source.name, kind, wanted, single=wanted.rejected.skip)
     return open_text(FileText(source, parser), wanted, once=once)
 
 
-def _parser(name: str, kind: Format | None, wanted: Wanted, head: bytes, *, single: bool) -> Parser:
+def _parser(
+    name: str, kind: Format | None, wanted: Wanted, head: bytes, *, single: bool, follows: bool = False
+) -> Parser:
     """The parser of a text that begins with these bytes."""
     found = kind or format_of_text(head)
     if found.parser is None:
         raise InputError("is not text", source=name)
+    if follows and not found.is_followable:
+        raise InputError(f"is read as {found.name}, whose rows are not lines, and cannot be followed", source=name)
     return found.parser(name, head, wanted, single=single)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from driftmap.tables.cells import runs_backwards
+from driftmap.utils.columns import short
 from driftmap.utils.errors import InputError
 
 
@@ -46,3 +48,12 @@ class RejectedLines:
         """Lines are numbered from 1 again, since the input was replaced."""
         self.settled, self.last = self.count, 0
         self._recent.clear()
+
+
+def report_order(name: str, cells: Sequence[str], rejected: RejectedLines, source: str) -> None:
+    """Report a column of dates that run backwards: rows are taken in the order in which they stand."""
+    if runs_backwards(cells):
+        rejected.report(
+            f"warning: {source}: the dates in column {short(name)!r} run backwards, from {short(cells[0])} to "
+            f"{short(cells[-1])}, and rows are taken in this order; reverse the file if the map is to follow time"
+        )

@@ -10,12 +10,16 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-from driftmap.tables.cells import MISSING
+from driftmap.tables.cells import USUAL, Marks
 from driftmap.tables.columns import numbered
 from driftmap.utils.errors import Advice
 
 DELIMITERS = ",;\t|"
-"""In the order of precedence; a space separates where it separates numbers."""
+"""In the order of precedence; blanks separate where the first line is numbers, or the second one has as many cells."""
+BLANK = " "
+"""The delimiter of cells that any run of spaces and tabs separates."""
+CELL = re.compile(r'"(?:[^"]|"")*"|\S+')
+"""A cell of a line in which blanks separate cells."""
 FEWEST_COUNTED = 5
 """Fewest consecutive integers that make line 1 a header when line 2 is also integers."""
 
@@ -28,6 +32,8 @@ class NumberForm:
     thousands: str = ""
     missing: bool = False
     """Whether they may be missing."""
+    marks: Marks = USUAL
+    """What stands for a missing one."""
 
     @cached_property
     def _grouped(self) -> re.Pattern[str]:
@@ -41,7 +47,7 @@ class NumberForm:
         '1234.5'
         """
         cell = cell.strip()
-        if self.missing and cell.lower() in MISSING:
+        if self.missing and self.marks.is_missing(cell):
             return None
         if self.thousands and self.thousands in cell:
             if not self._grouped.fullmatch(cell):
@@ -55,8 +61,10 @@ class NumberForm:
 
     def is_number(self, cell: str) -> bool:
         """Whether a cell speaks for data; a missing number does, since names are rarely left out."""
-        if cell.strip().lower() in MISSING:
-            return True
+        return self.marks.is_missing(cell) or self.is_written(cell)
+
+    def is_written(self, cell: str) -> bool:
+        """Whether a cell has a number."""
         with contextlib.suppress(ValueError):
             float(self.plain(cell) or "nan")
             return "_" not in cell
@@ -68,28 +76,28 @@ class NumberForm:
             return form
         with contextlib.suppress(ValueError):
             float(cell)
-            return "decimal '.'" if self.decimal != "." and cell.strip().lower() not in MISSING else None
+            return "decimal '.'" if self.decimal != "." and not self.marks.is_missing(cell) else None
         return None
 
 
-def delimiter_of(head: bytes) -> str:
-    """What separates the cells of the first lines.
+def delimiter_of(head: bytes, form: NumberForm = NumberForm()) -> str:
+    """What separates the cells of the first lines, of which the last one may be cut off unless it is the only one.
 
-    Decimal commas make semicolons usual in some countries; a comma in the first line settles it. Names may have spaces,
-    so these separate only where they separate numbers.
+    Decimal commas make semicolons usual in some countries; a comma in the first line settles it, unless it is the
+    decimal point. Names may have spaces, so blanks separate only where there are numbers.
 
-    >>> delimiter_of(b"a;b\\n1,5;2,5\\n"), delimiter_of(b"1e0 2e0\\n3e0 4e0\\n"), delimiter_of(b"a name\\n5\\n")
+    >>> delimiter_of(b"a;b\\n1,5;2,5\\n"), delimiter_of(b"1e0  2e0\\n3e0 4e0\\n"), delimiter_of(b"a name\\n5\\n")
     (';', ' ', ',')
     """
-    first, second = (head.split(b"\n", 2) + [b""])[:2]
+    whole = head[: head.rfind(b"\n") + 1] or head
+    first, second = ([line for line in whole.split(b"\n", 100) if line.strip()] + [b"", b""])[:2]
     mark = next((mark for mark in DELIMITERS if mark.encode() in first), "")
-    if mark:
+    if mark and mark != form.decimal:
         return mark
-    cells = (second.strip() or first).strip().split(b" ")
-    with contextlib.suppress(ValueError):
-        if len([*map(float, cells)]) == len(first.strip().split(b" ")) > 1:
-            return " "
-    return ","
+    names, cells = (CELL.findall(line.decode(errors="replace")) for line in (first, second or first))
+    numbers, above = ([bool(form.is_written(cell) or other_form([cell])) for cell in line] for line in (cells, names))
+    is_alike = len(cells) == len(names) and any(numbers)
+    return BLANK if len(names) > 1 and (is_alike or all(above)) else mark or ","
 
 
 def first_line(

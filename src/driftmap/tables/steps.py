@@ -84,7 +84,8 @@ class Steps:
         chunk = _through(chunk, self._steps[:-1])
         if self._is_warm:
             return _through(chunk, self._steps[-1:])
-        self._waiting.append(chunk)
+        if len(chunk.features):  # an empty chunk may lack labels
+            self._waiting.append(chunk)
         if sum(len(waiting.features) for waiting in self._waiting) < self._needed:
             return chunk.part(0, 0)
         return self._release()
@@ -139,7 +140,8 @@ class Steps:
         known = {"waiting", "labels", "is_warm"}
         numbers = set(map(str, range(len(self._steps))))
         strange = [name for name in state if name not in known and name.partition(".")[0] not in numbers]
-        if strange or (state and self._steps and not all(any(k.startswith(f"{i}.") for k in state) for i in numbers)):
+        remembers = [f"{i}." for i, step in enumerate(self._steps) if step.state()]
+        if strange or (state and not all(any(name.startswith(start) for name in state) for start in remembers)):
             raise ValueError(f"its steps.{(strange or ['state'])[0]} is not what these steps have saved")
         for i, step in enumerate(self._steps):
             start = f"{i}."
@@ -192,8 +194,9 @@ def _joined(chunks: Sequence[Chunk]) -> Chunk:
     if len(chunks) == 1:
         return chunks[0]
     labels: Labels = None
-    if isinstance(chunks[0].labels, np.ndarray):
-        labels = np.concatenate([chunk.labels for chunk in chunks])
-    elif chunks[0].labels is not None:
-        labels = [label for chunk in chunks for label in chunk.labels or ()]
+    given = [chunk.labels for chunk in chunks if chunk.labels is not None]
+    if given and all(isinstance(some, np.ndarray) for some in given):
+        labels = np.concatenate(given)
+    elif given:  # numbers become texts if other labels are texts
+        labels = [str(label) for some in given for label in some]
     return Chunk(np.concatenate([chunk.features for chunk in chunks]), labels, chunks[-1].fraction)

@@ -9,7 +9,7 @@ from typing import Any
 
 from driftmap.tables.blocks import Block, Text
 from driftmap.tables.columns import Selection, Wanted, candidates, select
-from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.rejected import RejectedLines, report_order
 from driftmap.tables.table import Chunk, Position, Table
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
@@ -51,6 +51,7 @@ class TextTable(Table):
         self.is_live, self.waits = text.is_live, text.waits
         self.columns = tuple(text.parser.choose(selection.places, selection.label))
         self._text, self._rejected, self._missing = text, wanted.rejected, wanted.missing
+        self._marks = wanted.marks
         self._first = self._place = first
         self._read: list[Block] | None = read
         self._reading = reading
@@ -98,6 +99,7 @@ class TextTable(Table):
         """The rows that can be used, in stretches, with their features and labels; the others are rejected."""
         try:
             features, labels = self._text.parser.parse(block)
+            self._marks.clear(features)
             if not usable(features, missing=self._missing):
                 raise ValueError
         except ValueError:
@@ -122,6 +124,7 @@ def open_text(text: Text, wanted: Wanted, *, once: bool = True) -> TextTable:
         read, skipped = _read_header(text, blocks, wanted.rejected)
         places = candidates(text.parser.names, wanted, text.name)
         kinds = _kinds(text, read, skipped, blocks, places, once=once) if places else []
+        _check_order(text, read, skipped, wanted)
         selection = select(text.parser.names, wanted, text.name, kinds)
         stack.pop_all()
     first = read[0].after(skipped)._replace(rows=0)
@@ -174,6 +177,17 @@ def _kinds(
     return kinds
 
 
+def _check_order(text: Text, read: list[Block], skipped: int, wanted: Wanted) -> None:
+    """Report columns of dates that run backwards, by the rows that are read already."""
+    parser = text.parser
+    wanted_rows = min(LOOK_ROWS, LOOK_CELLS // max(1, len(parser.names)))
+    rows = read[0].rows(skipped, skipped + wanted_rows)
+    for block in read[1:]:
+        rows += block.rows(0, wanted_rows - len(rows))
+    for name, cells in zip(parser.names, parser.cells(rows, list(range(len(parser.names)))), strict=True):
+        report_order(name, [cell for cell in cells if isinstance(cell, str)], wanted.rejected, text.name)
+
+
 def _late_kinds(text: Text, places: list[int], first: Position) -> dict[int, str]:
     """What columns hold that are empty in the first rows, by all rows: the first cells in them decide."""
     consumed, n_usable, parser = text.consumed, 0, text.parser
@@ -201,5 +215,5 @@ def _late_kinds(text: Text, places: list[int], first: Position) -> dict[int, str
 def _reject(text: Text, row: Block, source: str, rejected: RejectedLines) -> None:
     """Reject a row that the parser refused."""
     error = text.parser.error(row.data)
-    error.source, error.line = source, row.line()
+    error.source, error.line = source, row.line() + (error.line or 0)
     rejected.reject(error)

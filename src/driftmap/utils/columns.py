@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 LISTED_NAMES = 12
 """Most column names listed in a message."""
+SHOWN_LETTERS = 40
+"""Most letters of a name or a cell in a message: a name may be a whole row that was taken for one."""
 
 
 class LeftOut(NamedTuple):
@@ -28,7 +30,16 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     spelled = {other.lower(): other for other in known}
     close = difflib.get_close_matches(name.lower(), spelled, n=1)
-    return f" (did you mean {spelled[close[0]]!r}?)" if close else ""
+    return f" (did you mean {short(spelled[close[0]])!r}?)" if close else ""
+
+
+def short(text: str) -> str:
+    """Return the beginning of a text that may be long.
+
+    >>> short("price"), short("1.25 " * 100)
+    ('price', '1.25 1.25 1.25 1.25 1.25 1.25 1.25 1....')
+    """
+    return text if len(text) <= SHOWN_LETTERS else f"{text[: SHOWN_LETTERS - 3]}..."
 
 
 def describe(columns: Sequence[LeftOut]) -> str:
@@ -39,11 +50,11 @@ def describe(columns: Sequence[LeftOut]) -> str:
     """
     names: dict[str, list[str]] = {}
     for name, reason in columns:
-        names.setdefault(reason, []).append(name if name.startswith("column ") else repr(name))
+        names.setdefault(reason, []).append(name if name.startswith("column ") else repr(short(name)))
     return ", ".join(f"{some(alike)} ({reason})" for reason, alike in names.items())
 
 
 def some(names: Sequence[str]) -> str:
     """List the first names of a list that may be long."""
     more = f" and {len(names) - LISTED_NAMES} more" if len(names) > LISTED_NAMES else ""
-    return ", ".join(names[:LISTED_NAMES]) + more
+    return ", ".join(map(short, names[:LISTED_NAMES])) + more

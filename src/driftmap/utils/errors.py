@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from driftmap.utils.columns import short
+
 Advice = Literal[
-    "missing", "lacking", "cell", "line", "encoding", "header", "counted", "endless", "address", "nodes",
+    "missing", "lacking", "cell", "line", "encoding", "header", "counted", "endless", "format", "delimiter", "address",
+    "nodes",
     "decimal '.'", "decimal ','", "thousands ','", "decimal ',', thousands '.'",
 ]  # fmt: skip
 """Keys of the advice on an error; the texts differ between Python and the command line."""
@@ -19,6 +22,8 @@ ADVICE: Mapping[Advice, str] = {
     "header": 'say header="yes" or header="no"',
     "counted": 'header="no": as a row',
     "endless": "follow it",
+    "format": "give its format",
+    "delimiter": "give the delimiter",
     "address": "give another host or port",
     "nodes": "give a larger n_nodes",
     "decimal '.'": "read it with decimal '.' or leave out such lines",
@@ -70,8 +75,9 @@ class InputError(ValueError, TypeError):
         place = [text for text in (parameter, self.source) if text is not None]
         place += [f"{name} {number}" for name, number in (("line", self.line), ("row", self.row)) if number is not None]
         if self.column is not None:
-            name = "" if self.column_name is None else f" ({self.column_name!r})"
-            place.append(f"column {self.column!r}{name}")
+            name = "" if self.column_name is None else f" ({short(self.column_name)!r})"
+            column = short(self.column) if isinstance(self.column, str) else self.column
+            place.append(f"column {column!r}{name}")
         hint = None if self.advice is None else advice.get(self.advice)
         problem = self.problem if hint is None else f"{self.problem}; {hint}"
         if not place:

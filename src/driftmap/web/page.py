@@ -80,9 +80,10 @@ def standalone(
     landmarks: tuple[NDArray[Any], Array, Array] | None,
     title: str,
     color: str | None,
+    note: str,
 ) -> str:
     """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
-    message = _message(coordinates, columns, landmarks, title, color)
+    message = _message(coordinates, columns, landmarks, title, color, note)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
         title=html.escape(title),
@@ -99,6 +100,7 @@ def _message(
     landmarks: tuple[NDArray[Any], Array, Array] | None,
     title: str,
     color: str | None,
+    note: str,
 ) -> bytes:
     n = len(coordinates)
     numbers = sum(column.kind != "category" for column in columns)
@@ -129,6 +131,7 @@ def _message(
         "kind": "whole",
         "title": title,
         "color": color,
+        "note": note,
         "columns": described,
         "capacity": max(1, n),
         "oldest": 0,

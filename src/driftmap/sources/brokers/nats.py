@@ -174,7 +174,7 @@ async def connected(nats: Any, address: Address) -> Any:
 
 
 class BackgroundLoop:
-    """An event loop in a thread of its own, so that an interrupt of the caller does not reach into it."""
+    """An event loop in a separate thread, which an interrupt of the caller does not reach."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()

@@ -9,7 +9,8 @@ export async function showFile(root, text) {
   const message = decodeMessage(await new Response(stream).arrayBuffer());
   const { view, setStatus } = mount(root, { live: false });
   view.receive(message);
-  setStatus(`${view.store.count.toLocaleString("en")} rows, ${view.landmarks.latest.ids.length} landmarks`);
+  const counts = `${view.store.count.toLocaleString("en")} rows, ${view.landmarks.latest.ids.length} landmarks`;
+  setStatus([counts, message.header.note].filter(Boolean).join(" · "));
   return view;
 }
 

@@ -1,0 +1,85 @@
+"""How many anchors are enough: few where data are a sheet, many where all distances are alike."""
+
+import numpy as np
+import pytest
+
+from driftmap import DriftMap, FrozenMap, InputError, quality
+from driftmap.datasets import s_curve_stream
+from driftmap.map.anchor_count import ANCHOR_COUNTS, nearest_distance
+
+RNG = np.random.default_rng(0)
+SHEET = s_curve_stream()
+NOISE = RNG.standard_normal((1500, 200))
+
+
+def chosen(X, **params):
+    return DriftMap(n_anchors="auto", **params).fit(X)
+
+
+def test_a_sheet_needs_few_and_noise_needs_many():
+    assert chosen(SHEET).n_anchors_ == 128
+    noise = chosen(NOISE)
+    assert noise.n_anchors_ == 1024
+    few, many = DriftMap(n_anchors=128).fit(NOISE).transform(NOISE), noise.transform(NOISE)
+    assert nearest_distance(many) > 1.5 * nearest_distance(few)  # islands round the gaps between anchors
+    assert quality.stress(NOISE, many) < quality.stress(NOISE, few)
+
+
+@pytest.mark.parametrize("n", [2, 50, 300])
+def test_all_of_few_points_are_anchors(n):
+    assert chosen(SHEET[:n]).n_anchors_ == n
+
+
+def test_more_landmarks_than_anchors():
+    assert chosen(NOISE, n_landmarks=300, memory=None).n_anchors_ in ANCHOR_COUNTS[2:]
+    assert chosen(SHEET, n_landmarks=300, n_components=1).n_anchors_ == 1000  # 512 leave too few to compare with
+
+
+def test_a_function_that_takes_long_is_not_asked_to_compare():
+    calls = 0
+
+    def slow(x, y):
+        nonlocal calls
+        calls += 1
+        return float(np.abs(x - y).sum())
+
+    mapper = chosen(SHEET[::3], n_landmarks=10, metric=slow)
+    calls = 0
+    assert mapper.n_anchors_ == 128
+    assert calls <= 10 * 128 + 10 * 10
+
+
+def test_the_choice_holds_until_much_has_changed():
+    X = np.cumsum(RNG.standard_normal((3000, 4)), axis=0)
+    mapper, choices = DriftMap(n_anchors="auto", n_landmarks=20), []
+    for part in np.split(X, 60):
+        mapper.partial_fit(part).transform(part)
+        choices.append(mapper._engine.frames.choice.n_stored)
+    assert 3 < len(set(choices)) < 30
+
+
+def test_the_choice_is_saved_frozen_and_restored(tmp_path):
+    mapper = chosen(SHEET[:600])
+    expected = mapper.transform(SHEET)
+    mapper.save(tmp_path / "m")
+    mapper.freeze().save(tmp_path / "f")
+    loaded = DriftMap.load(tmp_path / "m")
+    assert loaded.n_anchors_ == mapper.n_anchors_ == 128
+    for one in (loaded, FrozenMap.load(tmp_path / "f")):
+        np.testing.assert_array_equal(one.transform(SHEET), expected)
+    for one in (mapper, loaded):
+        one.partial_fit(SHEET[600:])
+    np.testing.assert_array_equal(loaded.transform(SHEET), mapper.transform(SHEET))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("many", "n_anchors must be one of 'auto'"),
+        (0, "n_anchors must be at least 1"),
+        (2.5, "n_anchors must be an integer"),
+    ],
+)
+def test_bad_numbers(wrong, message):
+    with pytest.raises(InputError, match=message):
+        DriftMap(n_anchors=wrong).fit(SHEET)

@@ -1,0 +1,170 @@
+"""A frame is kept while a new one would hardly be better; what moves a map, and what does not."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from driftmap import DriftMap, FrozenMap, InputError, quality
+from driftmap.embedding import EMBEDDINGS
+from driftmap.map.frame_loss import Losses, is_better, is_worse, kept_neighbours, reason_to_compare, reference_of
+from driftmap.plot.animation import Film
+from streams import make
+
+
+def row_by_row(X, **params):
+    """A map that is asked for after each row."""
+    mapper = DriftMap(n_landmarks=20, **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for x in X:
+            mapper.partial_fit(x[None]).frame_  # noqa: B018
+    return mapper
+
+
+def test_fewer_frames_at_nearly_the_same_stress():
+    X = make("walk", 500, 3, seed=0)
+    maps = [row_by_row(X, frame_tolerance=tolerance) for tolerance in (0.0, 0.02, 0.1)]
+    frames = [mapper.frame_ for mapper in maps]
+    assert 1 < frames[2] < 0.6 * frames[1] < 0.6**2 * frames[0]
+    stresses = [quality.stress(X, mapper.transform(X)) for mapper in maps]
+    assert stresses[1] < 1.03 * stresses[0]
+    assert stresses[2] < 1.11 * stresses[0]
+    for change in maps[1].frames_:
+        assert change.candidate_stress >= 0 <= change.stress
+        assert change.reason in {"stress", "recent points", "a cell", "growth"}
+    assert {change.reason for change in maps[0].frames_} == {"landmarks"}
+
+
+def test_none_keeps_the_first_map_of_all_landmarks():
+    X = make("walk", 400, 3, seed=0)
+    mapper = row_by_row(X[:21], frame_tolerance=None)
+    before, number = mapper.transform(X), mapper.frame_
+    mapper.partial_fit(X[21:] + 30)
+    assert np.array_equal(mapper.transform(X), before)
+    assert mapper.frame_ == number
+    assert mapper.n_replacements_ > 0
+
+
+@pytest.mark.parametrize("params", [{"window": 40}, {"half_life": 5, "memory": 160}, {"memory": 160}])
+def test_a_kept_frame_owns_its_points(params, tmp_path):
+    X = make("walk", 600, 3, seed=0)
+    mapper = DriftMap(n_landmarks=10, frame_tolerance=None, **params).fit(X[:100])
+    before, fixed = mapper.transform(X), mapper._engine.frames.current.fixed.ids
+    mapper.partial_fit(X[100:])
+    assert not np.isin(fixed, mapper.stored_indices_).all()  # some are forgotten
+    landmarks = mapper.landmark_embedding_
+    assert np.array_equal(mapper.transform(X), before)
+    novelty = mapper.novelty(X)
+    present = np.linalg.norm(X[:, None] - mapper.landmarks_, axis=2).min(axis=1)
+    np.testing.assert_allclose(novelty.reach, present / mapper.radius_, rtol=1e-6)  # reach is by present landmarks
+    mapper.save(tmp_path / "m")
+    mapper.freeze().save(tmp_path / "f")
+    for other in (DriftMap.load(tmp_path / "m"), FrozenMap.load(tmp_path / "f")):
+        assert np.array_equal(other.transform(X), before)
+        assert np.array_equal(other.novelty(X).residual, novelty.residual)
+        assert np.array_equal(other.landmark_embedding_, landmarks)
+        assert other.frame_ == 1
+
+
+def test_landmarks_that_stay_keep_their_places():
+    X = make("walk", 400, 3, seed=0)
+    mapper = DriftMap(n_landmarks=20, frame_tolerance=None).fit(X[:200])
+    before = dict(zip(mapper.landmark_indices_.tolist(), mapper.landmark_embedding_.tolist(), strict=True))
+    mapper.partial_fit(X[200:])
+    after = dict(zip(mapper.landmark_indices_.tolist(), mapper.landmark_embedding_.tolist(), strict=True))
+    stayed = before.keys() & after.keys()
+    assert 0 < len(stayed) < 20
+    assert all(before[arrival] == after[arrival] for arrival in stayed)
+    new = sorted(after.keys() - before.keys())
+    assert np.array_equal([after[arrival] for arrival in new], mapper.transform(X[new]))
+
+
+@pytest.mark.parametrize("embedding", ["stress", "tsne", "isomap"])
+def test_a_new_cluster_of_one_percent_gets_a_place(embedding):
+    rng = np.random.default_rng(0)
+    centres = 10 * np.eye(6)
+    label = rng.integers(0, 5, 2000)
+    X = centres[label] + 0.5 * rng.standard_normal((2000, 6))
+    new = centres[5] + 0.5 * rng.standard_normal((20, 6))
+    mapper = DriftMap(n_landmarks=40, embedding=embedding).fit(X)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the graph of")
+        mapper.transform(X[:1])
+        for row in new:
+            mapper.update(row[None])
+        places, others = mapper.transform(new), mapper.transform(X)
+    centre = np.median(places, axis=0)
+    spread = np.quantile(np.linalg.norm(places - centre, axis=1), 0.75)  # some fit as badly in two places
+    assert np.linalg.norm(others - centre, axis=1).min() > 2 * spread
+
+
+@pytest.mark.parametrize("embedding", EMBEDDINGS)
+def test_a_map_that_was_one_place_is_not_kept(embedding):
+    X = make("walk", 60, 3, seed=0)
+    mapper = row_by_row(X, embedding=embedding, frame_tolerance=0.02)
+    assert mapper.n_dimensions_ == 2
+
+
+def test_looking_makes_no_frame():
+    X = make("walk", 300, 3, seed=0)
+    mapper = DriftMap(n_landmarks=20).partial_fit(X[:100])
+    mapper.transform(X)
+    mapper.partial_fit(X[100:] * 3)
+    engine = mapper._engine
+    before = engine.frames.count, engine.frames.current
+    film = Film(engine)
+    film._record()
+    mapper._repr_mimebundle_()
+    assert engine.given_frame() == before
+    assert (engine.frames.count, engine.frames.current) == before
+    assert DriftMap()._engine_type().given_frame() is None
+
+
+def test_the_same_calls_make_the_same_frames_after_loading(tmp_path):
+    X = make("walk", 400, 3, seed=3)
+    one = row_by_row(X[:150])
+    one.save(tmp_path / "m")
+    two = DriftMap.load(tmp_path / "m")
+    for x in X[150:]:
+        assert np.array_equal(one.update(x[None]).coordinates, two.update(x[None]).coordinates)
+    assert one.frame_ == two.frame_ > 5
+    changes = [[change._replace(rotation=0) for change in mapper.frames_] for mapper in (one, two)]
+    assert changes[0] == changes[1]
+
+
+@pytest.mark.parametrize("wrong", [-0.1, np.nan, np.inf, "much"])
+def test_bad_tolerances(wrong):
+    with pytest.raises(InputError, match="frame_tolerance"):
+        DriftMap(frame_tolerance=wrong).fit(np.eye(5))
+
+
+def losses(total, recent, *cells):
+    return Losses(total, recent, np.array(cells))
+
+
+def test_what_makes_a_frame_worth_comparing():
+    reference = reference_of(losses(0.1, 0.2, 0.1, 0.1), 100)
+    assert reason_to_compare(losses(0.102, 0.204, 0.1), reference, 0.02, 105, 100.0) is None
+    assert reason_to_compare(losses(0.103, 0.2, 0.1), reference, 0.02, 105, 100.0) == "stress"
+    assert reason_to_compare(losses(0.1, 0.205, 0.1), reference, 0.02, 105, 100.0) == "recent points"
+    assert reason_to_compare(losses(0.1, 0.2, 0.1, 0.2), reference, 0.02, 105, 100.0) == "a cell"
+    assert reason_to_compare(losses(0.1, 0.2, 0.1), reference, 0.02, 110, 100.0) == "growth"
+
+
+def test_what_makes_a_new_frame_better():
+    present = losses(0.1, 0.2, 0.1, 0.4)
+    assert not is_better(losses(0.099, 0.199, 0.1, 0.4), present, 0.02)
+    assert is_better(losses(0.1, 0.19, 0.1, 0.4), present, 0.02)
+    assert is_better(losses(0.09, 0.2, 0.1, 0.4), present, 0.02)
+    assert is_better(losses(0.101, 0.202, 0.1, 0.2), present, 0.02)
+    assert not is_better(losses(0.11, 0.22, 0.1, 0.2), present, 0.02)
+    assert not is_worse(0.0001, 0.0, 0.02)  # of nearly no loss, all differences are small
+    assert is_worse(0.0003, 0.0, 0.02)
+
+
+def test_neighbours_in_one_place_are_not_kept():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    assert kept_neighbours(distances, distances, 10).tolist() == [1.0] * 60
+    np.testing.assert_allclose(kept_neighbours(distances, np.zeros((60, 60)), 10), 10 / 59)
