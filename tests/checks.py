@@ -211,7 +211,7 @@ def check_within_a_frame_a_row_stays_where_it_is(subject, folder):
         subject.learn(estimator, 0 if first == 40 else first, first + 5)
         place = estimator.transform(subject.queries(estimator)).tobytes()
         assert places.setdefault(estimator.frame_, place) == place
-    assert all(change.arrival < N and change.reason for change in estimator.frames_)
+    assert all(change.arrival < estimator.n_samples_seen_ and change.reason for change in estimator.frames_)
 
 
 @for_subjects(lambda subject: isinstance(subject.make(), DriftMap))

@@ -120,7 +120,7 @@ def test_a_batch_with_more_rows_than_events_are_remembered(monkeypatch):
 
 
 def test_coordinates_are_those_of_the_last_frame():
-    mapper = DriftMap(n_landmarks=20)
+    mapper = DriftMap(n_landmarks=20, frame_tolerance=0)
     arrivals = mapper.update(WALK)
     np.testing.assert_array_equal(arrivals.coordinates, mapper.transform(WALK))
     assert (arrivals.frame, arrivals.landmarks_changed) == (1, True)

@@ -14,7 +14,7 @@ import pytest
 import driftmap
 
 COMMAND = f"'{sys.executable}' -m driftmap"
-ROWS = "".join(f"{i},{i * i % 7},{i % 3}\n" for i in range(40))
+ROWS = "".join(f"{i / 2},{i * i % 7},{i % 3}\n" for i in range(40))
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_a_read_only_installation(folder):
         pytest.skip("this user may not have a mount namespace")
     for place in places:
         assert subprocess.run([*alone, f"{mounts} && touch '{place}/new'"], capture_output=True).returncode
-    command = f"HOME='{folder}' {COMMAND} embed ok.csv -o o.csv --plot m.png --checkpoint c"
+    command = f"HOME='{folder}' {COMMAND} embed ok.csv -o o.csv --plot m.png --checkpoint c --quiet"
     done = subprocess.run([*alone, f"{mounts} && {command}"], cwd=folder, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
     assert {"c", "m.png", "o.csv", "ok.csv"} <= {path.name for path in folder.iterdir()}

@@ -139,6 +139,32 @@ def test_bad_tolerances(wrong):
         DriftMap(frame_tolerance=wrong).fit(np.eye(5))
 
 
+def unit_vectors(rng):
+    X = rng.standard_normal((12, 50))[rng.integers(0, 12, 700)] + 1.5 * rng.standard_normal((700, 50))
+    return X / np.linalg.norm(X, axis=1)[:, None]
+
+
+def counts(rng):
+    topics = rng.dirichlet(np.full(300, 0.05), 8)
+    return np.array([rng.multinomial(rng.integers(5, 60), topics[rng.integers(8)]) for _ in range(700)], dtype=float)
+
+
+def noise(rng):
+    return rng.standard_normal((700, 200))
+
+
+@pytest.mark.parametrize(("tolerance", "most"), [(0.0, 0.01), (0.02, 0.03)])
+@pytest.mark.parametrize("make_hard", [unit_vectors, counts, noise])
+def test_looks_hardly_change_the_final_stress(make_hard, tolerance, most):
+    X, stresses = make_hard(np.random.default_rng(0)), []
+    for looks in (1, 2, 5, 40):
+        mapper = DriftMap(frame_tolerance=tolerance, n_anchors="auto")
+        for part in np.array_split(X, looks):
+            mapper.partial_fit(part).transform(part)
+        stresses.append(quality.stress(X, mapper.transform(X)))
+    assert np.abs(np.array(stresses) / stresses[0] - 1).max() <= most
+
+
 def losses(total, recent, *cells):
     return Losses(total, recent, np.array(cells))
 

@@ -18,9 +18,13 @@ found = os.environ.get("CXX") or next(filter(shutil.which, names), None)
 needs_zig = target or (os.name == "posix" and not found)
 
 
+OLDEST_ZIG = "0.13"
+"""Builds the core; what is older was not tried."""
+
+
 def get_requires_for_build_wheel(config_settings=None):
     """Return the requirements of scikit-build-core, and zig if it must compile; zig is installed only for the build."""
-    return build.get_requires_for_build_wheel(config_settings) + (["ziglang>=0.13"] if needs_zig else [])
+    return build.get_requires_for_build_wheel(config_settings) + ([f"ziglang>={OLDEST_ZIG}"] if needs_zig else [])
 
 
 get_requires_for_build_editable = get_requires_for_build_wheel

@@ -368,3 +368,13 @@ def test_threads_may_share_an_operator():
     firsts = sorted((update.first, len(update.coordinates)) for update in updates)
     assert sum(n for _, n in firsts) == operator.n_rows == 198
     assert [first for first, _ in firsts] == np.cumsum([0, *[n for _, n in firsts[:-1]]]).tolist()
+
+
+def test_finish_releases_the_rows_that_wait():
+    operator = MapOperator(StreamMap(2, n_landmarks=20), [RunningScale("minmax", 50)])
+    operator.on_batch(ROWS[:30])
+    restored = MapOperator.restore(operator.snapshot())
+    update = operator.finish()
+    assert (update.first, update.coordinates.shape, operator.n_rows) == (0, (30, 2), 30)
+    assert np.array_equal(update.coordinates, restored.finish().coordinates)
+    assert operator.finish().coordinates.shape == (0, 2)

@@ -66,8 +66,12 @@ def finish(process):
 
 
 def without_warnings(err):
-    """The messages that are no warnings, which some embeddings give of their rows."""
-    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("driftmap: warning: "))
+    """The messages that are neither warnings nor hints, which embeddings and rows give rise to."""
+    lines = err.splitlines(keepends=True)
+    hints = ("and is a feature: ", "and are features: ")
+    return "".join(
+        line for line in lines if not (line.startswith("driftmap: warning: ") or any(h in line for h in hints))
+    )
 
 
 def succeed(folder, *words):

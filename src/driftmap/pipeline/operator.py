@@ -245,6 +245,18 @@ class MapOperator(Operator):
             self.detector.notify(update.alerts)
         return update
 
+    def finish(self) -> Update:
+        """Score, learn and place the rows that wait for their scale, when a stream ends before the warm-up."""
+        with self._lock:
+            self._check_whole()
+            with self._all_or_nothing():
+                rows = self.steps.finish() or Chunk(np.empty((0, len(self.columns))))
+                update = self._learnt(self.n_rows, rows)
+                self.n_rows += len(rows.features)
+        if self.detector is not None:
+            self.detector.notify(update.alerts)
+        return update
+
     def _on_batch(self, batch: Any) -> Update:
         missing = self.mapper.metric == "nan_euclidean" or any(isinstance(s, FillMissing) for s in self._given_steps)
         chunk, names = as_chunk(batch, Layout(self._names, self.label, missing))
