@@ -71,7 +71,7 @@ $(VENV)/.test: $(CORE) | $(VENV)/bin/python
 
 # The tests of the core with GCC's sanitizers, for one level, built in an environment of its own.
 LEVEL ?= $(if $(filter x86_64 amd64,$(shell uname -m)),v3,generic)
-CORE_TESTS ?= $(wildcard tests/test_build.py tests/test_stream.py tests/test_placement.py)
+CORE_TESTS ?= $(wildcard tests/core/test_build.py tests/core/test_stream.py tests/core/test_placement.py)
 sanitize: VENV = .venv-sanitize
 sanitize:
 	$(MAKE) -W CMakeLists.txt $(VENV)/.test VENV=$(VENV) SETTINGS="$(addprefix --config-settings=,build-dir=build/sanitize \

@@ -25,7 +25,7 @@ from driftmap.tables.columns import Wanted
 from driftmap.tables.readers import open_table
 from driftmap.utils.errors import InputError
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng(11)
 X = np.round(np.cumsum(RNG.standard_normal((40, 3)), axis=0), 6)
 WIDE = RNG.standard_normal((6, 300))

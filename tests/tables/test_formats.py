@@ -19,7 +19,7 @@ from driftmap.tables.formats import FORMATS, OUTPUTS, TABLE_SUFFIXES, format_of,
 from driftmap.tables.readers import follow_table, open_table
 from driftmap.utils.errors import InputError
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 X = np.cumsum(np.random.default_rng(3).standard_normal((70, 3)), axis=0)
 LABELS = [f"r{i}" for i in range(70)]
 FILES = formats.files(X, LABELS)

@@ -12,7 +12,7 @@ import pytest
 from driftmap.cli import main
 from driftmap.datasets import SAMPLES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "driftmap"]
 
 

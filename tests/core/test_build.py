@@ -15,7 +15,7 @@ import pytest
 import driftmap
 from driftmap._core import _level
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGE = Path(driftmap.__file__).parent
 LEVELS = [name for name in _level.built.split() if name == "generic" or int(name[1:]) <= _level.processor]
 IMPORT = "from driftmap import _core; print(_core.level)"

@@ -113,7 +113,7 @@ def fitted(name, L, k=2):
 
 def test_the_table_has_what_the_default_and_the_docs_name():
     assert EMBEDDINGS[0] == DriftMap().embedding
-    docs = Path(__file__).parents[1] / "docs/embeddings.md"
+    docs = Path(__file__).parents[2] / "docs/embeddings.md"
     table = docs.read_text().split("```")[0]
     assert set(re.findall(r'`"([a-z-]+)"`', table)) == set(EMBEDDINGS)
 
