@@ -1,86 +1,94 @@
-"""Measure forgetting on a stream that moves between regimes, and the savings of change detection.
+"""Measure alarms on streams that do not change, and delays where they do: ``python -m benchmarks.drift [--quick]``.
 
-``python -m benchmarks.drift``
+False alarms: 200 streams of 10,000 rows (``--quick``: 10 of 3,000) of different shapes, in random order. The monitor
+follows each with fixed landmarks, since neither rows need to be placed nor landmarks exchanged for its checks.
+Delays: rows from a change to the first alarm, with a map that learns the stream; "missed" without an alarm within
+1,000 rows, and alarms elsewhere.
 """
 
 from __future__ import annotations
 
+import sys
+import time
+
 import numpy as np
 
+from benchmarks.shapes import SHAPES, stream
 from driftmap import DriftMap
-from driftmap.datasets import load_hospital, load_stocks, s_curve_stream
-from driftmap.landmarks import RatioShift
-from driftmap.quality import stress
+from driftmap.map.drift import DriftMonitor
+from driftmap.metrics import make_store
 
-LENGTH, LAST, STEP = 5000, 1000, 100
-SCALES = (3.0, 1.0, 0.2, 1.0)
-WAYS = {
-    "no forgetting": {},
-    "window=1000": {"window": 1000},
-    "half_life=300": {"half_life": 300},
-}
+N, CHANGE, DEADLINE = 4000, 2000, 1000
+N_LANDMARKS = 50
 
 
-def regimes() -> np.ndarray:
-    """Return a sequence of distant planes of different sizes in 8 dimensions, with noise."""
-    rng, d = np.random.default_rng(0), 8
-    parts = []
-    for scale in SCALES:
-        plane = np.linalg.qr(rng.standard_normal((d, 2)))[0]
-        points = scale * rng.standard_normal((LENGTH, 2)) @ plane.T
-        parts.append(20 * rng.standard_normal(d) + points + 0.05 * scale * rng.standard_normal((LENGTH, d)))
-    return np.concatenate(parts)
+def follow(monitor: DriftMonitor, X: np.ndarray, m: int = N_LANDMARKS) -> DriftMonitor:
+    """Let a monitor follow rows with the first m of them as landmarks, and after an alarm the m rows before it."""
+    store, seen = make_store("euclidean", None, X), 0
+    X = store.check(X)
+    monitor.begin(store, 0, (0.0, 0))
+    while seen < len(X):
+        rows = X[seen : seen + monitor.rows_to_stop(m)]
+        measured = monitor.measure(store, rows)
+        seen += len(rows)
+        last = np.arange(max(0, seen - m), seen)
+        monitor.follow(store, rows, measured, (0.0, 0), m, lambda last=last: (last, X[last]))
+    return monitor
 
 
-def recent(mapper: DriftMap, X: np.ndarray, start: int, n: int) -> float:
-    """Return the stress of the last points of a regime that began at ``start``."""
-    rows = X[max(start, n - LAST) : n]
-    return stress(rows, mapper.transform(rows))
-
-
-def forgetting() -> None:
-    """Print sigma of the last 1,000 points of each regime, and how soon it is reached after a jump."""
-    X = regimes()
-    print(f"sigma of the last {LAST:,} points at the end of each of {len(SCALES)} regimes of {LENGTH:,} points,")
-    print("and in brackets the arrivals after the jump until it is within 10 % of that for good; m = 50, d = 8")
-    for name, params in WAYS.items():
-        mapper, cells = DriftMap(n_landmarks=50, **params), []
-        for start in range(0, len(X), LENGTH):
-            sigmas = []
-            for n in range(start + STEP, start + LENGTH + 1, STEP):
-                mapper.partial_fit(X[n - STEP : n])
-                sigmas.append(recent(mapper, X, start, n))
-            late = [i for i, sigma in enumerate(sigmas) if sigma > 1.1 * sigmas[-1]]
-            cells.append(f"{sigmas[-1]:.4f} ({STEP * (late[-1] + 2 if late else 1):>5,})")
-        print(f"  {name:15s}", "  ".join(cells), f"  radius {mapper.radius_:.3g}")
-
-
-def detection() -> None:
-    """Print replacements and sigma with and without a detector."""
-    streams = {
-        "S-curve": (s_curve_stream(), 100),
-        "regimes": (regimes(), 50),
-        "stocks": (load_stocks, 10),
-        "hospital": (load_hospital, 20),
-    }
-    print("\nreplacements and sigma (k = 2) when every uncovered point brings one, and with RatioShift()")
-    for name, (load, m) in streams.items():
-        try:
-            X = load if isinstance(load, np.ndarray) else getattr(load(), "normalized", None)
-            X = load().spectra() if X is None else X
-        except FileNotFoundError as error:
-            print(f"  {name}: {error}")
-            continue
-        plain, held = DriftMap(n_landmarks=m).fit(X), DriftMap(n_landmarks=m, replace_on=RatioShift()).fit(X)
-        sample = X[:: max(1, len(X) // 3000)]
-        sigma = [stress(sample, mapper.transform(sample)) for mapper in (plain, held)]
+def false_alarms(n_streams: int, n: int, windows: tuple[int, ...] = (200,)) -> None:
+    """Print the alarms per check on streams that do not change."""
+    for window in windows:
+        checks = alarms = 0
+        start = time.process_time()
+        for seed in range(n_streams):
+            monitor = follow(DriftMonitor(window), stream(SHAPES[seed % len(SHAPES)], n, seed))
+            checks, alarms = checks + monitor.n_checks, alarms + monitor.n_drifts
+        allowed = 1e-4 * checks
         print(
-            f"  {name:9s} m={m:<4d} {plain.n_replacements_:>5,} -> {held.n_replacements_:>4,}   "
-            f"sigma {sigma[0]:.4f} -> {sigma[1]:.4f}   coverage bound {plain.coverage_bound_:.3g} -> "
-            f"{held.coverage_bound_:.3g}"
+            f"window {window}: {alarms} alarms in {checks:,} checks of {n_streams} streams; alpha allows {allowed:.1f} "
+            f"({time.process_time() - start:.0f} s)"
         )
 
 
+def changed(kind: str, seed: int) -> np.ndarray:
+    """Return a stream that changes at row 2,000."""
+    rng = np.random.default_rng([7, seed])
+    X = stream("clusters", N, seed)
+    if kind == "abrupt":
+        X[CHANGE:] += 3 * rng.standard_normal(X.shape[1])
+    elif kind == "gradual":
+        X += np.clip((np.arange(N) - CHANGE) / DEADLINE, 0, 1)[:, None] * 3 * rng.standard_normal(X.shape[1])
+    elif kind == "new cluster inside":
+        inside = CHANGE + np.flatnonzero(rng.random(N - CHANGE) < 0.3)
+        X[inside] = X[:CHANGE].mean(axis=0) + 0.3 * rng.standard_normal((len(inside), X.shape[1]))
+    elif kind == "variance only":
+        mean = X.mean(axis=0)
+        X[CHANGE:] = mean + 1.2 * (X[CHANGE:] - mean)
+    else:
+        X = rng.standard_normal((N, 8))
+        X[CHANGE:, 1] = 0.8 * X[CHANGE:, 0] + 0.6 * X[CHANGE:, 1]
+    return X
+
+
+def delays(n_seeds: int) -> None:
+    """Print the delays after changes of several kinds."""
+    print(f"\n| change | delay, median of {n_seeds} | missed | error of began, median | alarms elsewhere |")
+    print("|---|---|---|---|---|")
+    for kind in ("abrupt", "gradual", "new cluster inside", "variance only", "correlation only"):
+        found, elsewhere, errors = [], 0, []
+        for seed in range(n_seeds):
+            mapper = DriftMap(n_landmarks=N_LANDMARKS, embedding="lmds")
+            drifts = mapper.update(changed(kind, seed), monitor=DriftMonitor()).drifts
+            hits = [drift for drift in drifts if CHANGE <= drift.arrival < CHANGE + DEADLINE]
+            found += [hits[0].arrival - CHANGE] if hits else []
+            errors += [abs(hits[0].began - CHANGE)] if hits else []
+            elsewhere += len(drifts) - len(hits)
+        middle = [f"{np.median(values):.0f}" if values else "-" for values in (found, errors)]
+        print(f"| {kind} | {middle[0]} | {n_seeds - len(found)} | {middle[1]} | {elsewhere} |")
+
+
 if __name__ == "__main__":
-    forgetting()
-    detection()
+    quick = "--quick" in sys.argv
+    false_alarms(10 if quick else 200, 3000 if quick else 10_000)
+    delays(2 if quick else 6)

@@ -548,3 +548,43 @@ def bikernel_tsne(D, T, Dx, k):
 def exact_square(x, y):
     """The squared Euclidean distance of two points, without rounding."""
     return sum((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(x, y, strict=True))
+
+
+# --- drift: two samples of distances to landmarks ---------------------------------------------------------------------
+
+
+def two_sample(reference, window):
+    """G of the pooled cells and its number of cells, and the z-score of the mean distance to each landmark.
+
+    Cells in which the window expects fewer than 5 rows are one; if that expects fewer, it joins the smallest other.
+    The z-score is that of a mean drawn without replacement from both samples together.
+    """
+    m, w, n = len(window[0]), len(window), len(window) + len(reference)
+    cell = [[min(range(m), key=lambda j: row[j]) for row in rows] for rows in (reference, window)]
+    groups, small = [], []
+    for j in range(m):
+        total = cell[0].count(j) + cell[1].count(j)
+        (groups if total * w / n >= 5 else small).append([j])
+    rest = [j for group in small for j in group]
+
+    def size(group):
+        return sum(part.count(j) for part in cell for j in group)
+
+    if rest and groups and size(rest) * w / n < 5:
+        min(groups, key=size).extend(rest)
+    elif rest:
+        groups.append(rest)
+    g = 0.0
+    for group in groups:
+        for part in cell:
+            observed = sum(part.count(j) for j in group)
+            if observed:
+                g += 2 * observed * math.log(observed / (size(group) * len(part) / n))
+    z = []
+    for j in range(m):
+        values = [row[j] for row in [*reference, *window]]
+        mean = math.fsum(values) / n
+        variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+        now = math.fsum(row[j] for row in window) / w
+        z.append(0.0 if variance == 0 else (now - mean) / math.sqrt(variance * (1 / w - 1 / n)))
+    return g, len(groups), z

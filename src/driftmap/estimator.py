@@ -18,6 +18,7 @@ from driftmap.landmarks.engine_estimator import Delegated, EngineEstimator, is_l
 from driftmap.landmarks.merging import CoreSet
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Arrivals, Novelty, StreamMap
+from driftmap.map.drift import DriftMonitor
 from driftmap.map.explain import Explanation, explain, landmark_table
 from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
@@ -138,13 +139,20 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def update(self, X: Any, times: Any = None, *, detector: NoveltyDetector | None = None) -> Arrivals:
+    def update(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        detector: NoveltyDetector | None = None,
+        monitor: DriftMonitor | None = None,
+    ) -> Arrivals:
         """Score, learn and place further points, in one call.
 
         Each row is scored just before it is learnt, after all rows before it, independent of batch sizes. All rows are
         placed on the map after the last row; if a row cannot be placed, an error is raised after all rows are learnt.
         ``detector`` receives the novelty of each row; its alerts are in the result, and its callback is called with
-        each of them.
+        each of them. A ``monitor`` compares recent rows with earlier ones; its alarms are in ``drifts``.
 
         >>> rows = np.random.default_rng(0).standard_normal((600, 3))
         >>> rows[500] = 40.0
@@ -157,7 +165,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         X = materialized(X)
         self._check_features(X)
         with self._learning_engine(X) as mapper:
-            arrivals: Arrivals = mapper.update(X, times, detector, self.n_jobs)
+            arrivals: Arrivals = mapper.update(X, times, detector, self.n_jobs, monitor=monitor)
         return arrivals
 
     def _choose(self, mapper: StreamMap, X: Any) -> None:

@@ -121,7 +121,12 @@ class _Stream:
         """Whether rows are written, each as it comes. A view alone takes those that came together."""
         steps = [*source.steps(), *options.normalizing.running()]
         self.operator = MapOperator(
-            new_map(options.mapping), steps, options.alerting.detector(), each_row=self.writes, residuals=self.writes
+            new_map(options.mapping),
+            steps,
+            options.alerting.detector(),
+            monitor=options.alerting.monitor(),
+            each_row=self.writes,
+            residuals=self.writes,
         )
         self.table: Table | None = None
 
@@ -155,8 +160,10 @@ class _Stream:
         layout = Layout(table.label, options.mapping.components, frame=True, novelty=True)
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))
-        if options.alerting.alerts is not None or (options.alerting.alert is not None and self.view is None):
-            outputs.write_alerts(current, files.get("alerts"))
+        alerting, file = options.alerting, files.get("alerts")
+        is_shown = self.view is not None and file is None  # a view shows novel rows itself
+        if file is not None or alerting.drift is not None or (alerting.alert is not None and not is_shown):
+            outputs.write_alerts(current, file, drifts_only=is_shown)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
         elif self.view is None:
@@ -182,4 +189,4 @@ class _Stream:
         used = operator.mapper.n_samples_seen_ if operator.mapper.fitted else 0
         name = self.source.file if table is None else table.name
         reports.report_left_out(left_out, self.rejected, name, used, only_most=True)
-        return reports.followed(operator.mapper, self.rejected, left_out, operator.detector)
+        return reports.followed(self.rejected, left_out, operator)

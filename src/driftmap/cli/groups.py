@@ -10,6 +10,7 @@ from driftmap.cli import arguments as kinds
 from driftmap.cli.errors import UserError
 from driftmap.cli.typed import option
 from driftmap.embedding import EMBEDDINGS
+from driftmap.map.drift import FEWEST_ROWS, DriftMonitor
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.storage.paths import OutputPath, output_path
 from driftmap.tables.cells import Marks
@@ -32,6 +33,8 @@ WARM_UP = 100
 """Rows by which a running normalisation begins."""
 CHECKPOINT_INTERVAL = 30.0
 """Seconds between two checkpoints."""
+DRIFT_WINDOW = 200
+"""Recent rows that ``--drift`` compares with earlier ones."""
 
 
 @dataclass(frozen=True)
@@ -280,10 +283,19 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Alerting:
-    """Which rows are reported as novel, and where."""
+    """What is reported, and where: novel rows, and changes of the stream."""
 
     alert: float | None = option(
         "--alert", type=kinds.rate, metavar="T", help="report rows beyond this reach (1 or more) or quantile (below 1)"
+    )
+    drift: int | None = option(
+        "--drift",
+        nargs="?",
+        const=DRIFT_WINDOW,
+        type=partial(kinds.integer, lowest=FEWEST_ROWS),
+        metavar="WINDOW",
+        help="where rows are mapped as they arrive: report when the last WINDOW rows (default: 200) differ from those "
+        "before",
     )
     alerts: Path | None = option(
         "--alerts",
@@ -293,12 +305,16 @@ class Alerting:
     )
 
     def __post_init__(self) -> None:
-        if self.alerts is not None and self.alert is None:
-            raise UserError("--alerts needs to know which rows are worth an alert: add --alert")
+        if self.alerts is not None and self.alert is None and self.drift is None:
+            raise UserError("--alerts needs to know which rows are worth an alert: add --alert, or --drift")
 
     def detector(self) -> NoveltyDetector | None:
         """Return what decides on alerts."""
         return None if self.alert is None else NoveltyDetector(self.alert)
+
+    def monitor(self) -> DriftMonitor | None:
+        """Return what decides on drift."""
+        return None if self.drift is None else DriftMonitor(self.drift)
 
 
 @dataclass(frozen=True)

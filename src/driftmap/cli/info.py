@@ -14,10 +14,9 @@ from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
 from driftmap.map.frames import FrameChange
 from driftmap.map.frozen import FrozenMap
-from driftmap.map.novelty import DetectorState
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.pipeline import state as run_state
-from driftmap.pipeline.operator_state import OWN
+from driftmap.pipeline.operator_state import OWN, OperatorState
 from driftmap.pipeline.state import RunState
 from driftmap.storage import checkpoint
 from driftmap.storage.checkpoint import Checkpoint, CheckpointError
@@ -81,7 +80,7 @@ def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
     if learnt:
         lines += _estimator(found)
     if saved is not None:
-        lines += [("", ""), *_run(saved.state, saved.operator.detector)]
+        lines += [("", ""), *_run(saved.state, saved.operator)]
     size = sum(array.nbytes for array in found.arrays.values())
     lines += [("", ""), ("arrays", f"{len(found.arrays)}, {size:,} bytes; --json lists them")]
     width = max(len(name) for name, _ in lines) + 2
@@ -159,7 +158,7 @@ def _param(value: Any) -> str:
     return _shown(value)
 
 
-def _run(state: RunState, detector: DetectorState | None) -> list[tuple[str, str]]:
+def _run(state: RunState, operator: OperatorState) -> list[tuple[str, str]]:
     source, size = state.input.name, state.input.size
     rows = 0 if state.position is None else state.position.rows
     given = {name: value for name, value in state.arguments.items() if value not in (None, False)}
@@ -173,8 +172,11 @@ def _run(state: RunState, detector: DetectorState | None) -> list[tuple[str, str
     for name in ("alerts", "output"):
         if name in state.lengths:
             lines.insert(2, (name, f"{_shown(state.arguments.get(name))}, {state.lengths[name]:,} bytes so far"))
+    detector, monitor = operator.detector, operator.monitor
     if detector is not None:
         lines.append(("alerts so far", f"{detector.n_alerts:,}, {detector.n_novel:,} novel rows"))
+    if monitor is not None:
+        lines.append(("drifts so far", f"{monitor.n_drifts:,} in {monitor.n_checks:,} checks"))
     return lines
 
 

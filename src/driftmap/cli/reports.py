@@ -8,7 +8,6 @@ from typing import Any
 from driftmap.cli.errors import OPTION_ADVICE, counted, note, warn
 from driftmap.map import StreamMap
 from driftmap.map.frames import LEAST_SIZE
-from driftmap.map.novelty import NoveltyDetector
 from driftmap.pipeline.operator import Operator
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.steps import RowsLeftOut, described
@@ -32,9 +31,14 @@ def report_left_out(
         warn(f"{message}; {OPTION_ADVICE['lacking']}" if any(one.lacking for one in left_out) else message)
 
 
-def alerted(detector: NoveltyDetector) -> str:
-    """How many alerts there were."""
-    return f"{counted(detector.n_alerts, 'alert')} ({counted(detector.n_novel, 'novel row')})"
+def alerted(operator: Operator) -> str:
+    """How many alerts and drifts there were; empty if none was asked for."""
+    detector, monitor, said = operator.detector, operator.monitor, list[str]()
+    if detector is not None:
+        said.append(f"{counted(detector.n_alerts, 'alert')} ({counted(detector.n_novel, 'novel row')})")
+    if monitor is not None:
+        said.append(counted(monitor.n_drifts, "drift"))
+    return ", ".join(said)
 
 
 def report_missing_dimensions(mapper: StreamMap) -> None:
@@ -46,16 +50,15 @@ def report_missing_dimensions(mapper: StreamMap) -> None:
         )
 
 
-def followed(
-    mapper: StreamMap, rejected: RejectedLines, left_out: Sequence[RowsLeftOut], detector: NoveltyDetector | None
-) -> str:
+def followed(rejected: RejectedLines, left_out: Sequence[RowsLeftOut], operator: Operator) -> str:
     """What was done while a source was followed."""
+    mapper = operator.mapper
     lines = counted(rejected.count, "bad line")
     if said := described(left_out):
         lines = f"{said} left out, {lines}"
     if not mapper.fitted:
         return f"stopped before the first row, {lines}"
-    alerts = "" if detector is None else f", {alerted(detector)}"
+    alerts = f", {said}" if (said := alerted(operator)) else ""
     radius = f"radius {mapper.radius_:.4g}" if mapper.radius_ > LEAST_SIZE else "no radius yet"
     replacements = counted(mapper.n_replacements_, "replacement")
     return f"stopped after {counted(mapper.n_samples_seen_, 'row')}, {lines}, {radius}, {replacements}{alerts}"
@@ -119,5 +122,6 @@ def summary(
         "replacements": mapper.n_replacements_,
         "landmark_stress": landmark_stress(mapper),
         **({} if detector is None else {"n_alerts": detector.n_alerts, "n_novel": detector.n_novel}),
+        **({} if operator.monitor is None else {"n_drifts": operator.monitor.n_drifts}),
         **files,
     }

@@ -64,6 +64,8 @@ class WholeOptions:
             self._check_online()
         elif self.normalizing.warm_up is not None:
             raise UserError("--warm-up is for a running --normalize: add --online")
+        elif self.alerting.drift is not None:
+            raise UserError("--drift compares rows as they arrive: add --online, or use `driftmap follow`")
         elif self.sink is not None:
             raise UserError("--sink sends rows as they arrive: add --online, or use `driftmap follow`")
         if self.mapping.landmarks == "auto" and (self.online or self.recovering.checkpoint is not None):
@@ -199,7 +201,10 @@ class _Mapped:
             operator: Operator
             if options.online:
                 steps = [*self.source.steps(), *options.normalizing.running()]
-                operator = MapOperator(mapper, steps, detector, each_row=True, residuals=options.scored)
+                monitor = options.alerting.monitor()
+                operator = MapOperator(
+                    mapper, steps, detector, monitor=monitor, each_row=True, residuals=options.scored
+                )
                 most = chunk_rows(len(columns))
                 current.passes(table, operator, 1 if table.is_live else min(ONLINE_ROWS, most))
             else:
@@ -217,7 +222,7 @@ class _Mapped:
         files = stack.enter_context(run_files.RunFiles(self.paths, current.saver).open())
         components = options.mapping.components
         full = Layout(table.label, components, frame=options.online, novelty=options.novelty)
-        if options.alerting.alert is not None:
+        if options.alerting.alert is not None or options.alerting.drift is not None:
             outputs.write_alerts(current, files.get("alerts"))
         if output is not None:
             labelled = table.labels_are_times or outputs.takes_text(output)
@@ -237,8 +242,8 @@ class _Mapped:
         options, mapper = self.options, operator.mapper
         left_out = operator.steps.left_out(table.columns)
         reports.report_left_out(left_out, self.rejected, table.name, mapper.n_samples_seen_)
-        if operator.detector is not None:
-            note(reports.alerted(operator.detector))
+        if alerts := reports.alerted(operator):
+            note(alerts)
         axes = {}
         if options.figures.explain:
             from driftmap.cli.axes import explained_axes  # which takes long to import

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -104,19 +105,20 @@ class Coordinates(Observer):
 
 
 class Alerts(Observer):
-    """Writes each alert immediately as one line of JSON, to a file or to standard error."""
+    """Writes each alert and each drift immediately as one line of JSON, to a file or to standard error."""
 
-    def __init__(self, file: BinaryIO | None) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO | None, *, drifts_only: bool = False) -> None:
+        self._file, self._drifts_only = file, drifts_only
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Write the alerts."""
-        for alert in update.alerts:
+        """Write the alerts and drifts, in the order of their rows."""
+        alerts = [] if self._drifts_only else [alert.as_json() for alert in update.alerts]
+        for record in sorted([*alerts, *(drift.as_json() for drift in update.drifts)], key=itemgetter("row")):
             if self._file is None:
-                print_line(json.dumps(alert.as_json()))
+                print_line(json.dumps(record))
                 continue
             with writing():
-                self._file.write(f"{json.dumps(alert.as_json())}\n".encode())
+                self._file.write(f"{json.dumps(record)}\n".encode())
                 self._file.flush()
 
 
@@ -145,6 +147,9 @@ class Sent(Observer):
         for alert in update.alerts:
             record = {self._id: f"alert-{alert.row}", self._alert: alert.as_json()}
             self._records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
+        for drift in update.drifts:
+            record = {self._id: f"drift-{drift.arrival}", self._alert: drift.as_json()}
+            self._records.append(Record(f"drift-{drift.arrival}", json.dumps(record).encode()))
         self.flush()
 
     def flush(self) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from driftmap.landmarks.nearest_before import (
     radii_before,
 )
 from driftmap.landmarks.serialization import Saved
-from driftmap.metrics import make_store
+from driftmap.metrics import Store, make_store
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
 from driftmap.utils.errors import InputError
@@ -43,6 +44,40 @@ BROKEN = (
     "an arrival was interrupted while it was learnt (out of memory, or another thread changed the batch): load the "
     "last checkpoint, or fit again"
 )
+
+
+class Follower(Protocol):
+    """Follows rows while they are learnt, and sees the landmarks after rows that it chooses.
+
+    Whatever the batches, it measures and follows the same rows between the same landmarks. A mark of the landmarks is
+    their radius and number of replacements.
+    """
+
+    def begin(self, store: Store, seen: int, mark: tuple[float, int]) -> None:
+        """Raise an error if it cannot follow further rows of this stream."""
+
+    def rows_to_stop(self, n_landmarks: int) -> int:
+        """Return how many rows may be learnt before it follows them."""
+
+    def measure(self, store: Store, rows: Any) -> Any:
+        """Measure rows before they are learnt; it changes nothing."""
+
+    def follow(
+        self,
+        store: Store,
+        rows: Any,
+        measured: Any,
+        mark: tuple[float, int],
+        n_landmarks: int,
+        landmarks: Callable[[], tuple[Ids, Any]],
+    ) -> None:
+        """Take in rows that were learnt."""
+
+    def mark(self) -> Any:
+        """Return its state."""
+
+    def back_to(self, mark: Any) -> None:
+        """Restore its state."""
 
 
 @dataclass(eq=False)
@@ -88,21 +123,34 @@ class LandmarkEngine(Saved):
             self._take_in(stream, batch, moments)
         return self
 
-    def learn_with_nearest(self, X: Any, times: Any = None, *, points: bool = False) -> NearestBefore:
+    def learn_with_nearest(
+        self, X: Any, times: Any = None, *, points: bool = False, follower: Follower | None = None
+    ) -> NearestBefore:
         """Learn from further points; return the nearest landmark of each point just before it was learnt.
 
-        With ``points``, the result includes the landmarks themselves.
+        With ``points``, the result includes the landmarks themselves. A ``follower`` sees all points.
         """
         with self.lock, self._learning(X, times) as (stream, batch, moments):
             n = len(batch)
             points = points and self.store.metric.form == "rows"
             # Events determine the radius between them, unless points are forgotten or a detector decides.
             size = MOST_EVENTS if moments is None and self.detector is None else 1
-            with self._undone(stream) if n > size else contextlib.nullcontext():
-                parts = []
-                for i in range(0, n, size):
-                    part = None if moments is None else moments[i : i + size]
-                    parts.append(self._part_with_nearest(stream, batch[i : i + size], part, points))
+            if follower is not None:
+                follower.begin(self.store, stream.seen, _mark(stream))
+            first = size if follower is None else min(size, follower.rows_to_stop(self.n_landmarks))
+            undoes = n > first or (follower is not None and not self.store.metric.native)
+            with self._undone(stream, follower) if undoes else contextlib.nullcontext():
+                parts: list[NearestBefore] = []
+                start = 0
+                while start < n:
+                    stop = start + (size if follower is None else min(size, follower.rows_to_stop(self.n_landmarks)))
+                    rows, part = batch[start:stop], None if moments is None else moments[start:stop]
+                    measured = None if follower is None else follower.measure(self.store, rows)
+                    parts.append(self._part_with_nearest(stream, rows, part, points))
+                    if follower is not None:
+                        known = partial(self.landmarks_of, stream)
+                        follower.follow(self.store, rows, measured, _mark(stream), self.n_landmarks, known)
+                    start = stop
             return concatenate(parts)
 
     @contextlib.contextmanager
@@ -195,8 +243,9 @@ class LandmarkEngine(Saved):
                 self._now = float(moments[stream.seen - seen - 1])
 
     @contextlib.contextmanager
-    def _undone(self, stream: Stream) -> Iterator[None]:
+    def _undone(self, stream: Stream, follower: Follower | None = None) -> Iterator[None]:
         """Undo all parts of a batch if one of them raises an exception."""
+        mark = None if follower is None else follower.mark()
         state = stream.state() if stream.seen else None
         store, detector, now = self.store.copy(), copy.deepcopy(self.detector), self._now
         try:
@@ -204,6 +253,8 @@ class LandmarkEngine(Saved):
         except BaseException:
             self.store, self.detector, self._now = store, detector, now
             self.stream = None if state is None else self._restored(state)
+            if follower is not None:
+                follower.back_to(mark)
             raise
 
     def _signals(self, ratio: float) -> bool:
@@ -370,3 +421,7 @@ class LandmarkEngine(Saved):
                 "normalise the rows and use the Euclidean distance",
                 parameter="metric",
             )
+
+
+def _mark(stream: Stream) -> tuple[float, int]:
+    return (stream.radius, stream.n_replacements) if stream.seen else (0.0, 0)

@@ -11,6 +11,7 @@ from driftmap.live.scene import Seen
 from driftmap.live.ticker import Ticker
 from driftmap.live.watching import Watcher
 from driftmap.map.arrivals import Arrivals
+from driftmap.map.drift import DriftMonitor
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
@@ -30,7 +31,14 @@ class MapEstimator(Protocol):
 
     _engine: StreamMap
 
-    def update(self, X: Any, times: Any = None, *, detector: NoveltyDetector | None = None) -> Arrivals:
+    def update(
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        detector: NoveltyDetector | None = None,
+        monitor: DriftMonitor | None = None,
+    ) -> Arrivals:
         """Score, learn and place a batch of rows."""
 
 
@@ -47,7 +55,13 @@ class NotebookView:
         weakref.finalize(self, self._ticker.stop)
 
     def update(
-        self, X: Any, times: Any = None, *, labels: Any = None, detector: NoveltyDetector | None = None
+        self,
+        X: Any,
+        times: Any = None,
+        *,
+        labels: Any = None,
+        detector: NoveltyDetector | None = None,
+        monitor: DriftMonitor | None = None,
     ) -> Arrivals:
         """Score, learn and place rows, as :meth:`driftmap.DriftMap.update` does, and show them.
 
@@ -58,7 +72,7 @@ class NotebookView:
             raise InputError("must be rows of numbers to be shown", parameter="X")
         if labels is not None and len(labels) != len(rows):
             raise InputError(f"must have one entry for each of the {len(rows)} rows", parameter="labels")
-        arrivals = self._mapper.update(X, times, detector=detector)
+        arrivals = self._mapper.update(X, times, detector=detector, monitor=monitor)
         mapper = self._mapper._engine
         watcher = self._screen.watcher
         if watcher is None:

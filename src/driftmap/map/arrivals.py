@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftmap.map.drift import Drift
 from driftmap.map.novelty import Alert, differences
 from driftmap.utils import Array, Ids
 
@@ -29,6 +30,8 @@ class Arrivals(NamedTuple):
     """Arrival number of the nearest landmark before the row was learnt; -1 for the first row."""
     alerts: list[Alert]
     """Alerts of the detector; empty without a detector."""
+    drifts: Sequence[Drift] = ()
+    """Alarms of the monitor; empty without a monitor."""
 
 
 def learnt(reach: Array, quantile: Array, nearest: Ids, n_components: int) -> Arrivals:

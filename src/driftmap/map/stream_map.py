@@ -17,6 +17,7 @@ from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.params import LandmarkParams
 from driftmap.landmarks.serialization import KNOWN
 from driftmap.map.arrivals import Arrivals, alerts_of, learnt
+from driftmap.map.drift import Drift, DriftMonitor
 from driftmap.map.frames import LEAST_SIZE, PLACED_AT_ONCE, Frame, FrameChange, Frames
 from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.map.params import MapParams
@@ -93,12 +94,18 @@ class StreamMap(MapParams, HasLandmarks):
         return arrivals
 
     def update(
-        self, X: Any, times: Any = None, detector: NoveltyDetector | None = None, n_jobs: int | None = None
+        self,
+        X: Any,
+        times: Any = None,
+        detector: NoveltyDetector | None = None,
+        n_jobs: int | None = None,
+        *,
+        monitor: DriftMonitor | None = None,
     ) -> Arrivals:
         """Score and learn further points, as :meth:`learn` does; then place them on the map after the last one."""
         with self.lock:
             before = self.frames.count if self.fitted else 0
-            arrivals = self._learn(X, times, detector)
+            arrivals = self._learn(X, times, detector, monitor)
             engine = self._landmark_engine()
             frame, store = self.frames.present(engine), engine.store
             count, seen = self.frames.count, engine.n_samples_seen_
@@ -109,13 +116,27 @@ class StreamMap(MapParams, HasLandmarks):
                 coordinates = frame.place_stored(engine, np.arange(seen - len(arrivals.reach), seen))
         if placeable:
             coordinates = frame.place_queries(store, queries, n_threads(n_jobs))
+        drifts = [] if monitor is None else self._drifts(monitor, frame, store, times, seen - len(arrivals.reach))
         if detector is not None:
             detector.notify(arrivals.alerts)
-        return arrivals._replace(coordinates=coordinates, frame=count, landmarks_changed=count != before)
+        changed = count != before
+        return arrivals._replace(coordinates=coordinates, frame=count, landmarks_changed=changed, drifts=drifts)
 
-    def _learn(self, X: Any, times: Any, detector: NoveltyDetector | None) -> Arrivals:
+    def _drifts(self, monitor: DriftMonitor, frame: Frame, store: Store, times: Any, first: int) -> list[Drift]:
+        """Return what a monitor found, on the map; ``first``: arrival number of the first of these times."""
+        names, moments = self.feature_names or self.dict_names, None if times is None else list(times)
+        drifts = []
+        for found in monitor.found():
+            time = None if moments is None else moments[found.arrival - first]
+            positions = frame.place_queries(store, store.check_queries(found.points))
+            drifts.append(found.named(names, positions)._replace(time=time))
+        return drifts
+
+    def _learn(
+        self, X: Any, times: Any, detector: NoveltyDetector | None, monitor: DriftMonitor | None = None
+    ) -> Arrivals:
         with self._learning() as landmarks:
-            before = landmarks.learn_with_nearest(X, times, points=detector is not None)
+            before = landmarks.learn_with_nearest(X, times, points=detector is not None, follower=monitor)
         reach = reaches(before.distances, before.radii, landmarks.initial_radius)
         arrivals = learnt(reach, self.recent.add(reach), before.landmarks, self.n_components)
         novel = [] if detector is None else detector.update(reach, arrivals.quantile)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from driftmap.map.drift import Drift
 from driftmap.map.novelty import Alert
 from driftmap.map.stream_map import StreamMap
 from driftmap.tables.table import Chunk
@@ -36,6 +37,8 @@ class Update(NamedTuple):
     """Arrival number of the landmark nearest to each row before it was learnt; -1 if there was none."""
     alerts: Sequence[Alert] = ()
     """Alerts of these rows, in the names and units of the table, with the label as time."""
+    drifts: Sequence[Drift] = ()
+    """Alarms of the monitor after these rows, likewise."""
 
 
 class Observer:

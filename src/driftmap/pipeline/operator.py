@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from driftmap.map.drift import Drift, DriftMonitor, MonitorState
 from driftmap.map.novelty import Alert, DetectorState, Difference, NoveltyDetector, RecentReaches
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.batches import Layout, as_chunk
@@ -52,6 +53,7 @@ class Operator(ABC):
         scaling: Scaling | None = None,
     ) -> None:
         self.mapper, self.detector, self.scaling = mapper, detector, scaling
+        self.monitor: DriftMonitor | None = None
         self.steps = Steps(steps)
         self.n_rows = 0
         self.names: tuple[str, ...] = ()
@@ -86,6 +88,14 @@ class Operator(ABC):
             features.append(Difference(self.columns[j], *units))
         return alert._replace(time=None if labels is None else labels[alert.row - first], features=tuple(features))
 
+    def shown_drift(self, drift: Drift, first: int, labels: Labels) -> Drift:
+        """Return a drift with the names of the features, and the label of its row as time."""
+        features = [
+            one._replace(feature=self.columns[one.feature]) if isinstance(one.feature, int) else one
+            for one in drift.features
+        ]
+        return drift._replace(time=None if labels is None else labels[drift.arrival - first], features=features)
+
     # --- state ---
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
@@ -97,14 +107,19 @@ class Operator(ABC):
         return {f"{OWN}.{name}": array for name, array in self._arrays().items()}
 
     def _own(self) -> dict[str, Any]:
-        own: dict[str, Any] = as_json(OperatorState(self.n_rows, self._detector()))
+        own: dict[str, Any] = as_json(OperatorState(self.n_rows, self._detector(), self._monitor()))
         return own
 
     def _detector(self) -> DetectorState | None:
         return None if self.detector is None else self.detector.state()
 
+    def _monitor(self) -> MonitorState | None:
+        return None if self.monitor is None else self.monitor.pack()[0]
+
     def _arrays(self) -> Arrays:
         arrays = {f"steps.{name}": array for name, array in self.steps.state().items()}
+        if self.monitor is not None:
+            arrays |= {f"monitor.{name}": array for name, array in self.monitor.pack()[1].items()}
         scaling = {} if self.scaling is None else {"shift": self.scaling.shift, "scale": self.scaling.scale}
         return arrays | {f"scaling.{name}": np.asarray(array) for name, array in scaling.items()}
 
@@ -125,13 +140,18 @@ class Operator(ABC):
                 raise ValueError(f"its {own.detector} is not one of {detector}")
             detector = NoveltyDetector.from_state(own.detector, callback=callback)
         mine = part_of(arrays, f"{OWN}.")
+        monitor = self.monitor
+        if own.monitor is not None:
+            monitor = DriftMonitor.unpack(own.monitor, part_of(mine, "monitor."))
+            if self.monitor is not None and repr(self.monitor) != repr(monitor):
+                raise ValueError(f"its {monitor} is not {self.monitor}")
         if found := part_of(mine, "scaling."):
             scaling = Scaling.of(found, len(self.columns) or None)
         if header["kind"] != OWN:
             rest = {key: value for key, value in header.items() if key != OWN}
             theirs = {name: array for name, array in arrays.items() if not name.startswith(f"{OWN}.")}
             self.mapper = unpack(Checkpoint(rest, theirs), StreamMap, **given)
-        self.detector, self.scaling = detector, scaling
+        self.detector, self.scaling, self.monitor = detector, scaling, monitor
         if within:
             self.n_rows = n_rows
             self.steps.restore(part_of(mine, "steps."), self.names or None)
@@ -151,6 +171,8 @@ class MapOperator(Operator):
         What happens to rows before they are learnt: ``FillMissing``, ``DelayEmbedding``, ``RunningScale``.
     detector : NoveltyDetector, optional
         Decides which rows are alerts. Its callback is called when a whole batch has been learnt.
+    monitor : DriftMonitor, optional
+        Compares recent rows with earlier ones.
     label : str, optional
         The column that labels rows. It is not a feature. Batches then need names of columns.
     each_row : bool
@@ -181,11 +203,13 @@ class MapOperator(Operator):
         steps: Sequence[Step] = (),
         detector: NoveltyDetector | None = None,
         *,
+        monitor: DriftMonitor | None = None,
         label: str | None = None,
         each_row: bool = False,
         residuals: bool = False,
     ) -> None:
         super().__init__(mapper, steps, detector)
+        self.monitor = monitor
         self._lock = new_lock()
         self._is_torn = False
         """Set when an exception leaves the map with only some rows of a batch; the operator is then unusable."""
@@ -267,6 +291,7 @@ class MapOperator(Operator):
         before = self._names, self._width, self.names, self.columns, self.n_rows
         steps = self.steps.state()
         detector = None if self.detector is None else dict(vars(self.detector))
+        mark = None if self.monitor is None else self.monitor.mark()
         mapper = self.mapper
         was_fitted, n_learnt = mapper.fitted, mapper.n_samples_seen_ if mapper.fitted else 0
         own_code = not all(isinstance(part, str) for part in (mapper.metric, mapper.embedding, mapper.replace_on))
@@ -279,6 +304,8 @@ class MapOperator(Operator):
             self.steps.restore(steps)
             if self.detector is not None:
                 vars(self.detector).update(detector or {})
+            if self.monitor is not None and mark is not None:
+                self.monitor.back_to(mark)
             if saved is not None:
                 vars(mapper).update(vars(saved))
             elif not was_fitted:
@@ -304,21 +331,23 @@ class MapOperator(Operator):
         coordinates = np.empty((n, mapper.n_components))
         frames, nearest = np.empty((2, n), dtype=np.int64)
         reach, quantile, residual = np.empty((3, n))
-        alerts: list[Alert] = []
+        alerts, drifts = list[Alert](), list[Drift]()
         detector = self.detector if self.detector is None else self.detector.silent()
         for i in range(0, n, n if together else 1):
             part = slice(i, n if together else i + 1)
             with numbered(i):
-                arrivals = mapper.update(features[part], detector=detector)
+                arrivals = mapper.update(features[part], detector=detector, monitor=self.monitor)
                 coordinates[part], frames[part], nearest[part] = arrivals.coordinates, arrivals.frame, arrivals.nearest
                 reach[part], quantile[part] = arrivals.reach, arrivals.quantile
                 if self.residuals:
                     residual[part] = mapper.novelty(features[part]).residual
                 alerts += [self.shown(alert, first, rows.labels) for alert in arrivals.alerts]
+                drifts += [self.shown_drift(drift, first, rows.labels) for drift in arrivals.drifts]
         if self.detector is not None and detector is not None:
             self.detector.go_on_from(detector)
         kept = residual if self.residuals else None
-        return Update(self.stage, first, rows, True, coordinates, frames, reach, quantile, kept, nearest, alerts)
+        scores = reach, quantile, kept, nearest
+        return Update(self.stage, first, rows, True, coordinates, frames, *scores, alerts, drifts)
 
     def snapshot(self) -> bytes:
         """Return the state as bytes; equal states give equal bytes."""
@@ -335,7 +364,8 @@ class MapOperator(Operator):
         params = Params(self.label, self.each_row, self.residuals, steps)
         unfitted = None if self.mapper.fitted else self.mapper.packed_params({})
         layout = self.columns, self._names, self._width
-        own: dict[str, Any] = as_json(MapOperatorState(self.n_rows, self._detector(), *layout, params, unfitted))
+        detector, monitor = self._detector(), self._monitor()
+        own: dict[str, Any] = as_json(MapOperatorState(self.n_rows, detector, monitor, *layout, params, unfitted))
         return own
 
     def _arrays(self) -> Arrays:

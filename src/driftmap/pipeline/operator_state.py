@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from driftmap.map.drift import MonitorState
 from driftmap.map.novelty import DetectorState
 from driftmap.storage.schema import Count, from_json
 
@@ -19,6 +20,7 @@ class OperatorState:
 
     n_rows: Count
     detector: DetectorState | None
+    monitor: MonitorState | None
 
 
 @dataclass(frozen=True)

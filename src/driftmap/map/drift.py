@@ -1,0 +1,487 @@
+"""Drift: whether the recent rows of a stream still come from where earlier ones came, and where on the map they differ.
+
+A :class:`DriftMonitor` takes the landmarks of a map, keeps its own copy of them, and compares the distances to them of
+the last rows with those of a reference (:mod:`driftmap.map.two_sample`). Rows that were seen before the landmarks were
+taken are in neither sample, so both are exchangeable while the stream does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from driftmap.metrics import Store
+from driftmap.storage.schema import ArrayOf, Count, check_arrays
+from driftmap.storage.serialization import Arrays
+from driftmap.utils import Array, Ids, validation
+from driftmap.utils.errors import InputError
+
+__all__ = ["Drift", "DriftMonitor", "FeatureShift", "LandmarkShare"]
+
+CHECKS_PER_WINDOW = 4
+FEWEST_ROWS = 20
+"""The smallest window."""
+MOST_REFERENCE = 1000
+"""A reference is a uniform random sample of at most this many of its rows."""
+LEAST_ALPHA = 1e-5
+"""An alarm is confirmed by 1 / alpha permutations."""
+LISTED = 3
+"""Most features and landmarks in a line of output."""
+
+
+class LandmarkShare(NamedTuple):
+    """The share of rows that are nearest to a landmark."""
+
+    landmark: int
+    """Arrival number of the landmark."""
+    before: float
+    now: float
+    position: tuple[float, ...]
+    """Its place on the map."""
+
+
+class FeatureShift(NamedTuple):
+    """How a feature differs between reference and window."""
+
+    feature: int | str
+    """Its name, or its number if features have no names."""
+    difference: float
+    """Difference of the means in standard deviations of both samples together."""
+    before: float
+    """Mean in the reference."""
+    now: float
+    """Mean in the window."""
+
+
+class Drift(NamedTuple):
+    """An alarm: the rows of the window do not come from the distribution of the reference."""
+
+    arrival: int
+    """The row after which the alarm was raised."""
+    began: int
+    """The most likely row of the change, within the window."""
+    p_value: float
+    """Asymptotic p-value of both tests together; a permutation test has confirmed that it is at most ``alpha``."""
+    landmarks: list[LandmarkShare]
+    """All landmarks of the monitor, in order of arrival."""
+    features: list[FeatureShift]
+    """All features, largest difference first; empty if points are not rows of a matrix of numbers."""
+    time: Any = None
+    """Time of ``arrival``, if known."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the three landmarks and features that changed most, and the rest, as JSON values."""
+        changed = sorted(self.landmarks, key=lambda one: -abs(one.now - one.before))[:LISTED]
+        return {
+            "kind": "drift",
+            "row": self.arrival,
+            "time": self.time.item() if isinstance(self.time, np.generic) else self.time,
+            "began": self.began,
+            "p_value": self.p_value,
+            "landmarks": [one._asdict() | {"position": list(one.position)} for one in changed],
+            "features": [
+                {"name": name, "difference": difference, "before": before, "now": now}
+                for name, difference, before, now in self.features[:LISTED]
+            ],
+        }
+
+
+class Found(NamedTuple):
+    """A drift without names of features and places on the map."""
+
+    arrival: int
+    began: int
+    p_value: float
+    ids: Ids
+    """Arrival numbers of the landmarks."""
+    points: Any
+    """The landmarks."""
+    shares: Array
+    """Share of each landmark before and now, (2, m)."""
+    shifts: Array
+    """Difference, mean before and mean now of each feature, (3, d)."""
+
+    def named(self, names: Sequence[str], positions: Array) -> Drift:
+        """Return the drift with names of features, if they have any, and places of landmarks."""
+        shares = zip(self.ids.tolist(), *self.shares.tolist(), map(tuple, positions.tolist()), strict=True)
+        order = np.argsort(-np.abs(self.shifts[0]), kind="stable").tolist()
+        features = [FeatureShift(names[j] if names else j, *self.shifts[:, j].tolist()) for j in order]
+        return Drift(self.arrival, self.began, self.p_value, [LandmarkShare(*one) for one in shares], features)
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """What a monitor knows of a stream. Its arrays are never changed in place."""
+
+    seen: int
+    """Rows of the stream that the map has learnt."""
+    mark: tuple[float, int] = (0.0, 0)
+    """Radius and replacements of the map after them: the monitor of one map does not fit another."""
+    ids: Ids | None = None
+    """Arrival numbers of the landmarks; None before they are taken."""
+    points: Any = None
+    """The landmarks."""
+    reference: Array | None = None
+    """Distances of the sampled rows of the reference to the landmarks."""
+    keys: Array | None = None
+    """A random number for each of them: those with the smallest are the sample."""
+    n_reference: int = 0
+    """Rows of the reference."""
+    moments: Array | None = None
+    """Number, mean and sum of squared deviations of each feature in the reference, (3, d)."""
+    recent: Array | None = None
+    """Distances of the last rows, which are not in the reference."""
+    rows: Array | None = None
+    """The features of these rows."""
+    since_check: int = 0
+    is_out: bool = False
+    """Whether the last check found a drift from a reference that stays."""
+
+    def begun(self, ids: Ids, points: Any, n_features: int) -> Followed:
+        """Return the state with other landmarks and empty samples."""
+        m = len(ids)
+        return replace(
+            self,
+            ids=ids,
+            points=points,
+            reference=np.empty((0, m)),
+            keys=np.empty(0),
+            n_reference=0,
+            moments=np.zeros((3, n_features)),
+            recent=np.empty((0, m)),
+            rows=np.empty((0, n_features)),
+            since_check=0,
+        )
+
+    def referring(self, distances: Array, rows: Array, seed: int) -> Followed:
+        """Return the state after further rows of the reference."""
+        assert self.reference is not None
+        assert self.keys is not None
+        assert self.moments is not None
+        keys = np.concatenate([self.keys, np.random.default_rng([1, seed]).random(len(distances))])
+        kept = np.sort(np.argsort(keys, kind="stable")[:MOST_REFERENCE])
+        return replace(
+            self,
+            reference=np.concatenate([self.reference, distances])[kept],
+            keys=keys[kept],
+            n_reference=self.n_reference + len(distances),
+            moments=joined_moments(self.moments, moments_of(rows)),
+        )
+
+
+class MonitorState(NamedTuple):
+    """What a :class:`DriftMonitor` saves beside its arrays."""
+
+    window: Count
+    reference: str
+    """"past", "first", or "rows" for an array."""
+    alpha: float
+    n_checks: Count
+    n_drifts: Count
+    p_value: float
+    followed: FollowedNumbers | None
+
+
+class FollowedNumbers(NamedTuple):
+    """The numbers of a :class:`Followed`."""
+
+    seen: Count
+    radius: float
+    replacements: Count
+    n_reference: Count
+    since_check: Count
+    is_out: bool
+
+
+class DriftMonitor:
+    """Compares the last rows of a stream with earlier ones, and raises an alarm when they differ.
+
+    Every ``window / 4`` rows, two tests compare the last ``window`` rows with the reference, once that has as many
+    rows: the shares of the landmarks' cells, and the mean distance to each landmark. The landmarks are those that the
+    map has when the monitor begins, but not before it has seen ``n_landmarks`` rows. The monitor keeps them, whatever
+    the map exchanges later, until an alarm.
+
+    Memory does not grow with the stream: the monitor holds the landmarks, the distances of the window and of at most
+    1,000 rows of the reference, and the features of the window. A row costs as many distances as there are landmarks.
+
+    Parameters
+    ----------
+    window : int
+        Number of recent rows, at least 20.
+    reference : "past", "first" or array
+        "past": all rows before the window since the last alarm, which ends the reference and takes the landmarks
+        of that moment. "first": the first ``window`` rows, for good. An array: these rows; the map should not have
+        learnt them. With the last two, an alarm is raised once, and again after the stream has come back.
+    alpha : float
+        Probability of a false alarm at a check, from 1e-5 on. It holds for rows that are exchangeable: not for
+        random walks or rows that depend on the rows before them.
+
+    Examples
+    --------
+    >>> from driftmap import DriftMap
+    >>> rows = np.random.default_rng(0).standard_normal((1500, 3))
+    >>> rows[1000:, 1] *= 0.2
+    >>> drift, = DriftMap(n_landmarks=20).update(rows, monitor=DriftMonitor()).drifts
+    >>> drift.arrival, drift.began, len(drift.landmarks)
+    (1119, 982, 20)
+    """
+
+    def __init__(self, window: int = 200, reference: Any = "past", alpha: float = 1e-4) -> None:
+        self.window = validation.integer_at_least(window, "window", FEWEST_ROWS)
+        if isinstance(reference, str):
+            self.reference = validation.one_of(reference, "reference", ("past", "first"))
+            self._given: Any = None
+        else:
+            self.reference, self._given = "rows", reference
+            n = reference.shape[0] if hasattr(reference, "shape") else len(reference)
+            if n < window:
+                problem = f"={window} is larger than the reference, which has {n} rows"
+                raise InputError(f"{problem}: give a smaller window or more rows", parameter="window")
+        self.alpha = validation.positive_number(alpha, "alpha")
+        if not LEAST_ALPHA <= alpha < 1:
+            raise InputError(f"must be at least {LEAST_ALPHA:g} and below 1, got {alpha:g}", parameter="alpha")
+        self.n_checks = self.n_drifts = 0
+        """Number of checks and of alarms so far."""
+        self.p_value = 1.0
+        """Asymptotic p-value of the last check."""
+        self._followed: Followed | None = None
+        self._found: list[Found] = []
+
+    def __repr__(self) -> str:
+        shown = self.reference if self._given is None and self.reference != "rows" else "rows"
+        return f"DriftMonitor(window={self.window}, reference={shown!r}, alpha={self.alpha:g})"
+
+    # --- following a stream: a driftmap.landmarks.online.Follower ---
+
+    def begin(self, store: Store, seen: int, mark: tuple[float, int]) -> None:
+        """Raise an error unless the monitor can go on with a map that has seen these rows."""
+        if store.metric.form == "distances":
+            problem = 'does not go with metric="precomputed": further rows have no distances to the landmarks it keeps'
+            raise InputError(problem, parameter="monitor")
+        known = self._followed
+        if known is not None and (known.seen, known.mark if seen else (0.0, 0)) != (seen, mark if seen else (0.0, 0)):
+            problem = f"has followed {known.seen} rows of another map, or rows were learnt without it"
+            raise InputError(f"{problem}: give a new DriftMonitor", parameter="monitor")
+        if self._given is not None:
+            try:
+                self._given = store.check_queries(self._given)
+            except InputError as error:
+                raise InputError(f"does not fit the map: {error}", parameter="reference") from None
+        self._followed = known or Followed(seen, mark)
+
+    def rows_to_stop(self, n_landmarks: int) -> int:
+        """Return how many rows may be learnt until the landmarks are needed."""
+        known = self._state()
+        if known.ids is None:
+            return max(1, n_landmarks - known.seen)
+        return self._step - known.since_check
+
+    def measure(self, store: Store, rows: Any) -> Array | None:
+        """Return the distances of rows to the landmarks; None before there are landmarks."""
+        known = self._state()
+        return None if known.ids is None else np.asarray(store.to_points(rows, known.points), dtype=np.float64)
+
+    def follow(
+        self,
+        store: Store,
+        rows: Any,
+        measured: Array | None,
+        mark: tuple[float, int],
+        n_landmarks: int,
+        landmarks: Callable[[], tuple[Ids, Any]],
+    ) -> None:
+        """Take in rows that were measured and then learnt."""
+        known = self._state()
+        n = measured.shape[0] if measured is not None else rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        known = self._followed = replace(known, seen=known.seen + n, mark=mark)
+        if measured is None:
+            if known.seen >= n_landmarks:
+                self._take(store, *landmarks())
+            return
+        assert known.recent is not None
+        assert known.rows is not None
+        known = self._followed = replace(
+            known,
+            recent=np.concatenate([known.recent, measured]),
+            rows=np.concatenate([known.rows, matrix(store, rows)]),
+            since_check=known.since_check + n,
+        )
+        if known.since_check == self._step:
+            self._followed = self._slid(replace(known, since_check=0))
+            if self._differs():
+                self.n_drifts += 1
+                if self.reference == "past":
+                    self._take(store, *landmarks())
+
+    def found(self) -> list[Found]:
+        """Return what was found since the last call."""
+        found, self._found = self._found, []
+        return found
+
+    def mark(self) -> tuple[Any, ...]:
+        """Return what :meth:`back_to` takes."""
+        return self._followed, [*self._found], self.n_checks, self.n_drifts, self.p_value
+
+    def back_to(self, mark: tuple[Any, ...]) -> None:
+        """Undo what was done since ``mark`` was taken."""
+        self._followed, self._found, self.n_checks, self.n_drifts, self.p_value = mark
+
+    @property
+    def _step(self) -> int:
+        return self.window // CHECKS_PER_WINDOW
+
+    def _state(self) -> Followed:
+        assert self._followed is not None, "begin comes first"
+        return self._followed
+
+    def _take(self, store: Store, ids: Ids, points: Any) -> None:
+        """Take landmarks; the samples begin after them."""
+        known = self._state().begun(ids, points, matrix(store, points).shape[1])
+        if self._given is not None:
+            rows = matrix(store, self._given)
+            known = known.referring(np.asarray(store.to_points(self._given, points), dtype=np.float64), rows, 0)
+        self._followed = known
+
+    def _slid(self, known: Followed) -> Followed:
+        """Return the state after rows that have left the window became part of the reference."""
+        assert known.recent is not None
+        assert known.rows is not None
+        leaving = max(0, len(known.recent) - self.window)
+        if self.reference == "past":
+            taken = leaving
+        else:
+            taken = min(leaving, self.window - known.n_reference) if self.reference == "first" else 0
+        if taken:
+            known = known.referring(known.recent[:taken], known.rows[:taken], known.seen)
+        assert known.recent is not None
+        assert known.rows is not None
+        return replace(known, recent=known.recent[leaving:], rows=known.rows[leaving:])
+
+    def _differs(self) -> bool:
+        """Check the window, and note a drift."""
+        from driftmap.map.two_sample import Sample, is_confirmed, most_likely_start  # scipy is slow to import
+
+        known = self._state()
+        assert known.reference is not None
+        assert known.recent is not None
+        if len(known.recent) < self.window or known.n_reference < self.window:
+            return False
+        sample = Sample.of(known.reference, known.recent)
+        found = sample.p_values()
+        self.n_checks += 1
+        self.p_value = found.combined
+        if found.combined > self.alpha:
+            self._followed = replace(known, is_out=False)
+            return False
+        if known.is_out or not is_confirmed(sample, found, self.alpha, known.seen):
+            return False
+        self._followed = replace(known, is_out=self.reference != "past")
+        assert known.ids is not None
+        assert known.rows is not None
+        assert known.moments is not None
+        shares = np.array([shares_of(part) for part in (known.reference, known.recent)])
+        began = known.seen - most_likely_start(sample, found)
+        shifts = shifts_between(known.moments, moments_of(known.rows))
+        self._found.append(Found(known.seen - 1, began, found.combined, known.ids, known.points, shares, shifts))
+        return True
+
+    # --- serialisation ---
+
+    def pack(self) -> tuple[MonitorState, Arrays]:
+        """Return the state as a record and arrays; the landmarks have to be rows of numbers."""
+        known = self._followed
+        arrays: Arrays = {} if self._given is None else {"given": np.asarray(self._given)}
+        numbers = None
+        if known is not None:
+            numbers = FollowedNumbers(
+                known.seen, *known.mark, known.n_reference, known.since_check, known.is_out
+            )  # fmt: skip
+            if known.ids is not None:
+                arrays |= {name: getattr(known, name) for name in KINDS}
+        counts = self.n_checks, self.n_drifts, self.p_value, numbers
+        return MonitorState(self.window, self.reference, self.alpha, *counts), arrays
+
+    @classmethod
+    def unpack(cls, found: MonitorState, arrays: Arrays) -> Self:
+        """Return the monitor that goes on from what :meth:`pack` gave; a ValueError if that is invalid."""
+        is_rows = found.reference == "rows"
+        if is_rows != ("given" in arrays):
+            raise ValueError("its monitor lacks its reference, or has one that it does not need")
+        monitor = cls(found.window, arrays["given"] if is_rows else found.reference, found.alpha)
+        monitor.n_checks, monitor.n_drifts, monitor.p_value = found.n_checks, found.n_drifts, found.p_value
+        rest: dict[str, Any] = {name: array for name, array in arrays.items() if name != "given"}
+        if found.followed is None:
+            if rest:
+                raise ValueError("its monitor has landmarks, but has followed no rows")
+            return monitor
+        seen, radius, replacements, n_reference, since_check, is_out = found.followed
+        if rest:
+            check_arrays(rest, KINDS, "monitor")
+            most = monitor.window + monitor._step
+            if since_check >= monitor._step or not len(rest["reference"]) <= n_reference or len(rest["rows"]) > most:
+                raise ValueError("its monitor contradicts itself")
+        monitor._followed = Followed(
+            seen, (radius, replacements), n_reference=n_reference, since_check=since_check, is_out=is_out, **rest
+        )
+        return monitor
+
+
+KINDS = {
+    "ids": ArrayOf(np.int64, ("m",), least=0),
+    "points": ArrayOf(float, ("m", "d"), finite=False),
+    "reference": ArrayOf(float, ("n", "m"), least=0, finite=True),
+    "keys": ArrayOf(float, ("n",), least=0, most=1),
+    "moments": ArrayOf(float, (3, "d")),
+    "recent": ArrayOf(float, ("w", "m"), least=0, finite=True),
+    "rows": ArrayOf(float, ("w", "d")),
+}
+"""The arrays of a :class:`Followed`."""
+
+
+def matrix(store: Store, points: Any) -> Array:
+    """Return points as rows of numbers, without columns if they are something else."""
+    if store.metric.form == "rows":
+        return np.asarray(points, dtype=np.float64)
+    return np.empty((points.shape[0] if hasattr(points, "shape") else len(points), 0))
+
+
+def shares_of(distances: Array) -> Array:
+    """Return the share of rows that are nearest to each landmark.
+
+    >>> shares_of(np.array([[1.0, 2.0], [3.0, 0.0], [1.0, 0.5], [1.0, 1.0]]))
+    array([0.5, 0.5])
+    """
+    return np.bincount(distances.argmin(axis=1), minlength=distances.shape[1]) / len(distances)
+
+
+def moments_of(rows: Array) -> Array:
+    """Return the number, the mean and the sum of squared deviations of the numbers in each column, without NaN.
+
+    >>> moments_of(np.array([[1.0, np.nan], [3.0, 5.0]]))
+    array([[2., 1.],
+           [2., 5.],
+           [2., 0.]])
+    """
+    known = ~np.isnan(rows)
+    n = known.sum(axis=0)
+    means = np.where(known, rows, 0.0).sum(axis=0) / np.maximum(n, 1)
+    return np.array([n, means, (np.where(known, rows - means, 0.0) ** 2).sum(axis=0)])
+
+
+def joined_moments(a: Array, b: Array) -> Array:
+    """Return the moments of two samples together (Chan, Golub and LeVeque, 1983)."""
+    n = a[0] + b[0]
+    share = b[0] / np.maximum(n, 1)
+    gap = b[1] - a[1]
+    return np.array([n, a[1] + share * gap, a[2] + b[2] + gap**2 * a[0] * share])
+
+
+def shifts_between(before: Array, now: Array) -> Array:
+    """Return differences of means in deviations of both samples together, and the means; 0 for a constant feature."""
+    n, _, squares = joined_moments(before, now)
+    deviations = np.sqrt(squares / np.maximum(n, 1))
+    differences = (now[1] - before[1]) / np.where(deviations > 0, deviations, np.inf)
+    return np.array([differences, before[1], now[1]])
