@@ -20,10 +20,12 @@ from benchmarks.timing import Limit, command
 from driftmap import DriftMap
 from driftmap.embedding import move
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.map.frames import SAMPLE, Frame
+from driftmap.map.frames import Frame
 from driftmap.utils import Array, Ids
 
 JUMP = 0.06
+SAMPLE = 200
+"""Number of stored points whose move is measured, at most."""
 NEIGHBOURS = 5
 """Number of nearby anchors that show whether the map moved."""
 
@@ -62,8 +64,7 @@ def farthest_move(old: Frame, new: Frame, engine: LandmarkEngine) -> Move:
     with_it = np.median(np.linalg.norm(places[second] - old_places[first], axis=1)[near])
     shares = new.embedding.anchors_.masses
     weights = shares / shares.sum()
-    to_landmarks = engine.stored_distances(sample[[worst]], new.landmarks)
-    distances = np.sqrt(np.maximum(new.embedding._squared(to_landmarks)[0], 0.0))  # as derived for the anchors
+    distances = new.fixed.distances(engine.store, engine.store.check_queries(engine.stored_points(sample[[worst]])))[0]
 
     def loss(place: Array) -> float:
         return float(weights @ (np.linalg.norm(places - place, axis=1) - distances) ** 2)
