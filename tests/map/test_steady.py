@@ -80,7 +80,7 @@ def test_landmarks_that_stay_keep_their_places():
     assert np.array_equal([after[arrival] for arrival in new], mapper.transform(X[new]))
 
 
-@pytest.mark.parametrize("embedding", ["stress", "tsne", "isomap"])
+@pytest.mark.parametrize("embedding", ["tsne", "isomap"])
 def test_a_new_cluster_of_one_percent_gets_a_place(embedding):
     rng = np.random.default_rng(0)
     centres = 10 * np.eye(6)
@@ -95,7 +95,7 @@ def test_a_new_cluster_of_one_percent_gets_a_place(embedding):
             mapper.update(row[None])
         places, others = mapper.transform(new), mapper.transform(X)
     centre = np.median(places, axis=0)
-    spread = np.quantile(np.linalg.norm(places - centre, axis=1), 0.75)  # some fit as badly in two places
+    spread = np.quantile(np.linalg.norm(places - centre, axis=1), 0.75)
     assert np.linalg.norm(others - centre, axis=1).min() > 2 * spread
 
 

@@ -542,13 +542,13 @@ def test_threads_that_read_cached_rows_get_their_own(folder):
 
 
 def test_the_frame_is_made_before_threads_map(folder, monkeypatch):
-    makers, make = [], frames.Frames._refresh
+    makers, make = [], frames.Frames._embedded
 
     def noted(*what):
         makers.append(threading.current_thread())
         return make(*what)
 
-    monkeypatch.setattr(frames.Frames, "_refresh", noted)
+    monkeypatch.setattr(frames.Frames, "_embedded", noted)
     monkeypatch.setattr(tables, "CHUNK_ROWS", 10)
     np.save("t.npy", X)
     assert main(["embed", "t.npy", "-o", "o.csv", "--landmarks", "10"]) == 0
