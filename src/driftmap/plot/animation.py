@@ -269,7 +269,7 @@ def _write_gif(screen: Screen, file: BinaryIO) -> None:
     # All images share the palette of the last one: separate palettes would flicker.
     palette = Pillow.fromarray(screen.picture(-1)).quantize(256)
     colors = np.array(palette.getpalette()).reshape(-1, 3)
-    colors[palette.getpixel((0, 0))] = 255  # quantisation tints the white background
+    colors[np.asarray(palette)[0, 0]] = 255  # quantisation tints the white background
     palette.putpalette(colors.ravel().tolist())
     plain = Pillow.Dither.NONE
     first, *others = (Pillow.fromarray(p).quantize(palette=palette, dither=plain) for p in screen.pictures())
