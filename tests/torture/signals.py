@@ -15,7 +15,7 @@ def run(case):
     kind = rng.choice(["csv", "csv", "jsonl", "npy", "parquet"])
     source = write_input(case, rows, kind)
     output = f"o.{rng.choice(['csv', 'parquet', 'npy'])}"
-    command = ["embed", *source, *options(case, online=online), "-o", output]
+    command = ["embed", *source, *options(case, online=online), "-o", output, "--quiet"]
     command += rng.choice([[], [], ["--plot", "p.png"], [] if online else ["--landmarks-out", "l.csv"]])
     seconds = succeed(case.folder, *command)
     names = sorted(os.listdir(case.folder))
