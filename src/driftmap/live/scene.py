@@ -112,7 +112,7 @@ class Scene:
 
     def apply(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Apply the changes of a recorded message."""
-        if "names" in header:
+        if header.get("names") is not None:
             for column, names in zip(self.columns, header["names"], strict=True):
                 column.names = names
         if "moved_x" in arrays:
