@@ -120,7 +120,8 @@ def is_refused(kind, path):
         try:
             assert np.isfinite(found.transform(X[:20])).all()
         except InputError as error:  # it is another map now, of rows with other features
-            assert "features" in str(error), error
+            if "features" not in str(error):
+                raise
         return False
     check(found)
     points = points_of(found)
