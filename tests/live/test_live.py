@@ -157,6 +157,13 @@ def test_a_recording_is_played_as_it_was_and_a_cut_one_up_to_the_cut(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_recorded_message_may_say_that_it_has_no_names():
+    shown = new_scene()
+    before = [list(column.names) for column in shown.columns]
+    shown.apply({"names": None, "alerts": []}, {})
+    assert [list(column.names) for column in shown.columns] == before
+
+
 def test_a_full_disk_ends_the_recording_and_is_said_once():
     said, scene = [], new_scene()
     with contextlib.suppress(OSError), open("/dev/full", "wb") as file:
