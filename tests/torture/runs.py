@@ -127,7 +127,7 @@ def run(case):
     code, _, err = call(folder, *COMMANDS[name], *KEPT, "--resume")
     check_said(code, "", err)
     now = {path.name: path.read_bytes() for path in folder.iterdir()}
-    if code:
+    if "c.ckpt" in err and code:  # the checkpoint is refused; else an edited number makes the run fail later
         assert now == kept, "a refusal has changed files"
     case.count(edits=1, refused=int(code == 2), same=int(code == 0 and all(now[f] == whole[f] for f in whole)))
 

@@ -120,7 +120,7 @@ class Frame:
 
     def place_queries(self, store: Store, queries: Any, n_jobs: int = 1) -> Array:
         """Positions of checked points that are not stored; each by itself, so threads change nothing."""
-        if isinstance(queries, np.ndarray) and not float(np.vdot(queries, queries)) <= self.farthest**2:
+        if isinstance(queries, np.ndarray) and not float(np.vdot(queries, queries)) <= self.farthest * self.farthest:
             far = np.abs(queries).max(axis=1).astype(np.float64) > self.farthest
             if far.any():
                 problem = f"lies more than {FARTHEST:g} times the size of the map away from it; leave it out"
