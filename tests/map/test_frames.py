@@ -94,12 +94,8 @@ def test_without_alignment_the_map_does_jump_there():
     assert max(change.median for change in jumping) > 0.3
 
 
-@pytest.mark.parametrize("name", ["s_curve", "spy", "hospital"])
-def test_the_map_of_the_papers_data_stays_in_place(name):
-    """At replacements: half of the stored points move by less than these shares of the map's diameter.
-
-    But once, where the map leaves a shape for another one of 5 % less stress or more.
-    """
+def moves_on_the_papers_data(name):
+    """A map with a frame at each replacement, and by how much half of the stored points moved in each frame."""
     from driftmap import datasets
 
     if name != "s_curve" and not os.environ.get("DRIFTMAP_DATA"):
@@ -112,11 +108,34 @@ def test_the_map_of_the_papers_data_stays_in_place(name):
     mapper = DriftMap(2, n_landmarks=m, frame_tolerance=0)
     medians = [change.median for change in watched(mapper, X, first=2 * m)]
     assert len(medians) > 80
-    assert np.median(medians) < 0.0025
+    return mapper, medians
+
+
+@pytest.mark.parametrize("name", ["s_curve", "spy", "hospital"])
+def test_the_map_of_the_papers_data_mostly_stays_in_place(name):
+    """Shares of the map's diameter. A larger move has to leave a shape for another one of 5 % less stress or more."""
+    mapper, medians = moves_on_the_papers_data(name)
     assert np.quantile(medians, 0.9) < 0.01
     jumps = [change for change in mapper.frames_[-len(medians) :] if change.displacement.median > 0.04]
     assert len(jumps) <= 1
     assert all(change.candidate_stress < 0.95 * change.stress for change in jumps)
+
+
+LEAVES_A_SHAPE = pytest.mark.xfail(strict=True, reason="a frame at each replacement leaves a poor shape in one jump")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("s_curve", marks=LEAVES_A_SHAPE),
+        pytest.param("spy", marks=LEAVES_A_SHAPE),
+        "hospital",
+    ],
+)
+def test_the_map_of_the_papers_data_never_jumps(name):
+    _, medians = moves_on_the_papers_data(name)
+    assert np.median(medians) < 0.002
+    assert max(medians) < 0.04
 
 
 def test_a_warm_start_of_the_same_points_is_where_they_are():

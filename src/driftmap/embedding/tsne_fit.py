@@ -25,7 +25,7 @@ WARM_ITERATIONS, SETTLING_ITERATIONS = 50, 200
 STALE_LAYOUT = 0.5
 """The share of points that may be exchanged before the next cold fit, which has early exaggeration."""
 MOST_WARM_LOSS = 1.1
-"""A warm start is followed as long as its loss is at most this many times that of the last cold fit."""
+"""Maximum loss of a warm start, relative to that of the last cold fit."""
 MIN_LEARNING_RATE = 50.0
 """The least rate of learning."""
 PULL_STEPS = 15

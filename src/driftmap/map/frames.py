@@ -34,7 +34,7 @@ from driftmap.utils.errors import InputError
 
 FRAMES_KEPT = 1000
 FEWEST_KNOWN = 10
-"""If an embedding needs stored points: those that had arrived by the last frame, as long as so many are left."""
+"""If an embedding needs stored points: align on points known to the last frame if at least this many remain."""
 FARTHEST, LEAST_SIZE = 1e140, 1e-140
 """How far out a point may be, relative to the map, and how small a map: squares neither overflow nor underflow."""
 LEAST_MASS = 1e-6
