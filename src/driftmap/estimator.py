@@ -109,7 +109,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         n_landmarks: int | str = 100,
         rule: str = "tight",
         embedding: str | Embedding = "stress",
-        n_anchors: int | str | None = 128,
+        n_anchors: int | str | None = "auto",
         align: bool = True,
         frame_tolerance: float | None = 0.02,
         metric: MetricLike = "euclidean",
