@@ -414,7 +414,7 @@ class Frames:
             self.judged = cache
         else:
             self.between = cache
-        return frame_loss.losses(sample, cache.values, positions, keeps_distances=self._keeps_distances)
+        return frame_loss.losses(self.embedding, sample, cache.values, positions)
 
     def _take(self, engine: LandmarkEngine, frame: Frame, change: FrameChange | None = None) -> None:
         """Make this the current frame."""
