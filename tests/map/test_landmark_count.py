@@ -19,7 +19,9 @@ def rows(n=600, d=6, seed=0):
     return make("walk", n, d, seed)
 
 
-@pytest.mark.parametrize("options", [{}, {"metric": "cityblock", "n_anchors": 50}, {"memory": None, "metric": "cosine"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"metric": "cityblock", "n_anchors": 50}, {"memory": None}, {"metric": "cosine"}]
+)
 def test_stresses_are_those_of_maps_with_so_many_landmarks(options):
     """While all points are stored; also where a metric promises nothing, so that all points always are."""
     X, n_anchors = rows(), options.get("n_anchors", N_ANCHORS)
