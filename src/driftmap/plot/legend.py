@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftmap.plot.coloring import MISSING_COLOR, Coloring, beyond, colormap, normalization
+from driftmap.plot.coloring import Coloring, beyond, colormap, normalization
 from driftmap.plot.panels import shortened
 from driftmap.plot.points import INK, LEAST_OPACITY
+from driftmap.web.palette import MISSING_COLOR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
