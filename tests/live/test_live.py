@@ -519,7 +519,14 @@ def test_a_growing_file_is_watched_recorded_saved_and_replayed(folder, watch, st
     process = start_watching("s.csv", "--label", "kind", "--record", "r.driftmap", "--checkpoint", "c.ckpt")
     page = watch(process)
     real.expect(page.locator(".time output")).to_have_text("row 299")
-    assert page.get_by_label("Colour by").locator("option").all_inner_texts() == ["arrival", "kind", "novelty", SCRIPT, "y", "z"]
+    assert page.get_by_label("Colour by").locator("option").all_inner_texts() == [
+        "arrival",
+        "kind",
+        "novelty",
+        SCRIPT,
+        "y",
+        "z",
+    ]
     write_rows(path, 200, seed=1)
     real.expect(page.locator(".time output")).to_have_text("row 499")
     real.expect(page.locator(".curve path").first).to_be_visible()

@@ -76,10 +76,10 @@ def coloring_of(color: Any, label: str | None, n: int) -> Coloring:
     if values.dtype.kind in "iuf":
         numbers = values.astype(np.float64)
         numbers[~np.isfinite(numbers)] = np.nan
-        different = few_whole_numbers(numbers)
-        if different is None:
+        whole = few_whole_numbers(numbers)
+        if whole is None:
             return Coloring(numbers, label or "value")
-        texts = dict(zip(different, (f"{value:.0f}" for value in different), strict=True))
+        texts = {value: f"{value:.0f}" for value in whole}
         names = np.array([texts.get(value, "") for value in numbers.tolist()])
         return _classes(names, list(texts.values()), label)
     names = np.array(["" if _is_missing(value) else str(value) for value in values.tolist()])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftmap.plot.limits import LIMITS, limits_of
+from driftmap.plot.limits import limits_of
 from driftmap.utils import Array, validation
 from driftmap.web.columns import column_of
 from driftmap.web.page import standalone
@@ -61,7 +61,7 @@ def html(
     >>> "<title>A map</title>" in text
     True
     """
-    validation.one_of(limits, "limits", LIMITS)
+    validation.one_of(limits, "limits", validation.LIMITS)
     points = _positions(coordinates)
     n, k = points.shape
     shown = [column_of(str(name), values) for name, values in (columns or {}).items()]

@@ -8,7 +8,6 @@ import numpy as np
 
 from driftmap.utils import Array
 
-LIMITS = ("bulk", "all")
 OUTLIERS = 0.01
 """Share of the points on each side of an axis that may be outliers."""
 FEW_OUTLIERS, FEW = 2, 20
@@ -16,20 +15,17 @@ FEW_OUTLIERS, FEW = 2, 20
 
 
 class Limits(NamedTuple):
-    """A box."""
+    """The corners of a box."""
 
     low: Array
     high: Array
 
-    def outside(self, points: Array) -> Array:
-        """Return a mask of the points outside of the box."""
-        return np.asarray(((points < self.low) | (points > self.high)).any(axis=1))
 
-
-def limits_of(points: Array, limits: str) -> Limits:
+def limits_of(points: Array, limits: str, landmarks: Array | None = None) -> Limits:
     """Return the limits of points of shape (n, k): "all" holds them all, "bulk" leaves outliers out.
 
-    Outliers are few, and farther from the others than the map without them is long.
+    Outliers are few, and farther from the others than the map without them is long. Landmarks extend the limits unless
+    they are as far.
 
     >>> points = np.random.default_rng(0).random((300, 2))
     >>> points[7] = -95.0
@@ -40,9 +36,10 @@ def limits_of(points: Array, limits: str) -> Limits:
     out = 0 if limits == "all" or n < FEW else max(FEW_OUTLIERS, int(OUTLIERS * n))
     ordered = np.sort(points, axis=0)
     low, high = ordered[out], ordered[n - 1 - out]
-    far = float((high - low).max()) or np.inf
-    far = np.inf if out == 0 else far
-    inside = (points >= low - far) & (points <= high + far)
+    far = (float((high - low).max()) or np.inf) if out else np.inf
+    everything = points if landmarks is None else np.vstack([points, landmarks])
+    inside = (everything >= low - far) & (everything <= high + far)
     return Limits(
-        np.min(points, axis=0, where=inside, initial=np.inf), np.max(points, axis=0, where=inside, initial=-np.inf)
+        np.min(everything, axis=0, where=inside, initial=np.inf),
+        np.max(everything, axis=0, where=inside, initial=-np.inf),
     )
