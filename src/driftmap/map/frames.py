@@ -1,7 +1,7 @@
 """Frames: the successive embeddings of a stream, each aligned to the one before (Procrustes).
 
-Learning never makes a frame. When coordinates are asked for and the landmarks have changed, the present frame is kept
-while a new one would hardly be better (:mod:`driftmap.map.frame_loss`). A new one is turned, mirrored and shifted
+Learning never makes a frame. When coordinates are asked for, and the landmarks have changed or a tenth more points have
+come, the present frame is kept while a new one would hardly be better (:mod:`driftmap.map.frame_loss`). A new one is turned, mirrored and shifted
 (never scaled) so that the stored points lie as near as possible to where they lay on the last one.
 """
 
@@ -69,6 +69,7 @@ class Frames:
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
         self.seen = 0  # arrivals when the current frame was made
+        self.due = 0  # arrivals by which the current frame is looked at again, also if the landmarks have not changed
         self.choice: AnchorCount | None = None
         self.between, self.to_anchors, self.judged = DistanceCache(), DistanceCache(), DistanceCache()
         self.reference: Reference | None = None  # None: the current frame has not been judged yet
@@ -112,7 +113,7 @@ class Frames:
                 "state": frame.embedding.state(),
             }
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
-        numbers = {"count": self.count, "seen": self.seen, "warned": self.warned}
+        numbers = {"count": self.count, "seen": self.seen, "due": self.due, "warned": self.warned}
         choice = flatten(None if self.choice is None else self.choice._asdict(), "frames.choice", arrays)
         return numbers | packed | {"choice": choice}
 
@@ -120,6 +121,7 @@ class Frames:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
         self.count, self.warned = validation.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
         self.seen = min(validation.integer_at_least(packed["seen"], "seen", 0), n_seen)
+        self.due = validation.integer_at_least(packed.get("due", n_seen), "due", 0)
         frame, frames, rotations, displacements = (
             rebuild(packed[name], arrays) for name in ("frame", "frames", "rotations", "displacements")
         )
@@ -197,9 +199,10 @@ class Frames:
     def present(self, engine: LandmarkEngine) -> Frame:
         """The frame in which coordinates are given now."""
         stream = engine.fitted_stream()
-        if self.current is None or stream.version != self.version:
+        is_due = engine.n_samples_seen_ >= self.due
+        if self.current is None or is_due or stream.version != self.version:
             landmarks, points = engine.landmarks_of(stream)
-            if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
+            if self.current is None or is_due or not np.array_equal(self.current.landmarks, landmarks):
                 masses = _at_least_a_little(stream.landmark_masses())
                 points = None if engine.store.metric.form == "distances" else points
                 self._follow(engine, Points(landmarks, points, masses))
@@ -208,8 +211,10 @@ class Frames:
         return self.current
 
     def _follow(self, engine: LandmarkEngine, cover: Points) -> None:
-        """Keep the current frame or make a new one, when the landmarks have changed."""
+        """Keep the current frame or make a new one, when the landmarks have changed or many points have come."""
         last, seen, tolerance = self.current, engine.n_samples_seen_, self.tolerance
+        mass = float(engine.stored_masses().sum())
+        self.due = seen + max(int(frame_loss.GROWTH * mass), 1)
         if last is None:
             self._take(engine, self._embedded(engine, cover))
             return
@@ -219,11 +224,11 @@ class Frames:
             return
         sample = frame_loss.sample_of(engine, cover.ids)
         before = kept.place_stored(engine, sample.ids)
-        present, reason, is_beyond = self._losses(engine, sample, before / kept.scale), "landmarks", False
+        present, is_beyond = self._losses(engine, sample, before / kept.scale), False
+        reason = "growth" if np.array_equal(last.landmarks, cover.ids) else "landmarks"
         if tolerance:
             found: str | None = "growth"
             if self.reference is not None:  # else the frame has not been judged yet
-                mass = float(engine.stored_masses().sum())
                 found = frame_loss.reason_to_compare(present, self.reference, tolerance, seen, mass)
             is_beyond = not self._keeps_distances and kept.is_beyond(engine)
             found = "a cell" if is_beyond else found
@@ -234,7 +239,8 @@ class Frames:
         frame = self._embedded(engine, cover)
         after = frame.place_stored(engine, sample.ids)
         losses = self._losses(engine, sample, after)
-        if tolerance and not (is_beyond or frame_loss.is_better(losses, present, tolerance)):
+        is_wanted = is_beyond or frame.has_many_more_anchors(last)
+        if tolerance and not (is_wanted or frame_loss.is_better(losses, present, tolerance)):
             self.current, self.reference = kept, frame_loss.reference_of(present, seen)
             return
         shares = sample.shares

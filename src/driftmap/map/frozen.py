@@ -80,6 +80,11 @@ class FrozenMap:
         return self.frame.landmark_positions()
 
     @property
+    def n_anchors_(self) -> int:
+        """Number of points by distances to which the frame places others."""
+        return len(self.frame.placing)
+
+    @property
     def n_features_in_(self) -> int:
         """Number of features of the points; absent if they are objects."""
         if self.store.n_features is None:

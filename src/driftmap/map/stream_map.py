@@ -320,15 +320,13 @@ class StreamMap(MapParams, HasLandmarks):
     def n_anchors_(self) -> int:
         """Number of points by distances to which the present frame places others."""
         with self.lock:
-            frame = self.frames.present(self._landmark_engine())
-            return len(frame.landmarks if frame.anchors is None else frame.anchors)
+            return len(self.frames.present(self._landmark_engine()).placing)
 
     @property
     def anchor_indices_(self) -> Ids:
         """Arrival numbers of these points, ascending: stored points by mass, or the landmarks."""
         with self.lock:
-            frame = self.frames.present(self._landmark_engine())
-            return (frame.landmarks if frame.anchors is None else frame.anchors).copy()
+            return self.frames.present(self._landmark_engine()).placing.copy()
 
     @property
     def frame_(self) -> int:
