@@ -182,7 +182,8 @@ def table(subjects: dict[str, Callable[[], list[Stream]]], methods: list[str]) -
         for method, found in compared(name, cases(), methods):
             scores[method].append(found)
     for method, parts in scores.items():
-        every = Score(sum((part.delays for part in parts), []), *(sum(part[i] for part in parts) for i in (1, 2, 3)))
+        delays = [delay for part in parts for delay in part.delays]
+        every = Score(delays, *(sum(part[i] for part in parts) for i in (1, 2, 3)))
         print(f"F1 of {method}: {every.f1:.2f}")
 
 

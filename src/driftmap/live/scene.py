@@ -19,7 +19,8 @@ CAPACITY = 10_000
 MOST_CAPACITY = 1_000_000
 MOST_CELLS = 2**28
 """Rows that can be shown, and their numbers in all columns, at most."""
-CURVES = ("time", "rows", "radius", "stress", "novelty", "rate")
+CURVES = ("time", "rows", "radius", "stress", "novelty", "rate", "drift")
+"""Curves; "drift" is the negative decimal logarithm of the last p-value, and NaN without a monitor."""
 MOST_SAMPLES = 600
 """At this many samples of a curve, every second one is dropped."""
 ALERTS = 100
@@ -34,6 +35,7 @@ class Seen(NamedTuple):
     curves: int
     alerts: int
     names: int
+    change: int
 
 
 class Landmarks(NamedTuple):
@@ -42,6 +44,14 @@ class Landmarks(NamedTuple):
     arrivals: Ids
     positions: Array
     masses: Array | Ids
+
+
+class Change(NamedTuple):
+    """The last drift: a report, and the cells that grew or shrank."""
+
+    report: dict[str, Any]
+    positions: Array
+    log_ratios: Array
 
 
 class Scene:
@@ -61,8 +71,9 @@ class Scene:
         self._positions = np.zeros((capacity, 2), np.float32)
         self._values = np.zeros((len(columns), capacity), np.float32)
         self._nearest = np.full(capacity, -1, np.int64)
-        self._moves = self._n_landmarks = self._n_curves = self._n_alerts = 0
+        self._moves = self._n_landmarks = self._n_curves = self._n_alerts = self._n_changes = 0
         self._landmarks: Landmarks | None = None
+        self._change: Change | None = None
         self._samples: deque[tuple[float, ...]] = deque()
         self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS)
 
@@ -96,6 +107,12 @@ class Scene:
             self._landmarks = landmarks
             self._n_landmarks += 1
 
+    def set_change(self, change: Change) -> None:
+        """Replace what changed last."""
+        with self.lock:
+            self._change = change
+            self._n_changes += 1
+
     def add_sample(self, sample: Mapping[str, float]) -> None:
         """Append a sample to the curves."""
         with self.lock:
@@ -124,6 +141,9 @@ class Scene:
         if "landmark" in arrays:
             positions = np.column_stack([arrays["landmark_x"], arrays["landmark_y"]])
             self.set_landmarks(Landmarks(arrays["landmark"].astype(np.int64), positions, arrays["mass"]))
+        if "change" in arrays:
+            positions = np.column_stack([arrays["change_x"], arrays["change_y"]])
+            self.set_change(Change(header["change"], positions, arrays["change"]))
         if "time" in arrays:
             with self.lock:
                 self._samples = deque(zip(*(arrays[name].tolist() for name in CURVES), strict=True))
@@ -142,6 +162,7 @@ class Scene:
                 self._n_curves,
                 self._n_alerts,
                 sum(len(column.names) for column in self.columns),
+                self._n_changes,
             )
             if now == seen:
                 return None
@@ -150,7 +171,7 @@ class Scene:
 
     def _changes(self, seen: Seen | None, now: Seen) -> tuple[dict[str, Any], dict[str, NDArray[Any] | Quantized]]:
         whole = seen is None
-        known = Seen(0, now.moves, 0, 0, 0, 0) if seen is None else seen
+        known = Seen(0, now.moves, 0, 0, 0, 0, 0) if seen is None else seen
         first = max(known.next, self.oldest)
         header: dict[str, Any] = {"kind": "whole" if whole else "delta", "oldest": self.oldest, "first": first}
         new_alerts = min(now.alerts - known.alerts, len(self._alerts))
@@ -173,6 +194,11 @@ class Scene:
             arrivals, positions, masses = self._landmarks
             x, y = positions.T.astype(np.float32)
             arrays |= {"landmark": arrivals, "landmark_x": x, "landmark_y": y, "mass": masses.astype(np.float32)}
+        if self._change is not None and now.change != known.change:
+            report, positions, log_ratios = self._change
+            header["change"] = report
+            x, y = positions.T.astype(np.float32)
+            arrays |= {"change_x": x, "change_y": y, "change": log_ratios.astype(np.float32)}
         if self._samples and now.curves != known.curves:
             table = np.array(self._samples)
             arrays |= {name: table[:, i] for i, name in enumerate(CURVES)}

@@ -11,6 +11,10 @@ from driftmap.utils import Array, Ids
 
 __all__ = ["Check", "Drift", "FeatureShift", "LandmarkShare"]
 
+RARE = 0.01
+"""Added to shares whose ratio is shown, so that single rows in rare cells do not stand out."""
+MOST_SURPRISE = 16.0
+"""Largest negative decimal logarithm of a p-value that is shown."""
 LISTED = 3
 """Most features and landmarks in a line of output."""
 
@@ -64,6 +68,10 @@ class Drift(NamedTuple):
     time: Any = None
     """Time of ``arrival``, if known."""
 
+    def log_ratios(self) -> list[float]:
+        """Return for each landmark the binary logarithm of the ratio of its shares, now to before; see `damped`."""
+        return [damped(one.before, one.now) for one in self.landmarks]
+
     def as_json(self) -> dict[str, Any]:
         """Return the three landmarks and features that changed most, and the rest, as JSON values."""
         changed = sorted(self.landmarks, key=lambda one: -abs(one.now - one.before))[:LISTED]
@@ -99,8 +107,7 @@ class Found(NamedTuple):
     def named(self, names: Sequence[str], positions: Array) -> Drift:
         """Return the drift with names of features, if they have any, and places of landmarks."""
         shares = zip(self.ids.tolist(), *self.shares.tolist(), map(tuple, positions.tolist()), strict=True)
-        order = np.argsort(-np.abs(self.shifts[0]), kind="stable").tolist()
-        features = [FeatureShift(names[j] if names else j, *self.shifts[:, j].tolist()) for j in order]
+        features = named_shifts(self.shifts, names)
         return Drift(self.arrival, self.began, self.p_value, [LandmarkShare(*one) for one in shares], features)
 
 
@@ -141,3 +148,27 @@ def shifts_between(before: Array, now: Array) -> Array:
     deviations = np.sqrt(squares / np.maximum(n, 1))
     differences = (now[1] - before[1]) / np.where(deviations > 0, deviations, np.inf)
     return np.array([differences, before[1], now[1]])
+
+
+def damped(before: float, now: float) -> float:
+    """Return the binary logarithm of the ratio of two shares, to each of which 0.01 is added.
+
+    >>> damped(0.0, 0.07), round(damped(0.1, 0.05), 2)
+    (3.0, -0.87)
+    """
+    return float(np.log2((now + RARE) / (before + RARE)))
+
+
+def named_shifts(shifts: Array, names: Sequence[str]) -> list[FeatureShift]:
+    """Return shifts of features, largest first, with their names if they have any."""
+    order = np.argsort(-np.abs(shifts[0]), kind="stable").tolist()
+    return [FeatureShift(names[j] if names else j, *shifts[:, j].tolist()) for j in order]
+
+
+def surprise(p_values: Sequence[float]) -> Array:
+    """Return negative decimal logarithms of p-values, at most 16.
+
+    >>> surprise([1.0, 0.001, 0.0]).tolist()
+    [0.0, 3.0, 16.0]
+    """
+    return np.minimum(-np.log10(np.maximum(p_values, 1e-300)), MOST_SURPRISE) + 0.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from driftmap.utils import Array
 
-COLORMAP = "viridis"
+COLORMAP, DIVERGING = "viridis", "coolwarm"
 MANY = 100
 """With at least this many values, the scale may exclude outliers."""
 # Okabe and Ito's colours, which remain distinct for colour-blind readers, without yellow (pale on white) and black
@@ -41,6 +41,8 @@ class Coloring(NamedTuple):
     """True if the numbers are days since 1970, matplotlib's unit of dates."""
     is_explained: bool = True
     """True if the figure needs a legend or a colour bar."""
+    is_diverging: bool = False
+    """True if 0 is the middle of the scale."""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -57,7 +59,7 @@ class Coloring(NamedTuple):
         if self.classes:
             colors[known] = to_rgba_array(list(self.colors))[self.values[known].astype(int)]
         else:
-            colors[known] = colormap()(normalization(self)(self.values[known]))
+            colors[known] = colormap(self)(normalization(self)(self.values[known]))
         return colors
 
 
@@ -139,11 +141,11 @@ def _classes(
     return Coloring(numbers, label or "", tuple(names), tuple(colors[: len(names)]))
 
 
-def colormap() -> Any:
+def colormap(coloring: Coloring) -> Any:
     """Return the colour map of the scale."""
     import matplotlib
 
-    return matplotlib.colormaps[COLORMAP]
+    return matplotlib.colormaps[DIVERGING if coloring.is_diverging else COLORMAP]
 
 
 def normalization(coloring: Coloring) -> Any:
@@ -153,6 +155,9 @@ def normalization(coloring: Coloring) -> Any:
     known = coloring.values[~coloring.missing]
     if not len(known):
         return Normalize(0.0, 1.0)
+    if coloring.is_diverging:
+        largest = float(np.abs(known).max()) or 1.0
+        return Normalize(-largest, largest)
     least, largest = known.min(), known.max()
     if len(known) < MANY:
         return Normalize(least, largest)

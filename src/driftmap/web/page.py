@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,15 @@ BUDGET = 1_750_000
 """Target size of the numbers in a file, in bytes before compression; larger maps are stored with lower precision."""
 PRECISIONS = (("f4", "f4"), ("f4", "u2"), ("u2", "u2"), ("u2", "u1"))
 """Types of positions and of columns, finest first."""
+
+
+class Changes(NamedTuple):
+    """What has changed: a report, and the cells that grew or shrank."""
+
+    report: dict[str, Any]
+    positions: Array
+    log_ratios: Array
+
 
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -81,9 +90,10 @@ def standalone(
     title: str,
     color: str | None,
     note: str,
+    changes: Changes | None = None,
 ) -> str:
     """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
-    message = _message(coordinates, columns, landmarks, title, color, note)
+    message = _message(coordinates, columns, landmarks, title, color, note, changes)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
         title=html.escape(title),
@@ -101,6 +111,7 @@ def _message(
     title: str,
     color: str | None,
     note: str,
+    changes: Changes | None,
 ) -> bytes:
     n = len(coordinates)
     numbers = sum(column.kind != "category" for column in columns)
@@ -127,7 +138,7 @@ def _message(
         arrivals, positions, masses = landmarks
         x, y = positions.T.astype(np.float32)
         arrays |= {"landmark": arrivals, "landmark_x": x, "landmark_y": y, "mass": masses}
-    header = {
+    header: dict[str, Any] = {
         "kind": "whole",
         "title": title,
         "color": color,
@@ -138,6 +149,10 @@ def _message(
         "first": 0,
         "alerts": [],
     }
+    if changes is not None:
+        header["change"] = changes.report
+        x, y = changes.positions.T.astype(np.float32)
+        arrays |= {"change_x": x, "change_y": y, "change": changes.log_ratios}
     return encode(header, arrays)
 
 

@@ -5,6 +5,8 @@ const VIRIDIS =
     .split(" ").map(parseColour);
 const GROUPS = "0072b2 e69f00 009e73 cc79a7 56b4e9 d55e00 7a5195 8c564b 66a61e 4d4d4d".split(" ").map(parseColour);
 const GREY = parseColour("a9afb6");
+/** The diverging scale: fewer, unchanged, more. */
+const CHANGE = "3b4cc0 7b9ff9 c0c5cd f08a6c b40426".split(" ").map(parseColour);
 /** Palette index of missing values, and of groups beyond the tenth. */
 export const MISSING_SHADE = 255;
 
@@ -13,11 +15,11 @@ export function parseColour(hex) {
   return [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }
 
-/** The colour at t from 0 to 1. A dark background omits the darkest part of the scale. */
-function onScale(t, dark) {
-  const place = (dark ? 0.18 + 0.82 * t : t * 0.97) * (VIRIDIS.length - 1);
-  const i = Math.min(VIRIDIS.length - 2, Math.floor(place));
-  return VIRIDIS[i].map((c, j) => Math.round(c + (place - i) * (VIRIDIS[i + 1][j] - c)));
+/** The colour at t from 0 to 1 between those of a scale. */
+function onScale(t, scale) {
+  const place = t * (scale.length - 1);
+  const i = Math.min(scale.length - 2, Math.floor(place));
+  return scale[i].map((c, j) => Math.round(c + (place - i) * (scale[i + 1][j] - c)));
 }
 
 /** 256 colours, each as red, green, blue. */
@@ -25,7 +27,8 @@ export function paletteOf(coloring, dark) {
   return Array.from({ length: 256 }, (_, i) => {
     if (i === MISSING_SHADE) return GREY;
     if (coloring.kind === "category") return i < GROUPS.length ? GROUPS[i] : GREY;
-    return onScale(i / 254, dark);
+    if (coloring.column?.diverging) return onScale(i / 254, CHANGE);
+    return onScale(dark ? 0.18 + (0.82 * i) / 254 : (0.97 * i) / 254, VIRIDIS); // the dark end is lost on a dark background
   });
 }
 
@@ -56,6 +59,9 @@ export class Coloring {
     known.sort((a, b) => a - b);
     const at = (share) => known[Math.round(share * (known.length - 1))];
     [this.low, this.high] = known.length ? [at(0.01), at(0.99)] : [0, 1];
+    if (!this.column.diverging) return;
+    this.high = Math.max(-this.low, this.high, 1e-9);
+    this.low = -this.high;
   }
 
   shade(slot) {

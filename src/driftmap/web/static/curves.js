@@ -8,6 +8,7 @@ const CURVES = [
   ["stress", "Stress of the landmarks"],
   ["novelty", "Novelty (largest reach)"],
   ["rate", "Rows per second"],
+  ["drift", "Drift (−log₁₀ of the p-value)"],
 ];
 const HEIGHT = 72;
 /** Left, top and bottom of the plot, and the margin at its right, in pixels. */
@@ -28,7 +29,9 @@ export function curvePanel(view) {
   let samples = {};
   const draw = () => {
     if (!(samples.time?.length > 1) || body.clientWidth <= LEFT + MARGIN) return;
-    for (const { name, title, picture } of charts) {
+    for (const { name, title, picture, box } of charts) {
+      box.hidden = !samples[name]?.some(Number.isFinite); // without a monitor there is no p-value
+      if (box.hidden) continue;
       picture.setAttribute("aria-label", `${title}: ${formatNumber(samples[name].at(-1))}`);
       picture.replaceChildren(...chart(samples.time, samples[name], body.clientWidth - MARGIN));
     }

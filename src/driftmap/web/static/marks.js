@@ -2,6 +2,8 @@
 
 export const [LINE, DIAMOND, RING] = [0, 1, 2];
 const TRAIL = 60;
+/** Binary logarithm of the least ratio of shares that is marked. */
+const LEAST_CHANGE = 0.5;
 
 /**
  * The marks of a map, bottom first, for a renderer. Sizes are in CSS pixels.
@@ -12,7 +14,7 @@ const TRAIL = 60;
 export function marksOf(view, now) {
   return [
     ...(view.showTrail ? trail(view, now) : []),
-    ...(view.showLandmarks ? diamonds(view, now) : []),
+    ...(view.showLandmarks ? [...changedCells(view), ...diamonds(view, now)] : []),
     ...alertRings(view, now),
     ...hoverMarks(view, now),
   ];
@@ -47,9 +49,19 @@ function diamonds(view, now) {
   });
 }
 
-/** Rings around rows with an alert; rows outside the view are marked at its border. */
+/** Rings around landmarks whose cells grew or shrank by half or more, wider for larger changes. */
+function changedCells({ change, camera, back }) {
+  if (!change || back) return [];
+  return Array.from(change.ratio.keys(), (i) => {
+    const size = Math.min(3, Math.abs(change.ratio[i]));
+    const at = camera.toScreen([change.x[i], change.y[i]]);
+    return size < LEAST_CHANGE ? null : ring(at, 7 + 2 * size, 1 + 1.3 * size, change.ratio[i] > 0 ? "grew" : "shrank");
+  }).filter(Boolean);
+}
+
+/** Rings around novel rows; rows outside the view are marked at its border. A drift is no single row. */
 function alertRings({ store, camera, alerts, back }, now) {
-  const shown = alerts.filter(({ row }) => store.has(row) && row < store.next - back);
+  const shown = alerts.filter(({ kind, row }) => kind !== "drift" && store.has(row) && row < store.next - back);
   return shown.map(({ row }) => {
     const [x, y] = camera.toScreen(store.position(row, now));
     const seen = [Math.min(camera.width, Math.max(0, x)), Math.min(camera.height, Math.max(0, y))];

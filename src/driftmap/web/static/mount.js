@@ -2,6 +2,7 @@
 
 import { element } from "./dom.js";
 import { Interaction } from "./interaction.js";
+import { changePanel } from "./change.js";
 import { alertPanel, colourPanel, rowTip, selectionPanel, timePanel } from "./panels.js";
 import { MapView } from "./view.js";
 
@@ -64,7 +65,7 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   };
   rowTip(view);
   const alerts = live ? [alertPanel(view)] : [];
-  const side = element("aside", {}, colourPanel(view), selectionPanel(view), ...alerts, ...more(view));
+  const side = element("aside", {}, colourPanel(view), changePanel(view), selectionPanel(view), ...alerts, ...more(view));
   root.classList.add("driftmap");
   root.append(
     element("header", {}, title, status, element("nav", { "aria-label": "Map" }, pause, fit, lasso, trail, marks, theme)),

@@ -119,9 +119,10 @@ export function selectionPanel(view) {
 export function alertPanel(view) {
   const list = element("ol", { className: "alerts", role: "log", "aria-label": "Alerts" });
   const box = panel("Alerts", list);
-  let shown = -1;
+  let shown = "";
   view.addEventListener("received", () => {
-    const last = view.alerts[view.alerts.length - 1]?.row ?? null;
+    const latestOne = view.alerts[view.alerts.length - 1];
+    const last = latestOne ? `${latestOne.kind} ${latestOne.row}` : null;
     if (last === shown) return;
     shown = last;
     const latest = view.alerts.slice(-ALERTS_SHOWN).reverse();
@@ -131,10 +132,13 @@ export function alertPanel(view) {
   return box;
 }
 
-function alertButton(view, { row, time, reach, features }) {
-  const what = features.slice(0, 2).map(({ name, value }) => `${name} ${formatNumber(value)}`).join(", ");
-  const text = `${time ?? `row ${formatNumber(row)}`}: reach ${reach === null ? "∞" : formatNumber(reach)}${what ? `, ${what}` : ""}`;
-  return element("button", { textContent: text, title: text, onclick: () => view.hover(view.store.has(row) ? row : null) });
+/** A line for an alert: a drift in another style than a novel row. */
+function alertButton(view, { kind, row, time, reach, began, p_value: p, features }) {
+  const isDrift = kind === "drift";
+  const what = features.slice(0, 2).map(({ name, value, now }) => `${name} ${formatNumber(value ?? now)}`).join(", ");
+  const how = isDrift ? `drift since row ${formatNumber(began)}, p = ${p.toExponential(0)}` : `reach ${reach === null ? "∞" : formatNumber(reach)}`;
+  const text = `${time ?? `row ${formatNumber(row)}`}: ${how}${what ? `, ${what}` : ""}`;
+  return element("button", { textContent: text, title: text, className: isDrift ? "drift" : "novel", onclick: () => view.hover(view.store.has(row) ? row : null) });
 }
 
 /** The time slider: shows the map after any of the kept arrivals. */

@@ -14,6 +14,8 @@ const ALERTS_KEPT = 100;
 const REACH_PIXELS = 14;
 const MEASURE_MS = 1000;
 const FOLLOW_MS = 200;
+/** Colours of marks, which the style sheet names. */
+const TONES = ["ink", "paper", "alarm", "grew", "shrank"];
 /** Share of a stream's points on each side that may be out of view, so that one outlier does not shrink the map. */
 const STRAGGLERS = 0.002;
 
@@ -28,6 +30,8 @@ export class MapView extends EventTarget {
     this.store = null;
     this.columns = [];
     this.alerts = [];
+    /** What changed last: a report, and the places and log ratios of cells; null before. */
+    this.change = null;
     /** Number of latest arrivals that the time slider hides. */
     this.back = 0;
     this.hovered = this.lasso = null;
@@ -76,6 +80,8 @@ export class MapView extends EventTarget {
       const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
       this.landmarks.add(new LandmarkSet(landmark, x, y, mass, store.next), now);
     }
+    if (header.change) this.change = { report: header.change, x: [], y: [], ratio: [] };
+    if (arrays.change) Object.assign(this.change, { x: arrays.change_x, y: arrays.change_y, ratio: arrays.change });
     this.alerts = [...(continued ? [] : this.alerts), ...header.alerts].slice(-ALERTS_KEPT);
     if (this.hovered !== null && !store.has(this.hovered)) this.hover(null);
     this.bounds = store.box(this.live ? STRAGGLERS : 0);
@@ -101,6 +107,7 @@ export class MapView extends EventTarget {
     this.store.oldest = this.store.next = header.first;
     this.landmarks = new LandmarkHistory();
     this.alerts = [];
+    this.change = null;
     this.back = this.selected = 0;
     this.hover(null);
     this.emit("begun", {});
@@ -244,9 +251,10 @@ export class MapView extends EventTarget {
     const { store, camera } = this;
     if (camera.auto) this.follow(now);
     const style = getComputedStyle(this.element);
-    const [ink, paper, alarm] = ["--ink", "--paper", "--alarm"].map((name) => parseColour(style.getPropertyValue(name).trim().slice(1)));
+    const tone = (name) => parseColour(style.getPropertyValue(`--${name}`).trim().slice(1));
+    const tones = Object.fromEntries(TONES.map((name) => [name, tone(name)]));
     const look = {
-      palette: this.palette, ink, paper, alarm,
+      palette: this.palette, ...tones,
       byAge: !this.coloring.column,
       fade: this.fade,
       size: Math.min(8, Math.max(3, 300 / Math.sqrt(store.count))),
