@@ -14,13 +14,13 @@ from sklearn.utils.validation import validate_data
 
 from driftmap.embedding import Embedding
 from driftmap.landmarks import Detector
+from driftmap.landmarks.core_set import CoreSet
 from driftmap.landmarks.engine_estimator import Delegated, EngineEstimator, is_lazy
-from driftmap.landmarks.merging import CoreSet
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Arrivals, Novelty, StreamMap
 from driftmap.map.drift import DriftMonitor
 from driftmap.map.explain import Explanation, explain, landmark_table
-from driftmap.map.frames import FrameChange
+from driftmap.map.frame import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.novelty import NoveltyDetector

@@ -11,7 +11,7 @@ import numpy as np
 
 from driftmap.live.scene import CAPACITY, Change, Landmarks, Scene
 from driftmap.map.changes import Drift, surprise
-from driftmap.map.frames import Frame
+from driftmap.map.frame import Frame
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.quality import stress

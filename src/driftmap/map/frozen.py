@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftmap.embedding.factory import EMBEDDING_TYPES
-from driftmap.map.frames import Frame, Frames
+from driftmap.map.frame import Frame
+from driftmap.map.frames import Frames
 from driftmap.map.stream_map import Novelty, StreamMap, score
 from driftmap.metrics import Store, make_store
 from driftmap.metrics.callables import check_function
@@ -114,10 +115,19 @@ class FrozenMap:
         """Write the map to a file atomically, without pickle."""
         checkpoint.write(path, *self.pack())
 
+    def to_bytes(self) -> bytes:
+        """Return the bytes that :meth:`save` writes."""
+        return checkpoint.to_bytes(*self.pack())
+
     @classmethod
     def load(cls, path: PathLike, *, metric: Any = None, embedding: Any = None) -> Self:
         """Read a saved map; pass a user-defined metric or embedding again."""
         return serialization.load(path, cls, metric=metric, embedding=embedding)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, *, metric: Any = None, embedding: Any = None) -> Self:
+        """Return the map in the bytes of :meth:`to_bytes` or of a file; see :meth:`load`."""
+        return serialization.from_bytes(blob, cls, metric=metric, embedding=embedding)
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """Return a JSON header and arrays from which :meth:`unpack` rebuilds the map."""

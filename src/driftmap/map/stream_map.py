@@ -11,15 +11,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from driftmap.embedding.factory import EMBEDDING_TYPES
+from driftmap.landmarks.core_set import CoreSet, Origin
 from driftmap.landmarks.engine_estimator import HasLandmarks
-from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
+from driftmap.landmarks.merging import coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.params import LandmarkParams
 from driftmap.landmarks.serialization import KNOWN
 from driftmap.map.arrivals import Arrivals, alerts_of, learnt
 from driftmap.map.changes import Drift, Found
 from driftmap.map.drift import DriftMonitor
-from driftmap.map.frames import LEAST_SIZE, PLACED_AT_ONCE, Frame, FrameChange, Frames
+from driftmap.map.frame import PLACED_AT_ONCE, Frame, FrameChange
+from driftmap.map.frames import LEAST_SIZE, Frames
 from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.map.params import MapParams
 from driftmap.metrics import Store
