@@ -136,7 +136,9 @@ class Watcher(Observer):
 
 def report_of(drift: Drift) -> dict[str, Any]:
     """Return what a browser is told of a drift; the cells are shown on the map."""
-    return {name: part for name, part in drift.as_json().items() if name != "landmarks"} | {"at": time.time()}
+    told = {name: part for name, part in drift.as_json().items() if name != "landmarks"}
+    size = float(surprise([drift.p_value])[0])
+    return told | {"at": time.time(), "size": size, "text": f"Drift since row {drift.began:,}"}
 
 
 def shown_change(drift: Drift, report: dict[str, Any], positions: Array) -> Change:

@@ -135,6 +135,7 @@ def comparison_page(report: Mapping[str, Any], found: Compared, rows: Sequence[A
         f"{now} against {before}",
         change.name,
         f"p = {report['p_value']:.2g}",
+        "bulk",
         Changes(summary | {"features": features}, _plane(places), marked),
     )
 

@@ -90,10 +90,11 @@ def standalone(
     title: str,
     color: str | None,
     note: str,
+    limits: str,
     changes: Changes | None = None,
 ) -> str:
     """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
-    message = _message(coordinates, columns, landmarks, title, color, note, changes)
+    message = _message(coordinates, columns, landmarks, title, color, note, limits, changes)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
         title=html.escape(title),
@@ -111,6 +112,7 @@ def _message(
     title: str,
     color: str | None,
     note: str,
+    limits: str,
     changes: Changes | None,
 ) -> bytes:
     n = len(coordinates)
@@ -131,7 +133,7 @@ def _message(
             if codes
             else _as_kind(column.values, "u2" if (column.kind, value) == ("date", "u1") else value)
         )
-        if isinstance(array, Quantized) and not codes:
+        if isinstance(array, Quantized) and not codes and array.step != 1.0:
             described[j]["step"] = array.step
         arrays[f"v{j}"] = array
     if landmarks is not None:
@@ -143,6 +145,7 @@ def _message(
         "title": title,
         "color": color,
         "note": note,
+        "limits": limits,
         "columns": described,
         "capacity": max(1, n),
         "oldest": 0,
