@@ -21,7 +21,7 @@ from driftmap.web.page import Changes, standalone
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GREW, SHRANK = "#B40426", "#3B4CC0"
+GREW, SHRANK = "#1B7837", "#762A83"
 """Colours of cells with more and with fewer rows than before: the ends of the diverging scale."""
 RATIO = "log2 of now / before, share of the cell"
 FEWEST = 0.5

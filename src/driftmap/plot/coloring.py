@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from driftmap.utils import Array
 from driftmap.web.palette import GROUP_COLORS, MISSING_COLOR, OTHER_COLOR, few_whole_numbers, palette_slots
 
-COLORMAP, DIVERGING = "viridis", "coolwarm"
+COLORMAP = "viridis"
+DIVERGING = ("#762A83", "#AF8DC3", "#C0C5CD", "#7FBF7B", "#1B7837")
+"""Colours from fewer to more; grey, not white, in the middle, so that points can be seen."""
 MANY = 100
 """With at least this many values, the scale may exclude outliers."""
 
@@ -131,8 +133,11 @@ def _classes(names: NDArray[Any], different: Sequence[str], label: str | None) -
 def colormap(coloring: Coloring) -> Any:
     """Return the colour map of the scale."""
     import matplotlib
+    from matplotlib.colors import LinearSegmentedColormap
 
-    return matplotlib.colormaps[DIVERGING if coloring.is_diverging else COLORMAP]
+    if coloring.is_diverging:
+        return LinearSegmentedColormap.from_list("change", DIVERGING)
+    return matplotlib.colormaps[COLORMAP]
 
 
 def normalization(coloring: Coloring) -> Any:

@@ -71,5 +71,5 @@ function alertButton(view, alert) {
     return `${shortenName(String(name))} ${formatNumber(is)} (${was})`;
   });
   const lines = [title, why.join(", ")].map((line) => element("span", { textContent: line }));
-  return element("button", { title: why.join("\n"), onclick: () => view.goTo(row) }, ...lines);
+  return element("button", { className: kindOf(alert), title: why.join("\n"), onclick: () => view.goTo(row) }, ...lines);
 }

@@ -5,9 +5,9 @@ const VIRIDIS =
     .split(" ").map(parseColour);
 export const GROUPS = "0072b2 e69f00 009e73 b62a90 56b4e9 d55e00 c752ff 9f86b1 5d6d42 f11159".split(" ").map(parseColour);
 /** The diverging scale: fewer, unchanged, more. */
-const CHANGE = "3b4cc0 7b9ff9 c0c5cd f08a6c b40426".split(" ").map(parseColour);
+const CHANGE = "762a83 af8dc3 c0c5cd 7fbf7b 1b7837".split(" ").map(parseColour);
 /** Cells with more and with fewer rows; on both backgrounds. */
-export const [GREW, SHRANK] = ["e0412f", "4a6ef0"].map(parseColour);
+export const [GREW, SHRANK] = ["1f9d4d", "9a4fb5"].map(parseColour);
 const OTHER = parseColour("9aa1a9");
 const MISSING = ["c9cdd2", "565d65"].map(parseColour);
 /** Largest palette index of a scale; above are those of groups without a colour, hidden points and missing values. */

@@ -35,7 +35,7 @@ export function curvePanel(view) {
     if (!(samples.time?.length > 1) || body.clientWidth <= LEFT + MARGIN) return;
     const right = body.clientWidth - MARGIN;
     for (const { name, title, picture, last, box } of charts) {
-      box.hidden = !samples[name]?.some(Number.isFinite); // without a monitor there is no p-value
+      box.hidden = name === "drift" && !samples[name]?.some(Number.isFinite); // without a monitor there is no p-value
       if (box.hidden) continue;
       const [values, highest] = [samples[name], highestOf(samples[name], CUT.has(name))];
       const most = values.reduce((a, b) => Math.max(a, b || 0), 0);
