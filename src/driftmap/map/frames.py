@@ -304,8 +304,8 @@ class Frames:
         if len(landmarks) == 1 and engine.store.metric.native and engine.obeys_triangle:
             stored = engine.stored_points(engine.stored_indices_)
             if (stored != stored[0]).any():
-                problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
-                raise InputError(f"{problem}; rescale the data")
+                problem = f"all points lie within {engine.initial_radius:.2g} of each other"
+                raise InputError(f"{problem}, where distances cannot be distinguished; rescale the data")
         given: dict[str, Any] = {}
         fixed, anchors, diameter, last = cover, None, 0.0, self.current
         if self.stored_cache is not None:
