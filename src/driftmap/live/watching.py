@@ -118,7 +118,9 @@ class Watcher(Observer):
             kept = np.isin([one.landmark for one in drift.landmarks], engine.stored_indices_)
             stored = [one for one, is_kept in zip(drift.landmarks, kept.tolist(), strict=True) if is_kept]
             drift = drift._replace(landmarks=stored)
-            positions = frame.place_stored(engine, np.array([one.landmark for one in drift.landmarks], dtype=np.int64))
+            points = engine.stored_points(np.array([one.landmark for one in stored], dtype=np.int64))
+            store = engine.store
+        positions = frame.place_queries(store, store.check_queries(points)) if stored else np.empty((0, 2))
         self._change = drift, report
         self.scene.set_change(shown_change(drift, report, positions))
 

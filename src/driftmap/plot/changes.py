@@ -123,7 +123,12 @@ def comparison_page(report: Mapping[str, Any], found: Compared, rows: Sequence[A
     places = np.array([cell.position for cell in found.cells])
     summary = {"p_value": report["p_value"], "reference": before, "now": now}
     features = [
-        {"name": one.feature, "before": one.before, "now": one.now, "difference": one.difference}
+        {
+            "name": one.feature if isinstance(one.feature, str) else f"x{one.feature}",
+            "before": one.before,
+            "now": one.now,
+            "difference": one.difference,
+        }
         for one in found.features[:SHOWN_FEATURES]
     ]
     mapper, masses = found.mapper, np.asarray(found.mapper.landmark_mass_, dtype=np.float64)
