@@ -21,8 +21,8 @@ from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.whole import Input
 from driftmap.cli.writing import Layout
+from driftmap.pipeline.map_operator import MapOperator
 from driftmap.pipeline.observer import Observer
-from driftmap.pipeline.operator import MapOperator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
 from driftmap.tables.formats import TEXT_SUFFIXES, listed

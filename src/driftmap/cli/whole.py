@@ -22,7 +22,8 @@ from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.writing import Layout
-from driftmap.pipeline.operator import MapOperator, Operator
+from driftmap.pipeline.map_operator import MapOperator
+from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
 from driftmap.tables.formats import OUTPUTS, TABLE_SUFFIXES, listed, output_format

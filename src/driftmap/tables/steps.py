@@ -72,18 +72,18 @@ class Steps:
     """
 
     def __init__(self, steps: Sequence[Step] = ()) -> None:
-        self._steps = list(steps)
-        self._needed = self._steps[-1].warm_up if self._steps else 1
+        self.steps = list(steps)
+        self._needed = self.steps[-1].warm_up if self.steps else 1
         self._waiting: list[Chunk] = []
         self._is_warm = self._needed <= 1
 
     def __call__(self, chunk: Chunk) -> Chunk:
         """Return the rows that come out; while rows wait, none."""
-        if not self._steps:
+        if not self.steps:
             return chunk
-        chunk = _through(chunk, self._steps[:-1])
+        chunk = _through(chunk, self.steps[:-1])
         if self._is_warm:
-            return _through(chunk, self._steps[-1:])
+            return _through(chunk, self.steps[-1:])
         if len(chunk.features):  # an empty chunk may lack labels
             self._waiting.append(chunk)
         if sum(len(waiting.features) for waiting in self._waiting) < self._needed:
@@ -96,25 +96,25 @@ class Steps:
 
     def _release(self) -> Chunk:
         chunk, self._waiting, self._is_warm = _joined(self._waiting), [], True
-        return _through(chunk, self._steps[-1:])
+        return _through(chunk, self.steps[-1:])
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the columns that come out, given those that go in."""
-        for step in self._steps:
+        for step in self.steps:
             names = step.columns(names)
         return tuple(names)
 
     def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
         """Return the rows that the steps have left out so far, given the names of the columns that go in."""
         found = []
-        for step in self._steps:
+        for step in self.steps:
             found += step.left_out(names)
             names = step.columns(names)
         return found
 
     def state(self) -> State:
         """Return all that the steps remember of earlier rows, and the rows that wait."""
-        state = {f"{i}.{name}": array for i, step in enumerate(self._steps) for name, array in step.state().items()}
+        state = {f"{i}.{name}": array for i, step in enumerate(self.steps) for name, array in step.state().items()}
         if self._waiting:
             waiting = _joined(self._waiting)
             state["waiting"] = waiting.features
@@ -122,7 +122,7 @@ class Steps:
                 state["labels"] = waiting.labels
             elif waiting.labels is not None:
                 state["labels"] = np.frombuffer(json.dumps(waiting.labels).encode(), np.uint8)
-        elif self._steps:
+        elif self.steps:
             state["is_warm"] = np.array(self._is_warm)
         return state
 
@@ -138,17 +138,17 @@ class Steps:
         An empty state is the beginning.
         """
         known = {"waiting", "labels", "is_warm"}
-        numbers = set(map(str, range(len(self._steps))))
+        numbers = set(map(str, range(len(self.steps))))
         strange = [name for name in state if name not in known and name.partition(".")[0] not in numbers]
-        remembers = [f"{i}." for i, step in enumerate(self._steps) if step.state()]
+        remembers = [f"{i}." for i, step in enumerate(self.steps) if step.state()]
         if strange or (state and not all(any(name.startswith(start) for name in state) for start in remembers)):
             raise ValueError(f"its steps.{(strange or ['state'])[0]} is not what these steps have saved")
-        for i, step in enumerate(self._steps):
+        for i, step in enumerate(self.steps):
             start = f"{i}."
             own = {name.removeprefix(start): array for name, array in state.items() if name.startswith(start)}
             if own:
                 step.restore(own, None if names is None else len(names))
-            names = None if names is None or i == len(self._steps) - 1 else step.columns(names)
+            names = None if names is None or i == len(self.steps) - 1 else step.columns(names)
         self._waiting, self._is_warm = [], bool(state.get("is_warm", self._needed <= 1))
         if "is_warm" in state:
             check_arrays({"is_warm": state["is_warm"]}, {"is_warm": ArrayOf(np.bool_, ())}, "steps")
@@ -159,7 +159,7 @@ class Steps:
             if "is_warm" in state or len(state["waiting"]) >= self._needed:
                 raise ValueError(f"its {len(state['waiting'])} waiting rows do not wait any more")
             self._waiting = [Chunk(state["waiting"], labels)]
-        elif "labels" in state or (state and self._steps and "is_warm" not in state):
+        elif "labels" in state or (state and self.steps and "is_warm" not in state):
             raise ValueError("its steps have no waiting rows")
 
 
