@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driftmap.cli.errors import UserError
-from driftmap.cli.groups import Reading
+from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input, WholeOptions, map_whole
@@ -71,7 +71,7 @@ class EmbedOptions(WholeOptions):
     """Options of ``embed``."""
 
     file: str = argument(metavar="FILE", help='what to map; "-" is standard input')
-    reading: Reading = group(Reading, "what to read")
+    reading: ReadingOptions = group(ReadingOptions, "what to read")
 
     def __post_init__(self) -> None:
         super().__post_init__()

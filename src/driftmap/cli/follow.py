@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError
-from driftmap.cli.groups import Reading
+from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input
@@ -44,7 +44,7 @@ class FollowOptions(EndlessOptions):
     """Options of ``follow``."""
 
     file: str = argument(metavar="SOURCE", help='what to follow; "-" is standard input')
-    reading: Reading = group(Reading, "what to read")
+    reading: ReadingOptions = group(ReadingOptions, "what to read")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +64,7 @@ def check_followed(file: str, input_format: str | None = None) -> None:
         raise UserError(f"{file} cannot be followed: only lines of text can ({followable_formats()})")
 
 
-def followed(file: str, reading: Reading, metric: str) -> Input:
+def followed(file: str, reading: ReadingOptions, metric: str) -> Input:
     """Return a stream of lines as the input of a run."""
 
     def opened(current: Session, folder: Path, rejected: RejectedLines) -> AbstractContextManager[Table]:

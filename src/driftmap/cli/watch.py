@@ -15,7 +15,8 @@ from driftmap.cli import typed
 from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError, note, warn
 from driftmap.cli.follow import check_followed, followed
-from driftmap.cli.groups import Alerting, Reading
+from driftmap.cli.groups import Alerting
+from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.serving import Unfailing, new_recording, serving
 from driftmap.cli.session import Session
 from driftmap.cli.signals import Stop, Stopped
@@ -102,7 +103,7 @@ class WatchOptions(EndlessOptions):
 
     file: str | None = argument(nargs="?", metavar="SOURCE", help='what to watch; "-" is standard input')
     showing: Showing = group(Showing, "what to show")
-    reading: Reading = group(Reading, "what to read")
+    reading: ReadingOptions = group(ReadingOptions, "what to read")
     alerting: Alerting = field(default_factory=partial(Alerting, alert=0.999), metadata={"group": "alerts"})
 
     def __post_init__(self) -> None:
