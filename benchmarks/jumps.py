@@ -20,7 +20,7 @@ from benchmarks.timing import Limit, command
 from driftmap import DriftMap
 from driftmap.embedding import move
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.map.frames import Frame
+from driftmap.map.frame import Frame
 from driftmap.utils import Array, Ids
 
 JUMP = 0.06

@@ -17,7 +17,7 @@ from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Arrivals, Novelty, StreamMap
 from driftmap.map.drift import DriftMonitor
 from driftmap.map.explain import Explanation, explain, landmark_table
-from driftmap.map.frames import FrameChange
+from driftmap.map.frame import FrameChange
 from driftmap.map.frozen import FrozenMap, freeze
 from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_map
 from driftmap.map.novelty import NoveltyDetector

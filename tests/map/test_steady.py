@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftmap import DriftMap, FrozenMap, InputError, quality
-from driftmap.embedding import EMBEDDINGS
+from driftmap.embedding import EMBEDDINGS, LandmarkMDS
 from driftmap.map.frame_loss import Losses, is_better, is_worse, kept_neighbours, reason_to_compare, reference_of
 from driftmap.plot.animation import Film
 from streams import make
@@ -163,6 +163,25 @@ def test_looks_hardly_change_the_final_stress(make_hard, tolerance, most):
             mapper.partial_fit(part).transform(part)
         stresses.append(quality.stress(X, mapper.transform(X)))
     assert np.abs(np.array(stresses) / stresses[0] - 1).max() <= most
+
+
+def test_an_embedding_may_have_a_loss_of_its_own():
+    asked = []
+
+    class OnlyTheFirstAxis(LandmarkMDS):
+        def point_losses(self, distances, positions, weights):
+            asked.append((distances, positions, weights))
+            return np.abs(distances - np.abs(positions[:, :1] - positions[:, 0])) @ weights
+
+    X = make("walk", 300, 3, seed=0)
+    mapper = DriftMap(n_landmarks=20, embedding=OnlyTheFirstAxis()).partial_fit(X[:100])
+    mapper.transform(X)
+    mapper.partial_fit(X[100:] * [1, 5, 1]).transform(X)
+    change = mapper.frames_[-1]
+    (distances, places, weights), _ = asked
+    assert weights.sum() == pytest.approx(1)
+    assert distances.shape == (len(places), len(places))
+    assert change.candidate_stress < 0.98 * change.stress
 
 
 def losses(total, recent, *cells):

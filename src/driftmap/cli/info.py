@@ -12,7 +12,7 @@ from driftmap.cli.errors import escaped
 from driftmap.cli.typed import argument, option
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
-from driftmap.map.frames import FrameChange
+from driftmap.map.frame import FrameChange
 from driftmap.map.frozen import FrozenMap
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.pipeline import state as run_state

@@ -40,6 +40,10 @@ class Embedding(Protocol):
     - ``state()`` returns all that was fitted as a dict of numbers and arrays, and ``restore(distances, masses, state)``
       goes back to it, so that a checkpoint holds the frame. Without them, a map that is loaded makes a new frame.
     - ``keeps_distances`` is true if distances on the map stand for true distances, so that stress can judge it.
+    - ``point_losses(distances, positions, weights)`` returns the loss of each point of a sample, (n,), given the
+      distances between these points, (n, n), their places on the map, (n, k), and their shares in the mass,
+      which sum to 1. Their mean is the loss of the map and decides whether it has to move. Without this member, that
+      is stress if ``keeps_distances``, else the share of nearest neighbours lost.
     """
 
     n_dimensions_: int

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from driftmap.map.frames import Frame
+from driftmap.map.frame import Frame
 from driftmap.map.stream_map import StreamMap
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError

@@ -98,13 +98,18 @@ def sampled(ids: Ids, masses: Array, n: int) -> tuple[Ids, Array]:
     return ids[chosen], np.maximum(masses[chosen], priorities[order[n]])
 
 
-def losses(sample: Sample, distances: Array, positions: Array, *, keeps_distances: bool) -> Losses:
+def losses(embedding: Any, sample: Sample, distances: Array, positions: Array) -> Losses:
     """The losses of positions of the sample, given the distances between its points.
 
-    Normalised stress for a map that keeps distances; for another one, the share of nearest neighbours that it loses.
+    The embedding's own loss, if it has one. Else normalised stress for a map that keeps distances; for another one, the
+    share of nearest neighbours that it loses.
     """
-    on_map, weights = euclidean(positions, positions), (sample.shares + sample.recent) / 2
-    if keeps_distances:
+    weights = (sample.shares + sample.recent) / 2
+    if hasattr(embedding, "point_losses"):
+        own = embedding.point_losses(distances, positions, weights)
+        return Losses(float(sample.shares @ own), float(sample.recent @ own), own[sample.cells])
+    on_map = euclidean(positions, positions)
+    if getattr(embedding, "keeps_distances", False):
         above, below = (distances - on_map) ** 2 @ weights, distances**2 @ weights
         total, recent = (_ratio(shares @ above, shares @ below) ** 0.5 for shares in (sample.shares, sample.recent))
         cells = np.sqrt(np.divide(above, below, out=np.zeros_like(above), where=below > 0)[sample.cells])

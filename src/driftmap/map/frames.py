@@ -11,191 +11,35 @@ import copy
 import warnings
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, RowPlacer, choose_anchors, move, procrustes
-from driftmap.embedding.base import NEEDS, row_placer
+from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, choose_anchors, move, procrustes
+from driftmap.embedding.base import NEEDS
 from driftmap.embedding.factory import make_embedding
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import frame_loss
 from driftmap.map.anchor_count import ANCHOR_COUNTS, AnchorCount, count_anchors
+from driftmap.map.frame import FARTHEST, Frame, FrameChange, Points, row_placer_of
 from driftmap.map.frame_loss import Losses, Reference, Sample
-from driftmap.map.stored_cache import NO_IDS, DistanceCache, StoredPointCache, common
-from driftmap.metrics import Store, euclidean
+from driftmap.map.stored_cache import DistanceCache, StoredPointCache
+from driftmap.metrics import Store
 from driftmap.quality import Displacement, displacement
 from driftmap.storage.serialization import Arrays, flatten, rebuild
 from driftmap.utils import Array, Ids, validation
-from driftmap.utils.concurrency import in_parallel, one_thread
 from driftmap.utils.errors import InputError
 
 FRAMES_KEPT = 1000
 FEWEST_KNOWN = 10
 """If an embedding needs stored points: align on points known to the last frame if at least this many remain."""
-FARTHEST, LEAST_SIZE = 1e140, 1e-140
-"""How far out a point may be, relative to the map, and how small a map: squares neither overflow nor underflow."""
+LEAST_SIZE = 1e-140
+"""How small a map may be: squares do not underflow."""
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark or an anchor has: its cell may be empty, and yet it is embedded."""
 OF_STORED_POINTS = frozenset({"stored", "to_landmarks", "neighbours"})
 STORED = ("between", "anchors", "rotation", "translation", "farthest", "places")
 """Fields of a frame that a checkpoint holds."""
-PLACED_AT_ONCE = 4096
-"""Rows mapped at a time, so that their landmark distances need little memory."""
-
-
-class FrameChange(NamedTuple):
-    """How one frame differs from the one before it."""
-
-    frame: int
-    """Number of the frame, from 1; the first one has no predecessor."""
-    rotation: Array
-    """The rotation or reflection that was applied to the embedding, (k, k)."""
-    displacement: Displacement
-    """How far stored points moved, relative to the diameter of the map."""
-    arrival: int
-    """Arrival number of the last point before the frame was made."""
-    reason: str
-    """Why it was compared with the frame before: "stress", "recent points" or "a cell" had become worse, "growth", or
-    "landmarks", whose every change makes a frame."""
-    stress: float
-    """Of the frame before: the stress of a sample of stored points or, of maps that do not keep distances, the share of
-    nearest neighbours that they lose."""
-    candidate_stress: float
-    """Of this frame."""
-
-
-class Points(NamedTuple):
-    """Points of a frame, which may not be stored any more."""
-
-    ids: Ids
-    """Arrival numbers, ascending."""
-    points: Any
-    """The points themselves; None: only their distances are known."""
-    masses: Array
-    """How many points each one stands for."""
-
-    def distances(self, store: Store, queries: Any) -> Array:
-        """Distances of checked points to these."""
-        return store.to_stored(queries, self.ids) if self.points is None else store.to_points(queries, self.points)
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """The embedding of some landmarks, and how it is aligned with the frame before."""
-
-    embedding: Any
-    cover: Points
-    """The landmarks."""
-    fixed: Points
-    """The points by distances to which the embedding places others: the anchors, or the landmarks."""
-    between: Array
-    """Distances between these."""
-    anchors: Ids | None
-    """Arrival numbers of the anchors; None: the embedding needs none."""
-    rotation: Array
-    translation: Array
-    rows: RowPlacer | None
-    """Places rows of numbers on this frame, where that needs no distances."""
-    farthest: float
-    """The largest number in a row that can be placed; infinity: the map is one place."""
-    places: Array | None = None
-    """Where the landmarks lie, if they are others than those of the fit; not turned and shifted any more."""
-
-    @property
-    def landmarks(self) -> Ids:
-        """Arrival numbers of the landmarks, ascending."""
-        return self.cover.ids
-
-    @property
-    def points(self) -> Any:
-        """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
-        return self.cover.points
-
-    def place(self, distances: Array) -> Array:
-        """Positions of points from their distances to the fixed points."""
-        return move(self.embedding.place(distances), self.rotation, self.translation)
-
-    def place_queries(self, store: Store, queries: Any, n_jobs: int = 1) -> Array:
-        """Positions of checked points that are not stored; each by itself, so threads change nothing."""
-        if isinstance(queries, np.ndarray) and not float(np.vdot(queries, queries)) <= self.farthest * self.farthest:
-            far = np.abs(queries).max(axis=1).astype(np.float64) > self.farthest
-            if far.any():
-                problem = f"lies more than {FARTHEST:g} times the size of the map away from it; leave it out"
-                raise InputError(problem, row=int(np.argmax(far)))
-        if len(queries) <= PLACED_AT_ONCE:
-            return self._place_part(store, queries)
-        parts = (queries[i : i + PLACED_AT_ONCE] for i in range(0, len(queries), PLACED_AT_ONCE))
-        return np.concatenate(list(in_parallel(lambda part: self._place_part(store, part), parts, n_jobs)))
-
-    def _place_part(self, store: Store, queries: Any) -> Array:
-        if self.rows is not None:  # single precision is converted part by part, never as a whole
-            return self.rows.place(np.asarray(queries, dtype=np.float64))
-        return self.place(self.fixed.distances(store, queries))
-
-    def distances(self, store: Store, queries: Any) -> Array:
-        """Distances of checked points to the landmarks."""
-        return self.cover.distances(store, queries)
-
-    def place_stored(self, engine: LandmarkEngine, ids: Ids) -> Array:
-        """Positions of stored points."""
-        if self.points is None:
-            return self.place(engine.stored_distances(ids, self.fixed.ids))
-        store = engine.store
-        return self._place_part(store, store.check_queries(engine.stored_points(ids)))
-
-    def start(self, engine: LandmarkEngine, ids: Ids) -> Array:
-        """The warm start of the next frame: anchors of this one stay in place, other points are placed."""
-        old, known, others = common(NO_IDS if self.anchors is None else self.anchors, ids)
-        positions = np.empty((len(ids), len(self.translation)))
-        if len(known):
-            positions[known] = move(self.embedding.anchor_coordinates_[old], self.rotation, self.translation)
-        if len(others):
-            positions[others] = self.place_stored(engine, ids[others])
-        return positions
-
-    def landmark_positions(self) -> Array:
-        """Positions of the landmarks."""
-        return self._landmark_positions.copy()
-
-    @cached_property
-    def _landmark_positions(self) -> Array:
-        if self.places is not None:
-            return self.places
-        return move(self.embedding.coordinates_, self.rotation, self.translation)
-
-    def residuals(self, distances: Array, positions: Array) -> Array:
-        """Per point, the root of the mean squared error of its landmark distances on the map, weighted by mass."""
-        gaps = distances - euclidean(positions, self._landmark_positions)
-        return np.sqrt((gaps**2 * (self.cover.masses / self.cover.masses.sum())).sum(axis=1))
-
-    def covered_by(self, engine: LandmarkEngine, cover: Points) -> Frame:
-        """The same map with other landmarks: those that stay keep their places, and the others are placed."""
-        old, known, others = common(self.cover.ids, cover.ids)
-        places = np.empty((len(cover.ids), len(self.translation)))
-        places[known] = self._landmark_positions[old]
-        if len(others):
-            places[others] = self.place_stored(engine, cover.ids[others])
-        return replace(self, cover=cover, places=places)
-
-    def is_beyond(self, engine: LandmarkEngine) -> bool:
-        """Whether a landmark lies far from all fixed points: an embedding that keeps neighbours has no place for it."""
-        new = np.setdiff1d(self.cover.ids, self.fixed.ids, assume_unique=True)
-        if not len(new):
-            return False
-        if self.points is None:
-            distances = engine.stored_distances(new, self.fixed.ids)
-        else:
-            store = engine.store
-            distances = self.fixed.distances(store, store.check_queries(engine.stored_points(new)))
-        return bool(distances.min(axis=1).max() > frame_loss.BEYOND * engine.radius_)
-
-    def laid(self, rotation: Array, translation: Array) -> Frame:
-        """The same after alignment, of a frame that has not been aligned yet."""
-        rows = None if self.rows is None else self.rows.moved(rotation, translation)
-        return replace(self, rotation=rotation, translation=translation, rows=rows)
 
 
 class Frames:
@@ -342,7 +186,7 @@ class Frames:
             raise ValueError("the positions of its frame are not finite, or not those of its landmarks")
         if anchors is not None and embedding.anchor_coordinates_.shape != (len(anchors), k):
             raise ValueError("its frame has a wrong number of anchors")
-        rows = _row_placer(embedding, store, placing.points)
+        rows = row_placer_of(embedding, store, placing.points)
         frame = Frame(embedding, landmarks, placing, between, anchors, np.eye(k), np.zeros(k), rows, farthest, places)
         return frame.laid(rotation, translation)
 
@@ -414,7 +258,7 @@ class Frames:
             self.judged = cache
         else:
             self.between = cache
-        return frame_loss.losses(sample, cache.values, positions, keeps_distances=self._keeps_distances)
+        return frame_loss.losses(self.embedding, sample, cache.values, positions)
 
     def _take(self, engine: LandmarkEngine, frame: Frame, change: FrameChange | None = None) -> None:
         """Make this the current frame."""
@@ -460,7 +304,7 @@ class Frames:
         embedding = embedding.fit(between, fixed.masses, **given)
         diameter = max(diameter, between.max(initial=0.0))
         farthest = min(FARTHEST * float(diameter), float(validation.LARGEST_NUMBER)) or np.inf
-        rows, k = _row_placer(embedding, engine.store, fixed.points), self.n_components
+        rows, k = row_placer_of(embedding, engine.store, fixed.points), self.n_components
         return Frame(embedding, cover, fixed, between, anchors, np.eye(k), np.zeros(k), rows, farthest)
 
     def _number_of_anchors(self, engine: LandmarkEngine, landmarks: Ids) -> int | None:
@@ -520,14 +364,6 @@ def _checked_points(store: Store, n_seen: int, ids: Ids, points: Any, masses: Ar
 def _at_least_a_little(masses: Array) -> Array:
     """Masses of landmarks or anchors, some of whose cells may be empty."""
     return np.maximum(masses, LEAST_MASS * masses.sum())
-
-
-def _row_placer(embedding: Any, store: Store, points: Any) -> RowPlacer | None:
-    """What places rows without their distances to these landmarks, if there is such a thing."""
-    if not store.metric.is_euclidean:
-        return None
-    with one_thread():
-        return row_placer(embedding, points)
 
 
 def _squarable(array: Array) -> bool:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftmap.embedding.factory import EMBEDDING_TYPES
-from driftmap.map.frames import Frame, Frames
+from driftmap.map.frame import Frame
+from driftmap.map.frames import Frames
 from driftmap.map.stream_map import Novelty, StreamMap, score
 from driftmap.metrics import Store, make_store
 from driftmap.metrics.callables import check_function

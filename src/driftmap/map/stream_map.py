@@ -18,7 +18,8 @@ from driftmap.landmarks.params import LandmarkParams
 from driftmap.landmarks.serialization import KNOWN
 from driftmap.map.arrivals import Arrivals, alerts_of, learnt
 from driftmap.map.drift import Drift, DriftMonitor
-from driftmap.map.frames import LEAST_SIZE, PLACED_AT_ONCE, Frame, FrameChange, Frames
+from driftmap.map.frame import PLACED_AT_ONCE, Frame, FrameChange
+from driftmap.map.frames import LEAST_SIZE, Frames
 from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.map.params import MapParams
 from driftmap.metrics import Store

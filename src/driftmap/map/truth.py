@@ -6,7 +6,7 @@ import numpy as np
 
 from driftmap.embedding.stress_fit import weighted_stress
 from driftmap.landmarks.online import LandmarkEngine
-from driftmap.map.frames import Frame
+from driftmap.map.frame import Frame
 from driftmap.map.stream_map import StreamMap
 from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from driftmap.embedding import move, procrustes
 from driftmap.map import StreamMap
-from driftmap.map.frames import Frame, Frames
+from driftmap.map.frame import Frame
+from driftmap.map.frames import Frames
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.plot.coloring import Coloring, by_arrival, coloring_of
 from driftmap.plot.figures import (

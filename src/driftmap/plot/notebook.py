@@ -8,7 +8,7 @@ import numpy as np
 
 from driftmap.map import StreamMap
 from driftmap.map.explain import of_axis, stored_points
-from driftmap.map.frames import Frame
+from driftmap.map.frame import Frame
 from driftmap.plot.panels import shortened
 from driftmap.utils import Array
 from driftmap.utils.errors import InputError
