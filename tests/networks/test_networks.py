@@ -405,7 +405,7 @@ BAD_FILES = {
     "empty": ("", None, "broken is empty"),
     "blank": ("\n\n", None, "broken is empty"),
     "only a header": ("t,i,j\n", None, "line 1 is followed by no contacts"),
-    "ragged": ("20 7 12\n\n20 12\n", None, "line 3 has 2 fields, where the first line has 3"),
+    "ragged": ("20 7 12\n\n20 12\n", None, "line 3 has 2 fields, but the first line has 3"),
     "time is no number": ("20 7 12\nnoon 12 9\n", None, "line 2: time 'noon' is neither a number nor a date"),
     "time is NaN": ("20 7 12\nnan 12 9\n", None, "line 2: .*no finite time"),
     "only self-contacts": ("t,i,j\n20,9,9\n", None, "followed by no contacts but 1 of a node with itself"),
@@ -415,7 +415,7 @@ BAD_FILES = {
     "given column missing": (
         "t,i,whom\n20,7,12\n",
         ("t", "i", "who"),
-        "line 1 is no header with the columns 'who' .did you mean 'whom'.*it has 't', 'i', 'whom'",
+        "line 1 is not a header with the columns 'who' .did you mean 'whom'.*it has 't', 'i', 'whom'",
     ),
     "four columns": ("20 7 12 MED\n", None, "line 1 is neither"),
     "two statuses": ("20 7 12 MED NUR\n40 7 12 PAT NUR\n", None, "line 2: '7' is 'PAT', but was 'MED'"),
@@ -510,7 +510,7 @@ def test_metadata_describe_the_nodes(tmp_path, text, names):
         ("7\n12\n", "line 1 has one field"),
         ("id,role\n7,MED\n12\n", "line 3 has 1 fields"),
         ("id,role\n7,MED\n7,NUR\n", "line 3: '7' has other attributes"),
-        ("id,role\n70,MED\n", "describes none of the nodes: it has 70, where the contacts have 12, 7"),
+        ("id,role\n70,MED\n", "does not describe any of the nodes: it has 70, but the contacts have 12, 7"),
     ],
 )
 def test_bad_metadata_are_named(tmp_path, text, message):

@@ -98,7 +98,7 @@ def test_aligned_rows_that_are_wrong_are_named(folder, capfd):
     folder.joinpath("t.dat").write_text(" 1   2\n 3   4\n\n 5   6\n")
     assert "t.dat, line 3 is empty" in run(capfd, "embed", "t.dat", code=2).err
     folder.joinpath("t.dat").write_text(" 1   2\n 3   4   5\n")
-    assert "t.dat, line 2 has 3 cells, where the first line has 2" in run(capfd, "embed", "t.dat", code=2).err
+    assert "t.dat, line 2 has 3 cells, but the first line has 2" in run(capfd, "embed", "t.dat", code=2).err
     folder.joinpath("t.dat").write_text("a b\n 1   2\n 3   x\n")
     assert "t.dat, line 3, column 'b' is 'x', not a number" in run(capfd, "embed", "t.dat", code=2).err
 
@@ -115,7 +115,7 @@ def test_the_delimiter_can_be_given(folder, capfd, option, mark):
 
 @pytest.mark.parametrize("option", ["", "ab", "a", "1", '"', "é", "."])
 def test_what_is_no_delimiter(folder, capfd, option):
-    assert "is no delimiter: give a character or tab" in run(capfd, "embed", "t.csv", "--delimiter", option, code=2).err
+    assert "is not a delimiter: give a character or tab" in run(capfd, "embed", "t.csv", "--delimiter", option, code=2).err
 
 
 def test_a_delimiter_is_for_csv(folder, capfd):
@@ -127,7 +127,7 @@ def test_a_delimiter_is_for_csv(folder, capfd):
 def test_an_unlikely_delimiter_is_suspected(folder, capfd):
     folder.joinpath("t.csv").write_text("a^b\n1^2,5\n3^4,5\n")
     err = run(capfd, "embed", "t.csv", "--columns", "a^b", code=2).err
-    assert "line 2 has 2 cells, where the first line has 1; if something else separates cells" in err
+    assert "line 2 has 2 cells, but the first line has 1; if something else separates cells" in err
 
 
 LONG = "0.123456789 " * 400

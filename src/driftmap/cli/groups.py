@@ -23,18 +23,18 @@ NOVELTY = ("reach", "quantile", "residual")
 PAGE_SUFFIX = ".html"
 """The suffix of a plot for a browser."""
 N_ANCHORS = 128
-"""Anchors of a map."""
+"""Default number of anchors of a map."""
 WARM_UP = 100
-"""Rows by which a running normalisation begins."""
+"""Default number of rows before a running normalisation begins."""
 CHECKPOINT_INTERVAL = 30.0
-"""Seconds between two checkpoints."""
+"""Default seconds between two checkpoints."""
 DRIFT_WINDOW = 200
-"""Recent rows that ``--drift`` compares with earlier ones."""
+"""Default number of recent rows that ``--drift`` compares with earlier ones."""
 
 
 @dataclass(frozen=True)
 class MapShape:
-    """What a map is like, wherever it is learnt."""
+    """Options of a map, wherever it is learnt."""
 
     landmarks: int | str = option(
         "--landmarks",
@@ -85,7 +85,7 @@ class MapShape:
 
 @dataclass(frozen=True)
 class Mapping(MapShape):
-    """How rows are mapped."""
+    """Options of mapping rows."""
 
     rule: str = option("--rule", default="tight", choices=RULES, help="which landmark leaves (default: tight)")
     steadiness: float | None = option(
@@ -120,7 +120,7 @@ class Mapping(MapShape):
 
 @dataclass(frozen=True)
 class Normalizing:
-    """How columns are normalised."""
+    """Options of normalising columns."""
 
     normalize: str = option(
         "--normalize",
@@ -141,13 +141,13 @@ class Normalizing:
             raise UserError("--warm-up is for a running --normalize: add --normalize")
 
     def running(self) -> list[Step]:
-        """Return a fresh step that normalises rows as they arrive."""
+        """Return a new step that normalises rows as they arrive."""
         return [] if self.normalize == "none" else [RunningScale(self.normalize, self.warm_up or WARM_UP)]
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where coordinates go."""
+    """Options of writing coordinates."""
 
     output: Path | None = option(
         "-o",
@@ -163,7 +163,7 @@ class Coordinates:
         "--quiet",
         shapes=False,
         default=False,
-        help="leave out the last line on standard error, which says what was done",
+        help="omit the last line on standard error, the report",
     )
     json: bool = option(
         "--json", shapes=False, default=False, help="a summary on standard output; coordinates go only to -o"
@@ -178,7 +178,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Alerting:
-    """What is reported, and where: novel rows, and changes of the stream."""
+    """Options of reporting novel rows and changes of the stream."""
 
     alert: float | None = option(
         "--alert", type=kinds.rate, metavar="T", help="report rows beyond this reach (1 or more) or quantile (below 1)"
@@ -204,17 +204,17 @@ class Alerting:
             raise UserError("--alerts needs to know which rows are worth an alert: add --alert, or --drift")
 
     def detector(self) -> NoveltyDetector | None:
-        """Return what decides on alerts."""
+        """Return the detector of novel rows."""
         return None if self.alert is None else NoveltyDetector(self.alert)
 
     def monitor(self) -> DriftMonitor | None:
-        """Return what decides on drift."""
+        """Return the monitor of drift."""
         return None if self.drift is None else DriftMonitor(self.drift)
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What is drawn of a finished map."""
+    """Options of drawing a finished map."""
 
     plot: Path | None = option(
         "--plot",
@@ -259,7 +259,7 @@ class Figures:
             raise UserError("--animate-frames is for animations: add --animate")
 
     def require(self) -> None:
-        """Raise an error if a package or program that drawing needs is missing."""
+        """Raise an error if a package or program for drawing is missing."""
         if (self.plot is not None and self.plot.suffix.lower() != PAGE_SUFFIX) or self.animate is not None:
             from driftmap.plot import require_matplotlib  # plotting is slow to import
 
@@ -272,7 +272,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Recovering:
-    """How a run can be interrupted."""
+    """Options of runs that can be interrupted and resumed."""
 
     checkpoint: Path | None = option(
         "--checkpoint", shapes=False, type=Path, metavar="FILE", help="save the state of the run to this file"
@@ -285,7 +285,10 @@ class Recovering:
         help="such as 10s, 5m or 1h (default: 30s); less often if saving would take a tenth of the time",
     )
     resume: bool = option(
-        "--resume", shapes=False, default=False, help="go on from the checkpoint; without one, start from the beginning"
+        "--resume",
+        shapes=False,
+        default=False,
+        help="continue from the checkpoint, if there is one",
     )
 
     def __post_init__(self) -> None:
@@ -294,7 +297,7 @@ class Recovering:
             raise UserError(f"{given} needs to know the checkpoint: add --checkpoint FILE")
 
     def resolved(self) -> OutputPath | None:
-        """Resolve the path of the checkpoint, once and for all."""
+        """Resolve the path of the checkpoint, once for the whole run."""
         return None if self.checkpoint is None else output_path(self.checkpoint)
 
     @property

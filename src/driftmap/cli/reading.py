@@ -20,7 +20,7 @@ from driftmap.tables.steps import Step
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How a table is read."""
+    """Options of reading a table."""
 
     columns: list[str] | None = option(
         "--columns", type=kinds.names, metavar="A,B,C", help="the features (default: all columns of numbers)"
@@ -102,14 +102,14 @@ class ReadingOptions:
         )
 
     def is_binary(self, file: str) -> bool:
-        """Whether an input has no lines of text."""
+        """Return True if an input has no lines of text."""
         suffix = Path(file).suffix.lower()
         kind = next((kind for kind in FORMATS if suffix in kind.suffixes), None)
         kind = kind if self.input_format is None else KEYS[self.input_format]
         return kind is not None and not kind.is_text
 
     def steps(self) -> list[Step]:
-        """Return fresh steps that rows go through."""
+        """Return new steps for the rows."""
         steps: list[Step] = []
         if self.missing not in (None, "error"):
             steps.append(FillMissing(self.missing))

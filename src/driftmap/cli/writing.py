@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from driftmap.sources.brokers.base import Sink
 
 RECORD = ("id", "alert")
-"""What records of a sink have besides the columns of a table."""
+"""The fields of a sink's records besides the columns of a table."""
 NOVELTY = ("reach", "quantile", "residual")
-"""The columns of an update that say how novel its rows are."""
+"""The columns of an update that measure the novelty of its rows."""
 
 
 def axis_names(k: int) -> list[str]:
@@ -35,7 +35,7 @@ def axis_names(k: int) -> list[str]:
 
 
 def distinct(output: str, theirs: Sequence[str], ours: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return names of columns from the input and of ours, no two of them alike; a note names those that changed."""
+    """Return distinct names for columns from the input and for ours; print a note about those that changed."""
     named, kept = output_names(ours, theirs)
     changed = [f"{old!r} is {new!r}" for old, new in zip([*theirs, *ours], [*kept, *named], strict=True) if old != new]
     if changed:
@@ -45,7 +45,7 @@ def distinct(output: str, theirs: Sequence[str], ours: Sequence[str]) -> tuple[l
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns a table of coordinates has, in this order."""
+    """The columns of a table of coordinates, in this order."""
 
     label: str | None
     components: int
@@ -63,12 +63,12 @@ class Layout:
         return [*["frame"] * self.frame, *axis_names(self.components), *NOVELTY * self.novelty]
 
     def names(self, output: str) -> list[str]:
-        """Return the names of all columns of an output, no two of them alike."""
+        """Return the names of all columns of an output, which are distinct."""
         label, own = distinct(output, self.label_names, self.own_names)
         return [*label, *own]
 
     def columns(self, update: Update) -> list[Column]:
-        """Return the columns of an update that was mapped."""
+        """Return the columns of an update with coordinates."""
         assert update.coordinates is not None
         columns: list[Column] = []
         if self.label is not None and update.rows.labels is not None:
@@ -160,14 +160,14 @@ class Sent(Observer):
 
 
 class Landmarks(Observer):
-    """Writes the landmarks at the end: arrival, mass, coordinates, and their rows as they stand in the input."""
+    """Writes the landmarks at the end: arrival, mass, coordinates, and their rows as in the input."""
 
     def __init__(self, writer: Writer, *, with_label: bool) -> None:
         self._writer, self._with_label = writer, with_label
         self._rows: dict[int, tuple[Array, Any]] = {}
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Keep the mapped rows that are landmarks now. Only an arrival becomes a landmark, so no other row will."""
+        """Keep those mapped rows that are landmarks now. Only arrivals become landmarks, so the others never will."""
         if update.coordinates is None:
             return
         features, labels, _ = update.rows

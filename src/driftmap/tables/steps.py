@@ -1,4 +1,4 @@
-"""Steps: what happens to the rows of a stream before a map sees them, such as filling, delays and normalisation."""
+"""Steps: what is applied to the rows of a stream before a map sees them, such as filling, delays and normalisation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driftmap.utils import Array, Ids
 
 State = dict[str, NDArray[Any]]
 REASONS = {"missing": "missing numbers", "delay": "the delay"}
-"""Why rows are left out, in words."""
+"""The reasons for leaving out rows, in words."""
 
 
 class RowsLeftOut(NamedTuple):
@@ -25,11 +25,11 @@ class RowsLeftOut(NamedTuple):
     """"missing" or "delay"."""
     n_rows: int
     lacking: Mapping[str, int] = {}
-    """By column: in how many of these rows its number is missing."""
+    """By column: the number of these rows in which its number is missing."""
 
 
 def described(left_out: Sequence[RowsLeftOut]) -> str:
-    """Rows that were left out, in words; of those that lack numbers, the column that lacks most of them.
+    """Describe rows that were left out and, if they lack numbers, the column that lacks most of them.
 
     >>> described([RowsLeftOut("missing", 4887, {"ISK": 4800, "HRK": 96}), RowsLeftOut("delay", 9)])
     "4,887 for missing numbers (4,800 in column 'ISK'), 9 for the delay"
@@ -43,32 +43,32 @@ def described(left_out: Sequence[RowsLeftOut]) -> str:
 
 
 class Step(Protocol):
-    """Turns the rows of a stream into others. The result does not depend on the batches in which rows come."""
+    """Transforms the rows of a stream. The result does not depend on the batches in which rows come."""
 
     warm_up: int
     """Rows that the first call needs together, unless the stream is shorter."""
 
     def __call__(self, rows: Array) -> tuple[Array, Ids]:
-        """Return the rows that follow from further rows, and the place of each among these."""
+        """Return the transformed rows, and the position of each in the given rows."""
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """Return the names of the columns that come out, given those that go in."""
+        """Return the names of the resulting columns, given those of the input."""
 
     def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
-        """Return which rows went in without a row coming out, given the names of the columns that go in."""
+        """Return the rows that went in but did not come out, given the names of the input columns."""
 
     def state(self) -> State:
-        """Return all that the step remembers of earlier rows."""
+        """Return everything that the step remembers of earlier rows."""
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
-        """Go on from a state; a ValueError if it is none, or one of another number of columns."""
+        """Continue from a state; raise a ValueError if it is invalid or has another number of columns."""
 
 
 class Steps:
-    """Steps in a row, applied to rows and their labels.
+    """A sequence of steps, applied to rows and their labels.
 
-    The first rows wait until the last step has as many as it needs; :meth:`finish` releases them at the end of a
-    shorter stream.
+    The first rows are held back until the last step has as many as it needs; :meth:`finish` releases them at the end of
+    a shorter stream.
     """
 
     def __init__(self, steps: Sequence[Step] = ()) -> None:
@@ -78,20 +78,20 @@ class Steps:
         self._is_warm = self._needed <= 1
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        """Return the rows that come out; while rows wait, none."""
+        """Return the transformed rows; an empty chunk while rows are held back."""
         if not self.steps:
             return chunk
         chunk = _through(chunk, self.steps[:-1])
         if self._is_warm:
             return _through(chunk, self.steps[-1:])
-        if len(chunk.features):  # an empty chunk may lack labels
+        if len(chunk.features):  # an empty chunk may come without labels
             self._waiting.append(chunk)
         if sum(len(waiting.features) for waiting in self._waiting) < self._needed:
             return chunk.part(0, 0)
         return self._release()
 
     def finish(self) -> Chunk | None:
-        """Return the rows that still wait, at the end of the stream; None if there are none."""
+        """Return the rows that are still held back at the end of the stream; None if there are none."""
         return self._release() if self._waiting else None
 
     def _release(self) -> Chunk:
@@ -99,13 +99,13 @@ class Steps:
         return _through(chunk, self.steps[-1:])
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of the columns that come out, given those that go in."""
+        """Return the names of the resulting columns, given those of the input."""
         for step in self.steps:
             names = step.columns(names)
         return tuple(names)
 
     def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
-        """Return the rows that the steps have left out so far, given the names of the columns that go in."""
+        """Return the rows that the steps have left out so far, given the names of the input columns."""
         found = []
         for step in self.steps:
             found += step.left_out(names)
@@ -113,7 +113,7 @@ class Steps:
         return found
 
     def state(self) -> State:
-        """Return all that the steps remember of earlier rows, and the rows that wait."""
+        """Return everything that the steps remember of earlier rows, and the rows held back."""
         state = {f"{i}.{name}": array for i, step in enumerate(self.steps) for name, array in step.state().items()}
         if self._waiting:
             waiting = _joined(self._waiting)
@@ -128,12 +128,12 @@ class Steps:
 
     @property
     def n_held(self) -> int:
-        """Rows that went in, and did not come out: they wait, or were left out."""
+        """Number of rows that went in and did not come out: they are held back, or were left out."""
         waiting = sum(len(chunk.features) for chunk in self._waiting)
         return waiting + sum(part.n_rows for part in self.left_out(()))
 
     def restore(self, state: Mapping[str, NDArray[Any]], names: Sequence[str] | None = None) -> None:
-        """Go on from a state, or raise a ValueError if it is none of these steps, or of columns with these names.
+        """Continue from a state; raise a ValueError if it is not one of these steps, or has other columns.
 
         An empty state is the beginning.
         """
@@ -157,14 +157,14 @@ class Steps:
             check_arrays({"waiting": state["waiting"]}, {"waiting": ArrayOf(np.float64, (-1, "d"))}, "steps", **sizes)
             labels = _checked_labels(state.get("labels"), len(state["waiting"]))
             if "is_warm" in state or len(state["waiting"]) >= self._needed:
-                raise ValueError(f"its {len(state['waiting'])} waiting rows do not wait any more")
+                raise ValueError(f"its {len(state['waiting'])} waiting rows are too many to wait")
             self._waiting = [Chunk(state["waiting"], labels)]
         elif "labels" in state or (state and self.steps and "is_warm" not in state):
             raise ValueError("its steps have no waiting rows")
 
 
 def _checked_labels(stored: NDArray[Any] | None, n: int) -> Labels:
-    """The labels of waiting rows; text is stored as JSON in bytes."""
+    """Return the labels of rows held back; text is stored as JSON in bytes."""
     if stored is None:
         return None
     if stored.dtype == np.uint8:
@@ -197,6 +197,6 @@ def _joined(chunks: Sequence[Chunk]) -> Chunk:
     given = [chunk.labels for chunk in chunks if chunk.labels is not None]
     if given and all(isinstance(some, np.ndarray) for some in given):
         labels = np.concatenate(given)
-    elif given:  # numbers become texts if other labels are texts
+    elif given:  # numbers become text if other labels are text
         labels = [str(label) for some in given for label in some]
     return Chunk(np.concatenate([chunk.features for chunk in chunks]), labels, chunks[-1].fraction)
