@@ -288,7 +288,9 @@ def check_a_saved_estimator_goes_on_as_if_nothing_had_happened(subject, folder):
         subject.learn(estimator, first, last)
         answers(estimator, subject.queries(estimator))
     subject.learn(estimator, 170, 180).save(path)
+    assert estimator.to_bytes() == path.read_bytes()
     loaded = type(estimator).load(path, **subject.given)
+    assert type(estimator).from_bytes(estimator.to_bytes(), **subject.given).to_bytes() == loaded.to_bytes()
     assert str(loaded.get_params()) == str(estimator.get_params())
     assert known(subject, loaded) == known(subject, estimator)
     for one in (estimator, loaded):

@@ -11,8 +11,8 @@ from sklearn.utils.validation import validate_data
 
 from driftmap.embedding import Embedding
 from driftmap.landmarks import Detector
+from driftmap.landmarks.core_set import CoreSet
 from driftmap.landmarks.engine_estimator import Delegated, EngineEstimator, is_lazy
-from driftmap.landmarks.merging import CoreSet
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import Arrivals, Novelty, StreamMap
 from driftmap.map.drift import DriftMonitor

@@ -33,7 +33,9 @@ def test_a_frozen_map_places_and_scores_as_the_map_did(params, tmp_path):
     expected, scores = mapper.transform(stream), mapper.novelty(stream)
     mapper.partial_fit(100 * stream[400:])  # which a frozen map does not see
     frozen.save(tmp_path / "map.ckpt")
-    for other in (frozen, pickle.loads(pickle.dumps(frozen)), FrozenMap.load(tmp_path / "map.ckpt")):
+    assert frozen.to_bytes() == (tmp_path / "map.ckpt").read_bytes()
+    of_bytes = FrozenMap.from_bytes(frozen.to_bytes())
+    for other in (frozen, pickle.loads(pickle.dumps(frozen)), FrozenMap.load(tmp_path / "map.ckpt"), of_bytes):
         assert np.array_equal(other.transform(stream), expected)
         assert np.array_equal(other.transform(stream, n_jobs=2), expected)
         assert np.array_equal(other.novelty(stream), scores)

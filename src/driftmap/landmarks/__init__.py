@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from driftmap._lazy import lazily
+from driftmap.landmarks.core_set import CoreSet
 from driftmap.landmarks.dominating_set import (
     greedy_dominating_set,
     greedy_size_bound,
@@ -12,7 +13,6 @@ from driftmap.landmarks.dominating_set import (
 )
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.events import Event
-from driftmap.landmarks.merging import CoreSet
 
 if TYPE_CHECKING:
     from driftmap.landmarks.baselines import (

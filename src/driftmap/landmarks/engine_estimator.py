@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Generic, Self, TypeVar, overload
 
+from driftmap.landmarks.core_set import CoreSet
 from driftmap.landmarks.events import Event
-from driftmap.landmarks.merging import CoreSet, check_settings
+from driftmap.landmarks.merging import check_settings
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.storage import checkpoint, serialization
 from driftmap.utils import Array, Ids, PathLike, validation
@@ -181,6 +182,10 @@ class EngineEstimator(HasLandmarks):
         """
         checkpoint.write(path, *self._fitted_engine().pack())
 
+    def to_bytes(self) -> bytes:
+        """Return the bytes that :meth:`save` writes, for a database, a log or a message."""
+        return checkpoint.to_bytes(*self._fitted_engine().pack())
+
     @classmethod
     def load(cls, path: PathLike, *, metric: Any = None, replace_on: Any = None, embedding: Any = None) -> Self:
         """Read a checkpoint; raise an error if it is damaged.
@@ -189,7 +194,16 @@ class EngineEstimator(HasLandmarks):
         starts from its initial state, and such an embedding is fitted again.
         """
         given = {"metric": metric, "replace_on": replace_on, "embedding": embedding}
-        engine = serialization.load(path, cls._engine_type, **given)
+        return cls._of_engine(serialization.load(path, cls._engine_type, **given))
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, *, metric: Any = None, replace_on: Any = None, embedding: Any = None) -> Self:
+        """Return the estimator in the bytes of :meth:`to_bytes` or of a checkpoint file; see :meth:`load`."""
+        given = {"metric": metric, "replace_on": replace_on, "embedding": embedding}
+        return cls._of_engine(serialization.from_bytes(blob, cls._engine_type, **given))
+
+    @classmethod
+    def _of_engine(cls, engine: Any) -> Self:
         estimator = cls(**engine.params())
         estimator._engine = engine
         return estimator

@@ -6,9 +6,10 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from driftmap.landmarks.core_set import CoreSet
 from driftmap.landmarks.drift import Detector
 from driftmap.landmarks.engine_estimator import EngineEstimator
-from driftmap.landmarks.merging import CoreSet, coreset, merge
+from driftmap.landmarks.merging import coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import MetricLike
 from driftmap.utils import Array, Ids

@@ -9,44 +9,17 @@ point of every part.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from driftmap._core import Stream
+from driftmap.landmarks.core_set import CoreSet, Origin
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import Store, find_metric
-from driftmap.utils import Array, Ids
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import is_sparse
-
-
-class Origin(NamedTuple):
-    """The type and parameters of the estimator that learnt a stream; parts to merge must agree on it."""
-
-    kind: str
-    params: Mapping[str, Any]
-    names: tuple[str, ...] = ()
-    """Names of the features, if any."""
-
-
-class CoreSet(NamedTuple):
-    """The stored points of a stream with the points they represent, as a merge needs them of a later stream."""
-
-    points: Any
-    """Rows of an array, or a list of objects."""
-    arrivals: Ids
-    """Their arrival numbers, ascending."""
-    weights: Array
-    """How many points each represents."""
-    spreads: Array
-    """Largest distance of each stored point to the points it represents."""
-    n_samples_seen: int
-    origin: Origin | None = None
-    """None: known to equal that of the first part."""
-    recent: Array = np.empty(0)
-    """Reaches of the last arrivals, if they were scored (:class:`driftmap.map.novelty.RecentReaches`)."""
 
 
 def coreset(engine: LandmarkEngine) -> CoreSet:

@@ -115,10 +115,19 @@ class FrozenMap:
         """Write the map to a file atomically, without pickle."""
         checkpoint.write(path, *self.pack())
 
+    def to_bytes(self) -> bytes:
+        """Return the bytes that :meth:`save` writes."""
+        return checkpoint.to_bytes(*self.pack())
+
     @classmethod
     def load(cls, path: PathLike, *, metric: Any = None, embedding: Any = None) -> Self:
         """Read a saved map; pass a user-defined metric or embedding again."""
         return serialization.load(path, cls, metric=metric, embedding=embedding)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, *, metric: Any = None, embedding: Any = None) -> Self:
+        """Return the map in the bytes of :meth:`to_bytes` or of a file; see :meth:`load`."""
+        return serialization.from_bytes(blob, cls, metric=metric, embedding=embedding)
 
     def pack(self) -> tuple[dict[str, Any], Arrays]:
         """Return a JSON header and arrays from which :meth:`unpack` rebuilds the map."""

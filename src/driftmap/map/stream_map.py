@@ -11,8 +11,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from driftmap.embedding.factory import EMBEDDING_TYPES
+from driftmap.landmarks.core_set import CoreSet, Origin
 from driftmap.landmarks.engine_estimator import HasLandmarks
-from driftmap.landmarks.merging import CoreSet, Origin, coreset, merge
+from driftmap.landmarks.merging import coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.params import LandmarkParams
 from driftmap.landmarks.serialization import KNOWN

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.storage import checkpoint
 from driftmap.storage.checkpoint import UNREADABLE, Checkpoint, CheckpointError, read
 from driftmap.utils import PathLike
 
@@ -42,9 +43,14 @@ def load(path: PathLike, kind: type[E], **given: Any) -> E:
     return unpack(read(path), kind, place=str(path), **given)
 
 
-def unpack(checkpoint: Checkpoint, *kinds: type[E], place: str = "the checkpoint", **given: Any) -> E:
+def from_bytes(blob: bytes, kind: type[E], **given: Any) -> E:
+    """Return the engine of this type in the bytes of a checkpoint."""
+    return unpack(checkpoint.from_bytes(blob), kind, **given)
+
+
+def unpack(found: Checkpoint, *kinds: type[E], place: str = "the checkpoint", **given: Any) -> E:
     """Return the engine in a checkpoint, which must be of one of these types; it continues like the original."""
-    header, arrays = checkpoint
+    header, arrays = found
     names = [kind.kind for kind in kinds]
     if header.get("kind") not in names:
         raise CheckpointError(f"{place} holds a {header.get('kind')}, not a {' or a '.join(names)}")
@@ -125,7 +131,7 @@ def _sparse(parts: dict[str, NDArray[Any]], shape: list[int]) -> Any:
     return matrix
 
 
-def pack_params(params: Mapping[str, Any], arrays: Arrays, known: tuple[type, ...]) -> dict[str, Any]:
+def pack_params(params: Mapping[str, Any], arrays: Arrays, known: tuple[type, ...] = ()) -> dict[str, Any]:
     """Return the parameters of an engine as JSON; functions and objects that cannot be stored become their names."""
     packed: dict[str, Any] = {}
     for key, value in params.items():
