@@ -115,7 +115,8 @@ def test_the_delimiter_can_be_given(folder, capfd, option, mark):
 
 @pytest.mark.parametrize("option", ["", "ab", "a", "1", '"', "é", "."])
 def test_what_is_no_delimiter(folder, capfd, option):
-    assert "is not a delimiter: give a character or tab" in run(capfd, "embed", "t.csv", "--delimiter", option, code=2).err
+    err = run(capfd, "embed", "t.csv", "--delimiter", option, code=2).err
+    assert "is not a delimiter: give a character or tab" in err
 
 
 def test_a_delimiter_is_for_csv(folder, capfd):
