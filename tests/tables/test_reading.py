@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import formats
-from driftmap import DriftMap
 from driftmap.cli import COMMANDS, main
+from driftmap.map import StreamMap
 from driftmap.map.truth import sampled_stress
 from driftmap.quality import stress
 from driftmap.sources import files as source_files
@@ -564,18 +564,16 @@ def test_the_last_line_of_other_runs(folder, capfd, options):
 
 def test_sampled_stress_is_a_look_that_changes_nothing():
     points = np.cumsum(np.random.default_rng(2).standard_normal((900, 4)), axis=0)
-    looked, other = DriftMap(n_landmarks=12), DriftMap(n_landmarks=12)
+    looked, other = StreamMap(n_landmarks=12), StreamMap(n_landmarks=12)
     for part in np.split(points, 9):
         looked.partial_fit(part)
         other.partial_fit(part)
-        assert sampled_stress(looked._fitted_engine()) == sampled_stress(looked._fitted_engine())
+        assert sampled_stress(looked) == sampled_stress(looked)
     np.testing.assert_array_equal(looked.transform(points), other.transform(points))
-    sampled, whole = sampled_stress(looked._fitted_engine()), stress(points, looked.transform(points))
+    sampled, whole = sampled_stress(looked), stress(points, looked.transform(points))
     assert sampled == pytest.approx(whole, rel=0.1)
-    few = DriftMap(n_landmarks=12).fit(points[:150])
-    assert sampled_stress(few._fitted_engine()) == pytest.approx(
-        stress(points[:150], few.transform(points[:150])), rel=0.05
-    )
+    few = StreamMap(n_landmarks=12).partial_fit(points[:150])
+    assert sampled_stress(few) == pytest.approx(stress(points[:150], few.transform(points[:150])), rel=0.05)
 
 
 def test_the_bare_command_prints_short_help(capfd):

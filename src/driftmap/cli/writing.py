@@ -129,12 +129,12 @@ class Sent(Observer):
         self._sink, self._layout = sink, layout
         label, (self._id, self._alert, *own) = distinct("the records", layout.label_names, [*RECORD, *layout.own_names])
         self._names = [*label, *own]
-        self._records: list[Record] = []
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Send the rows that are mapped."""
         if update.coordinates is None:
             return
+        records: list[Record] = []
         columns: list[Any] = [
             column.tolist() if isinstance(column, np.ndarray) else list(column)
             for column in self._layout.columns(update)
@@ -143,20 +143,15 @@ class Sent(Observer):
             row = update.first + i
             finite = [None if isinstance(value, float) and not np.isfinite(value) else value for value in values]
             record = {self._id: row, **dict(zip(self._names, finite, strict=True))}
-            self._records.append(Record(str(row), json.dumps(record, default=str).encode()))
+            records.append(Record(str(row), json.dumps(record, default=str).encode()))
         for alert in update.alerts:
             record = {self._id: f"alert-{alert.row}", self._alert: alert.as_json()}
-            self._records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
+            records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
         for drift in update.drifts:
             record = {self._id: f"drift-{drift.arrival}", self._alert: drift.as_json()}
-            self._records.append(Record(f"drift-{drift.arrival}", json.dumps(record).encode()))
-        self.flush()
-
-    def flush(self) -> None:
-        """Send the records, and wait until the broker has them."""
-        if self._records:
-            self._sink.send(self._records)
-            self._records = []
+            records.append(Record(f"drift-{drift.arrival}", json.dumps(record).encode()))
+        if records:
+            self._sink.send(records)  # waits until the broker has them
 
 
 class Landmarks(Observer):

@@ -52,6 +52,8 @@ class ContactStream(Table):
     """
 
     labels_are_times = True
+    label = "t"
+    left_out = ()
     is_live = True
 
     def __init__(
@@ -67,7 +69,7 @@ class ContactStream(Table):
         rejected: RejectedLines | None = None,
     ) -> None:
         self._spectrum = NetworkSpectra(n_nodes, n_eigenvalues)
-        self.name, self.label, self.left_out = rows.name, "t", ()
+        self.name = rows.name
         self.columns = tuple(spectrum_columns(self._spectrum.n_eigenvalues))
         self._rows, self._start = rows, start
         self._rejected = RejectedLines() if rejected is None else rejected

@@ -98,10 +98,6 @@ class TieDecayNetwork:
         for contact in admitted:
             self._apply(*contact)
 
-    def add_step(self, pairs: Iterable[tuple[Node, Node]], t: float) -> None:
-        """Add the (i, j) contacts of one time step: all of them or, if one is bad, none."""
-        self.add_contacts((*pair, t) for pair in pairs)
-
     def ties(self) -> Ties:
         """Return all pairs that ever met, in the order of their first contacts."""
         ends = np.array(self._ends, dtype=np.int64).reshape(-1, 2)

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import csv
 
 from driftmap.tables.blocks import BOM, Block
 from driftmap.tables.cells import Marks, kind_of, not_a_number, not_utf8, unusable
@@ -23,7 +25,7 @@ MOST_CELLS_OF_ROW = 100_000
 LONGEST_QUOTED = 2**17
 """Bytes of the longest row of several lines; past this, an open quote is taken for a stray character."""
 
-
+TEXT, NUMBER = pa.string(), pa.float64()
 BLANKS = re.compile(rb'("(?:[^"]++|"")*+")|[ \t]++')
 """Quoted text, or a run of blanks that separates aligned columns."""
 
@@ -38,13 +40,10 @@ class CSV:
     """
 
     def __init__(self, source: str, head: bytes, wanted: Wanted, *, delimiter: str | None, single: bool) -> None:
-        from pyarrow import ArrowInvalid, csv, enable_signal_handlers, float64, string
-
         # Arrow's own signal handlers, active while it parses, lose a signal that comes just before they are removed. A
         # block is parsed in milliseconds, so Python's handlers are fast enough.
-        enable_signal_handlers(False)
-        self._arrow, self._refused, self._number, self._text = csv, ArrowInvalid, float64(), string()
-        self._source, self._wanted, self._single, self._missing = source, wanted, single, wanted.missing
+        pa.enable_signal_handlers(False)
+        self._source, self._wanted = source, wanted
         self._form = NumberForm(wanted.decimal, wanted.thousands, wanted.missing, wanted.marks)
         self._nulls = _spellings(wanted.marks)
         self._delimiter = wanted.delimiter or delimiter or delimiter_of(head, self._form)
@@ -62,7 +61,7 @@ class CSV:
         """Return the ends of the complete rows. Empty lines count only if a row follows."""
         text = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(text == ord("\n")) + 1
-        if b'"' in data and not self._single:
+        if b'"' in data and self._parse.newlines_in_values:
             odd = np.diff(np.searchsorted(np.flatnonzero(text == ord('"')), ends), prepend=0) % 2
             if odd.any():
                 ends = np.array(self._row_ends(data, ends.tolist(), odd.tolist(), final=final), dtype=np.int64)
@@ -126,7 +125,7 @@ class CSV:
         data, width = b"".join(rows), len(self.names)
         if rows and places:
             with contextlib.suppress(ValueError):
-                table = self._read(data, dict.fromkeys(map(str, places), self._text), width, nulls=True)
+                table = self._read(data, dict.fromkeys(map(str, places), TEXT), width, nulls=True)
                 is_open = b'"' in data and any(map(self._open.fullmatch, rows))
                 if table.num_rows == len(rows) and not is_open:
                     return [[*map(self._present, column.to_pylist())] for column in table.columns]
@@ -158,16 +157,16 @@ class CSV:
             # pyarrow would skip a byte order mark at the start of a block, but not at other rows
             if data.startswith(BOM) or b"\n" + BOM in data:
                 raise ValueError
-        types = {} if label is None else {label: self._text}
+        types = {} if label is None else {label: TEXT}
         try:
             if self._form.thousands:
-                raise self._refused
-            table = self._read(data, types | dict.fromkeys(self._places, self._number), width)
+                raise pa.ArrowInvalid
+            table = self._read(data, types | dict.fromkeys(self._places, NUMBER), width)
             columns = [table.column(place).combine_chunks() for place in self._places]
-        except self._refused:
-            if not (self._form.thousands or self._missing):
+        except pa.ArrowInvalid:
+            if not (self._form.thousands or self._wanted.missing):
                 raise
-            table = self._read(data, types | dict.fromkeys(self._places, self._text), width)
+            table = self._read(data, types | dict.fromkeys(self._places, TEXT), width)
             columns = [self._cast(table.column(place).to_pylist()) for place in self._places]
         if table.num_rows != len(block):
             raise ValueError
@@ -183,21 +182,19 @@ class CSV:
 
     def _cast(self, cells: list[str]) -> Any:
         """Return texts as numbers, null where they are missing; raise a ValueError if one is not a number."""
-        from pyarrow import array
-
-        return array([self._form.plain(cell) for cell in cells], self._text).cast(self._number)
+        return pa.array([self._form.plain(cell) for cell in cells], TEXT).cast(NUMBER)
 
     def _read(self, data: bytes, types: dict[str, Any], width: int, *, nulls: bool = False) -> Any:
         """Return columns by their types; ``nulls``: texts may be missing, too."""
-        options = self._arrow.ReadOptions(column_names=[str(i) for i in range(width)], block_size=len(data) + 1)
-        convert = self._arrow.ConvertOptions(
+        options = csv.ReadOptions(column_names=[str(i) for i in range(width)], block_size=len(data) + 1)
+        convert = csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
-            null_values=self._nulls if self._missing or nulls else [],
+            null_values=self._nulls if self._wanted.missing or nulls else [],
             strings_can_be_null=nulls,
             decimal_point=self._form.decimal,
         )
-        return self._arrow.read_csv(arrow_memory(self._separated(data)), options, self._parse, convert)
+        return csv.read_csv(arrow_memory(self._separated(data)), options, self._parse, convert)
 
     def _separated(self, data: bytes) -> bytes:
         """Return the same lines with one delimiter between cells: aligned columns have several blanks."""
@@ -226,9 +223,9 @@ class CSV:
         if self._open.fullmatch(row):
             raise ValueError
         row.decode()
-        options = self._arrow.ReadOptions(autogenerate_column_names=True, block_size=len(row) + 1)
-        width = self._arrow.read_csv(arrow_memory(self._separated(row)), options, self._parse).num_columns
-        table = self._read(row, dict.fromkeys(map(str, range(width)), self._text), width)
+        options = csv.ReadOptions(autogenerate_column_names=True, block_size=len(row) + 1)
+        width = csv.read_csv(arrow_memory(self._separated(row)), options, self._parse).num_columns
+        table = self._read(row, dict.fromkeys(map(str, range(width)), TEXT), width)
         return [column[0].as_py() for column in table.columns]
 
     def error(self, row: bytes) -> InputError:
@@ -264,7 +261,7 @@ class CSV:
             value = self._cast([cell])[0].as_py()
         except ValueError:
             return not_a_number(cell, column, self._form.form_of(cell), self._form.marks)
-        if value in self._form.marks.numbers and not self._missing:
+        if value in self._form.marks.numbers and not self._wanted.missing:
             return not_a_number(cell, column, None, Marks(frozenset({cell.strip().lower()})))
         return None if value is None or abs(value) <= LARGEST_NUMBER else unusable(value, column=column)
 
@@ -280,8 +277,6 @@ def arrow_memory(data: bytes) -> Any:
     Arrow's threads may release their input after the interpreter began to shut down. To release Python's bytes they
     would need its lock, and waiting for it ends the process.
     """
-    from pyarrow import BufferReader, FixedSizeBufferWriter, allocate_buffer
-
-    buffer = allocate_buffer(len(data))
-    FixedSizeBufferWriter(buffer).write(data)
-    return BufferReader(buffer)
+    buffer = pa.allocate_buffer(len(data))
+    pa.FixedSizeBufferWriter(buffer).write(data)
+    return pa.BufferReader(buffer)

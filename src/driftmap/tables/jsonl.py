@@ -8,8 +8,8 @@ import math
 import operator
 import re
 import struct
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,24 @@ from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER
 
 EMPTY = re.compile(rb"^[ \t\r]*$", re.MULTILINE)
+
+
+class Chosen(NamedTuple):
+    """The selected columns, and functions that read them from a row."""
+
+    keys: list[Any]
+    """Keys of the features in an object, or positions in an array."""
+    label: Any
+    widths: list[int | None]
+    """The length of the lists of each feature; None: it is a number."""
+    absent: dict[str, Any]
+    """The values of absent keys: NaN for features."""
+    others: set[str]
+    """The keys that are not features."""
+    pick: Callable[[Any], Sequence[Any]]
+    """Returns the features of a row."""
+    pack: Callable[..., bytes]
+    """Returns numbers as bytes."""
 
 
 class JSONLines:
@@ -87,50 +105,55 @@ class JSONLines:
 
     def choose(self, places: list[int], label: int | None) -> list[str]:
         """Select columns; return the names of the features."""
-        self._keys = [place if self._kind is list else self.names[place] for place in places]
-        self._label: Any = None if label is None else label if self._kind is list else self.names[label]
-        keys = self._keys
-        self._pick = operator.itemgetter(*keys) if len(keys) > 1 else lambda value: (value[keys[0]],)
-        self._widths = [self._vectors.get(key) for key in keys]
-        names = [vector_names(self._name(key), width) for key, width in zip(keys, self._widths, strict=True)]
-        self._pack = struct.Struct(f"{sum(map(len, names))}d").pack
-        self._features = set(keys)
-        self._absent = {name: math.nan if name in self._features else None for name in self.names}
-        self._others = set(self.names) - {str(key) for key in keys} if self._kind is dict else set()
-        return [name for alike in names for name in alike]
+        is_list = self._kind is list
+        keys: list[Any] = [place if is_list else self.names[place] for place in places]
+        widths = [self._vectors.get(key) for key in keys]
+        names = [name for key, width in zip(keys, widths, strict=True) for name in vector_names(self._name(key), width)]
+        self._chosen = Chosen(
+            keys,
+            label=None if label is None else label if is_list else self.names[label],
+            widths=widths,
+            absent={name: math.nan if name in keys else None for name in self.names},
+            others=set() if is_list else set(self.names) - set(keys),
+            pick=operator.itemgetter(*keys) if len(keys) > 1 else lambda value: (value[keys[0]],),
+            pack=struct.Struct(f"{len(names)}d").pack,
+        )
+        return names
 
     def parse(self, block: Block) -> tuple[Array, list[str] | None]:
         """Return the features and labels of all rows."""
         lines, load, kind, width = self._lines(block), self._loads, self._kind, len(self.names)
+        chosen = self._chosen
         values: list[Any] = [load(line) for line in lines]
         if any(type(value) is not kind for value in values):
             raise ValueError
         if self._missing:
-            values = [self._filled(value) for value in values]
+            features = set(chosen.keys)
+            values = [self._filled(value, features) for value in values]
         if any(len(value) != width for value in values):
             raise ValueError
         try:
-            rows = [self._pick(value) for value in values]
-            if any(self._widths):
+            rows: list[Sequence[Any]] = [chosen.pick(value) for value in values]
+            if any(chosen.widths):
                 rows = [self._flat(row) for row in rows]
-            packed = bytearray().join([self._pack(*row) for row in rows])
+            packed = bytearray().join([chosen.pack(*row) for row in rows])
         except (KeyError, struct.error, OverflowError) as error:
             raise ValueError from error
-        for key in self._others:
+        for key in chosen.others:
             if any(key not in value for value in values):
                 raise ValueError
         # struct packs booleans, too, although they are not numbers.
         if (b"true" in block.data or b"false" in block.data) and any(type(c) is bool for row in rows for c in row):
             raise ValueError
-        features = np.frombuffer(packed).reshape(len(rows), -1)
-        if self._label is None:
-            return features, None
-        return features, [self._as_label(value[self._label], line) for value, line in zip(values, lines, strict=True)]
+        table = np.frombuffer(packed).reshape(len(rows), -1)
+        if chosen.label is None:
+            return table, None
+        return table, [self._as_label(value[chosen.label], line) for value, line in zip(values, lines, strict=True)]
 
-    def _flat(self, row: tuple[Any, ...]) -> list[Any]:
+    def _flat(self, row: Sequence[Any]) -> list[Any]:
         """Return the cells of a row, with the entries of lists one by one."""
         flat: list[Any] = []
-        for key, width, cell in zip(self._keys, self._widths, row, strict=True):
+        for key, width, cell in zip(self._chosen.keys, self._chosen.widths, row, strict=True):
             if width is None:
                 flat.append(cell)
             elif self._is_vector(key, cell):
@@ -141,12 +164,12 @@ class JSONLines:
                 raise ValueError
         return flat
 
-    def _filled(self, value: Any) -> Any:
+    def _filled(self, value: Any, features: set[Any]) -> Any:
         """Return the same record with NaN for missing numbers."""
         if self._kind is list:
-            return [math.nan if cell is None and i in self._features else cell for i, cell in enumerate(value)]
-        known = {key: math.nan if cell is None and key in self._features else cell for key, cell in value.items()}
-        return self._absent | known
+            return [math.nan if cell is None and i in features else cell for i, cell in enumerate(value)]
+        known = {key: math.nan if cell is None and key in features else cell for key, cell in value.items()}
+        return self._chosen.absent | known
 
     def _record(self, row: bytes) -> bytes:
         """Return the JSON text of a row."""
@@ -162,7 +185,7 @@ class JSONLines:
         if isinstance(cell, str):
             return cell
         if isinstance(cell, float) and abs(cell) >= 2**63:  # an integer of more than 64 bits, read as a float
-            cell = json.loads(self._record(line))[self._label]
+            cell = json.loads(self._record(line))[self._chosen.label]
         return "" if cell is None else json.dumps(cell)
 
     def error(self, row: bytes) -> InputError:
@@ -190,7 +213,7 @@ class JSONLines:
             number = "1 cell" if len(value) == 1 else f"{len(value)} cells"
             return InputError(f"has {number}, but the first line has {len(self.names)}")
         found: Any = value  # an object or an array, as the keys are
-        for key in self._keys:
+        for key in self._chosen.keys:
             cell: Any = found.get(key) if isinstance(found, dict) else found[key]
             if cell is None and self._missing:
                 continue

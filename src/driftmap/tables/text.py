@@ -50,8 +50,7 @@ class TextTable(Table):
         self.name, self.label, self.left_out = text.name, wanted.label, selection.left_out
         self.is_live, self.waits = text.is_live, text.waits
         self.columns = tuple(text.parser.choose(selection.places, selection.label))
-        self._text, self._rejected, self._missing = text, wanted.rejected, wanted.missing
-        self._marks = wanted.marks
+        self._text, self._wanted = text, wanted
         self._first = self._place = first
         self._read: list[Block] | None = read
         self._reading = reading
@@ -75,7 +74,7 @@ class TextTable(Table):
                     last = min(first + rows, len(part))
                     given += last - first
                     self._place = part.after(last)._replace(rows=given)
-                    self._rejected.settle(self._place.lines)
+                    self._wanted.rejected.settle(self._place.lines)
                     fraction = min(1.0, self._text.consumed / size) if size else None
                     yield Chunk(features[first:last], None if labels is None else labels[first:last], fraction)
 
@@ -99,8 +98,8 @@ class TextTable(Table):
         """Yield runs of usable rows with their features and labels; reject the others."""
         try:
             features, labels = self._text.parser.parse(block)
-            self._marks.clear(features)
-            if not usable(features, missing=self._missing):
+            self._wanted.marks.clear(features)
+            if not usable(features, missing=self._wanted.missing):
                 raise ValueError
         except ValueError:
             if len(block) > 1:
@@ -108,7 +107,7 @@ class TextTable(Table):
                 yield from self._parsed(block.part(0, half))
                 yield from self._parsed(block.part(half, len(block)))
             else:
-                _reject(self._text, block, self._text.where(block), self._rejected)
+                _reject(self._text, block, self._text.where(block), self._wanted.rejected)
             return
         yield block, features, labels
 
