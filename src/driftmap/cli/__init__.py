@@ -107,22 +107,20 @@ def check_spelling(words: Sequence[str]) -> None:
 
 
 def _parser(words: Sequence[str]) -> Parser:
-    # The modules of other commands take long to import, and matter only for --help or after a mistake.
+    # The modules of other commands take long to import, and matter only after a mistake.
     named = [word for word in words[:1] if word in COMMANDS]
+    is_general = words[0] in ("-h", "--help", "--version")
     parser = Parser(prog="driftmap", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"driftmap {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    formatter = argparse.RawDescriptionHelpFormatter
     for name in named or COMMANDS:
-        module = import_module(f"driftmap.cli.{name}")
-        command = subparsers.add_parser(
-            name,
-            help=COMMANDS[name],
-            description=module.DESCRIPTION,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        add_options(command, module.Options)
+        command = subparsers.add_parser(name, help=COMMANDS[name], formatter_class=formatter, allow_abbrev=False)
         command.set_defaults(command=name)
+        if not is_general:
+            module = import_module(f"driftmap.cli.{name}")
+            command.description = module.DESCRIPTION
+            add_options(command, module.Options)
     return parser
 
 
