@@ -234,13 +234,15 @@ def landmark_stress(fitted: FittedMap) -> float:
     return stress(fitted.landmark_distances(), fitted.landmark_embedding_, metric="precomputed")
 
 
-def covering_radius(X: Any, landmarks: Any, *, metric: MetricLike = "euclidean") -> float:
+def covering_radius(
+    X: Any, landmarks: Any, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
+) -> float:
     """Return the largest distance of a point to its nearest landmark; landmarks are given as points.
 
     >>> covering_radius([[0.0], [2.0], [7.0]], landmarks=[[0.0], [5.0]])
     2.0
     """
-    store = stored(landmarks, metric)
+    store = stored(landmarks, metric, metric_params)
     queries, ids = store.check_queries(X), np.arange(len(store))
     blocks = [store.to_stored(queries[a : a + BLOCK_ROWS], ids) for a in range(0, len(queries), BLOCK_ROWS)]
     return float(max(block.min(axis=1).max() for block in blocks))

@@ -20,7 +20,9 @@ BAND_ROWS = 1024
 """Rows of the distance matrix measured in one call."""
 
 
-def greedy_dominating_set(X: Any, radius: float, *, metric: MetricLike = "euclidean") -> Ids:
+def greedy_dominating_set(
+    X: Any, radius: float, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
+) -> Ids:
     """Algorithm 1: repeatedly take the point that covers most uncovered points, until all are covered.
 
     Points within ``radius`` of each other are neighbours; ties go to the first point. Returns the numbers of the points
@@ -29,7 +31,7 @@ def greedy_dominating_set(X: Any, radius: float, *, metric: MetricLike = "euclid
     >>> greedy_dominating_set([[0.0], [1.0], [2.0], [7.0]], radius=1.0)
     array([1, 3])
     """
-    neighbours = _neighbourhoods(stored(X, metric), radius)
+    neighbours = _neighbourhoods(stored(X, metric, metric_params), radius)
     uncovered = np.ones(len(neighbours), dtype=bool)
     # Lazy evaluation: gains only shrink, so an entry whose gain is up to date is the best.
     heap = [(-len(covers), point) for point, covers in enumerate(neighbours)]
@@ -57,7 +59,9 @@ def greedy_size_bound(n_points: int, n_edges: int) -> float:
     return n_points + 1 - math.sqrt(2 * n_edges + 1)
 
 
-def radius_for_budget(X: Any, n_landmarks: int, *, metric: MetricLike = "euclidean") -> float:
+def radius_for_budget(
+    X: Any, n_landmarks: int, *, metric: MetricLike = "euclidean", metric_params: dict[str, Any] | None = None
+) -> float:
     """Return a radius at which Algorithm 1 is guaranteed to need at most ``n_landmarks`` points (corollary).
 
     It is the smallest distance that ceil(((n - m + 1)^2 - 1) / 2) pairs do not exceed, or all pairs if there are fewer,
@@ -67,7 +71,7 @@ def radius_for_budget(X: Any, n_landmarks: int, *, metric: MetricLike = "euclide
     2.0
     """
     validation.integer_at_least(n_landmarks, "n_landmarks", 1)
-    store = stored(X, metric)
+    store = stored(X, metric, metric_params)
     n = len(store)
     edges = min(math.ceil(((n - n_landmarks + 1) ** 2 - 1) / 2), n * (n - 1) // 2)
     if n_landmarks >= n or edges <= 0:
@@ -90,13 +94,14 @@ def is_dominating(
     radius: float,
     *,
     metric: MetricLike = "euclidean",
+    metric_params: dict[str, Any] | None = None,
 ) -> bool:
     """Return True if every point is within ``radius`` of a landmark.
 
     >>> is_dominating([[0.0], [1.0], [2.0]], landmarks=[1], radius=1.0)
     True
     """
-    covered = _covered_by(X, landmarks, radius, metric)
+    covered = _covered_by(X, landmarks, radius, metric, metric_params)
     return bool(covered.any(axis=1).all())
 
 
@@ -106,6 +111,7 @@ def private_points(
     radius: float,
     *,
     metric: MetricLike = "euclidean",
+    metric_params: dict[str, Any] | None = None,
 ) -> dict[int, Ids]:
     """Return, for each landmark, the points (including itself) that only it covers: the paper's OnlyBy.
 
@@ -113,7 +119,7 @@ def private_points(
     {0: array([0]), 2: array([2])}
     """
     ids = list(landmarks)
-    covered = _covered_by(X, ids, radius, metric)
+    covered = _covered_by(X, ids, radius, metric, metric_params)
     alone = covered.sum(axis=1) == 1
     return {int(z): np.flatnonzero(alone & covered[:, j]) for j, z in enumerate(ids)}
 
@@ -134,8 +140,10 @@ def _neighbourhoods(store: Store, radius: float) -> list[Ids]:
     return found
 
 
-def _covered_by(X: Any, landmarks: Iterable[int], radius: float, metric: MetricLike) -> NDArray[np.bool_]:
-    store = stored(X, metric)
+def _covered_by(
+    X: Any, landmarks: Iterable[int], radius: float, metric: MetricLike, metric_params: dict[str, Any] | None
+) -> NDArray[np.bool_]:
+    store = stored(X, metric, metric_params)
     ids = np.array(list(landmarks), dtype=np.int64)
     if len(ids) and not (ids.min() >= 0 and ids.max() < len(store)):
         problem = f"must be numbers of points, 0 to {len(store) - 1}; got {ids.tolist()}"

@@ -61,10 +61,12 @@ def make_store(metric: MetricLike, metric_params: dict[str, Any] | None, X: Any 
     return CoreStore(found) if found.native else source_store(found)
 
 
-def stored(X: Any, metric: MetricLike) -> SourceStore:
+def stored(X: Any, metric: MetricLike, metric_params: dict[str, Any] | None = None) -> SourceStore:
     """Return a store of the points of X, without a stream."""
-    store = source_store(find_metric(metric, None, X))
-    store.extend(store.check(X))
+    store = source_store(find_metric(metric, metric_params, X))
+    rows = store.check(X)
+    store.metric.check_spread(rows)
+    store.extend(rows)
     return store
 
 

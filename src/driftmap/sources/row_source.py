@@ -23,6 +23,8 @@ class RowSource(ABC):
     """Where a later process continues: "position": at the saved position; "start": at the start of a stream that is
     given again, whose earlier rows are skipped; "here": at the next row, since earlier ones are not sent again.
     """
+    forgot = False
+    """True if the rows after the last position no longer exist, and all further rows are new."""
 
     def __init__(self, name: str) -> None:
         self.name = name
