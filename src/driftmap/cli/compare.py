@@ -18,9 +18,10 @@ from driftmap.cli import arguments as kinds
 from driftmap.cli import run_files
 from driftmap.cli.errors import UserError, escaped, note
 from driftmap.cli.files import new_file, writing
-from driftmap.cli.groups import PAGE_SUFFIX, Figures, MapShape, Reading
+from driftmap.cli.groups import PAGE_SUFFIX, Figures, MapShape
 from driftmap.cli.hints import Hints
 from driftmap.cli.outputs import suffix
+from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.typed import argument, group, option
 from driftmap.comparison import OF_ONE_STREAM, Comparison, column_order, named
 from driftmap.map.stream_map import StreamMap
@@ -83,7 +84,7 @@ class CompareOptions:
 
     reference: str = argument(metavar="REFERENCE", help="a table, or a checkpoint")
     now: str = argument(metavar="NOW", help="a table")
-    reading: Reading = group(Reading, "what to read")
+    reading: ReadingOptions = group(ReadingOptions, "what to read")
     mapping: MapShape = group(MapShape, "how to map")
     normalize: str = option(
         "--normalize",
