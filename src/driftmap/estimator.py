@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -28,6 +29,7 @@ from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
 from driftmap.quality import Displacement
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.columns import suggestion
 from driftmap.utils.data_frames import as_row, materialized
 from driftmap.utils.errors import InputError
 
@@ -281,6 +283,12 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """
         from driftmap.plot import map_figure
 
+        known = [*inspect.signature(map_figure).parameters][2:]  # without the coordinates
+        if unknown := options.keys() - set(known):
+            name = min(unknown)
+            is_color = name in ("c", "colour", "hue", "label", "labels", "y")
+            hint = ": give color, a value for each row" if is_color else suggestion(name, known)
+            raise TypeError(f"DriftMap.plot() has no option {name!r}{hint}")
         mapper = self._fitted_engine()
         if X is None:
             ids, coordinates = mapper.stored_positions()

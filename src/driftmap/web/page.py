@@ -21,6 +21,8 @@ from driftmap.web.protocol import TYPES, Quantized, encode, missing_code, quanti
 
 WEB = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import [^;]*? from "\./([a-z_]+\.js)";\n', re.MULTILINE)
+COMMENT = re.compile(r"^ */\*\*.*?\*/\n|^ *//[^\n]*\n|^ +", re.MULTILINE | re.DOTALL)
+"""Comments that begin a line, and indentation."""
 EXPORT = re.compile(r"^export (?=(async )?(function|class|const)\b)", re.MULTILINE)
 BUDGET = 1_750_000
 """Target size of the numbers in a file, in bytes before compression; larger maps are stored with lower precision."""
@@ -48,7 +50,7 @@ PAGE_TEMPLATE = """<!doctype html>
 
 @cache
 def joined(entry: str) -> str:
-    """Bundle a module with its imports into one module: each module follows its dependencies."""
+    """Bundle a module with its imports into one module without comments: each module follows its dependencies."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -56,7 +58,7 @@ def joined(entry: str) -> str:
             text = (WEB / name).read_text("utf-8")
             for needed in IMPORT.findall(text):
                 add(needed)
-            done[name] = EXPORT.sub("", IMPORT.sub("", text))
+            done[name] = COMMENT.sub("", EXPORT.sub("", IMPORT.sub("", text)))
 
     add(entry)
     return "\n".join(done.values())
@@ -82,9 +84,10 @@ def standalone(
     color: str | None,
     note: str,
     limits: str,
+    axes: Sequence[str | None],
 ) -> str:
     """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
-    message = _message(coordinates, columns, landmarks, title, color, note, limits)
+    message = _message(coordinates, columns, landmarks, title, color, note, limits, axes)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
         title=html.escape(title),
@@ -103,6 +106,7 @@ def _message(
     color: str | None,
     note: str,
     limits: str,
+    axes: Sequence[str | None],
 ) -> bytes:
     n = len(coordinates)
     numbers = sum(column.kind != "category" for column in columns)
@@ -135,6 +139,7 @@ def _message(
         "color": color,
         "note": note,
         "limits": limits,
+        "axes": axes,
         "columns": described,
         "capacity": max(1, n),
         "oldest": 0,
