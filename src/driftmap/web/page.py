@@ -21,8 +21,8 @@ from driftmap.web.protocol import TYPES, Quantized, encode, missing_code, quanti
 
 WEB = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import [^;]*? from "\./([a-z_]+\.js)";\n', re.MULTILINE)
-COMMENT = re.compile(r"^ */\*\*.*?\*/\n|^ *//[^\n]*\n|^ +", re.MULTILINE | re.DOTALL)
-"""Comments that begin a line, and indentation."""
+COMMENT = re.compile(r"^ */\*\*.*?\*/\n|^ *//[^\n]*\n", re.MULTILINE | re.DOTALL)
+"""Comments that begin a line."""
 EXPORT = re.compile(r"^export (?=(async )?(function|class|const)\b)", re.MULTILINE)
 BUDGET = 1_750_000
 """Target size of the numbers in a file, in bytes before compression; larger maps are stored with lower precision."""
