@@ -58,7 +58,7 @@ class Watcher(Observer):
         self, first: int, rows: Array, coordinates: Array, reach: Array | None, nearest: Ids | None, labels: Any = None
     ) -> None:
         """Show a batch of rows."""
-        n, capacity = len(rows), self.scene.capacity
+        n, capacity = len(rows), self.scene.rows.capacity
         if not len(self._rows):
             self._rows = np.empty((capacity, rows.shape[1]))
         kept = np.arange(max(0, n - capacity), n)
@@ -74,8 +74,8 @@ class Watcher(Observer):
         mapper, scene = self._mapper, self.scene
         if mapper is None or not mapper.fitted:
             return
-        if scene.next != self._next:
-            self._next = scene.next
+        if scene.rows.next != self._next:
+            self._next = scene.rows.next
             with mapper.lock:
                 given = mapper.given_frame()
                 if given is None:
@@ -89,8 +89,8 @@ class Watcher(Observer):
             self._stress = stress(store.to_points(frame.points, frame.points), positions, metric="precomputed")
             if number != self._frame:
                 with scene.lock:
-                    first, stop = scene.oldest, scene.next
-                    rows = self._rows[np.arange(first, stop) % scene.capacity]
+                    first = scene.rows.oldest
+                    rows = self._rows[scene.rows.slots(first, scene.rows.next)]
                 scene.move(first, plane(frame.place_queries(store, store.check_queries(rows))))
                 self._frame = number
         self._sample(mapper, time.monotonic())
@@ -98,7 +98,7 @@ class Watcher(Observer):
     def _sample(self, mapper: StreamMap, now: float) -> None:
         """Sample the curves periodically; when the stream stalls, add a final sample with rate zero."""
         then, seen, rate = self._last
-        seen_now = self.scene.next
+        seen_now = self.scene.rows.next
         if now - then < SAMPLE_SECONDS or (seen_now == seen and rate == 0):
             return
         self._last = now, seen_now, (seen_now - seen) / (now - then)

@@ -51,9 +51,6 @@ class Observer:
         """Process an update, and the map after it."""
         raise NotImplementedError
 
-    def flush(self) -> None:
-        """Write what was observed so far, since a checkpoint is about to rely on it."""
-
     def finish(self, mapper: StreamMap) -> None:
         """All rows have been mapped."""
 

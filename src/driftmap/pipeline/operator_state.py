@@ -25,7 +25,7 @@ class OperatorState:
 
 @dataclass(frozen=True)
 class Params:
-    """The parameters of a :class:`~driftmap.pipeline.operator.MapOperator`."""
+    """The parameters of a :class:`~driftmap.pipeline.map_operator.MapOperator`."""
 
     label: str | None
     each_row: bool
@@ -36,7 +36,7 @@ class Params:
 
 @dataclass(frozen=True)
 class MapOperatorState(OperatorState):
-    """What a :class:`~driftmap.pipeline.operator.MapOperator` saves."""
+    """What a :class:`~driftmap.pipeline.map_operator.MapOperator` saves."""
 
     columns: tuple[str, ...]
     names: tuple[str, ...]
