@@ -141,6 +141,7 @@ def comparison_page(report: Mapping[str, Any], found: Compared, rows: Sequence[A
         change.name,
         f"p = {report['p_value']:.2g}",
         "bulk",
+        ("x1", "x2" if found.coordinates.shape[1] > 1 else None),
         Changes(summary | {"features": features}, _plane(places), marked),
     )
 

@@ -21,6 +21,8 @@ from driftmap.web.protocol import TYPES, Quantized, encode, missing_code, quanti
 
 WEB = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import [^;]*? from "\./([a-z_]+\.js)";\n', re.MULTILINE)
+COMMENT = re.compile(r"^ */\*\*.*?\*/\n|^ *//[^\n]*\n", re.MULTILINE | re.DOTALL)
+"""Comments that begin a line."""
 EXPORT = re.compile(r"^export (?=(async )?(function|class|const)\b)", re.MULTILINE)
 BUDGET = 1_750_000
 """Target size of the numbers in a file, in bytes before compression; larger maps are stored with lower precision."""
@@ -57,7 +59,7 @@ PAGE_TEMPLATE = """<!doctype html>
 
 @cache
 def joined(entry: str) -> str:
-    """Bundle a module with its imports into one module: each module follows its dependencies."""
+    """Bundle a module with its imports into one module without comments: each module follows its dependencies."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -65,7 +67,7 @@ def joined(entry: str) -> str:
             text = (WEB / name).read_text("utf-8")
             for needed in IMPORT.findall(text):
                 add(needed)
-            done[name] = EXPORT.sub("", IMPORT.sub("", text))
+            done[name] = COMMENT.sub("", EXPORT.sub("", IMPORT.sub("", text)))
 
     add(entry)
     return "\n".join(done.values())
@@ -91,10 +93,11 @@ def standalone(
     color: str | None,
     note: str,
     limits: str,
+    axes: Sequence[str | None],
     changes: Changes | None = None,
 ) -> str:
     """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
-    message = _message(coordinates, columns, landmarks, title, color, note, limits, changes)
+    message = _message(coordinates, columns, landmarks, title, color, note, limits, axes, changes)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
         title=html.escape(title),
@@ -113,6 +116,7 @@ def _message(
     color: str | None,
     note: str,
     limits: str,
+    axes: Sequence[str | None],
     changes: Changes | None,
 ) -> bytes:
     n = len(coordinates)
@@ -146,6 +150,7 @@ def _message(
         "color": color,
         "note": note,
         "limits": limits,
+        "axes": axes,
         "columns": described,
         "capacity": max(1, n),
         "oldest": 0,

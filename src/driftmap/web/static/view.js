@@ -154,6 +154,8 @@ export class MapView extends EventTarget {
   begin(header) {
     this.columns = header.columns;
     this.title = header.title;
+    /** The names of the axes; null: the axis is only for time. */
+    this.axes = header.axes ?? ["x1", "x2"];
     this.store = new PointStore(header.capacity, header.columns.length);
     this.store.oldest = this.store.next = header.first;
     this.landmarks = new LandmarkHistory();
