@@ -1,8 +1,9 @@
 """Frames: the successive embeddings of a stream, each aligned to the one before (Procrustes).
 
 Learning never makes a frame. When coordinates are asked for, and the landmarks have changed or a tenth more points have
-come, the present frame is kept while a new one would hardly be better (:mod:`driftmap.map.frame_loss`). A new one is turned, mirrored and shifted
-(never scaled) so that the stored points lie as near as possible to where they lay on the last one.
+come, the present frame is kept while a new one would hardly be better (:mod:`driftmap.map.frame_loss`). A new one is
+turned, mirrored and shifted (never scaled) so that the stored points lie as near as possible to where they lay on the
+last one.
 """
 
 from __future__ import annotations
@@ -354,7 +355,9 @@ class Frames:
         return self.choice.n_anchors
 
     def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:
-        """Up to ``n_anchors`` stored points by mass; the landmarks if they are as many.
+        """Up to ``n_anchors`` stored points by mass or, where some are stored no more, of the sample of rows.
+
+        The landmarks if they are as many.
 
         Distances to them are measured, unless a Python function does that: then they follow from those to landmarks.
         """
@@ -362,9 +365,12 @@ class Frames:
         n_anchors = self._number_of_anchors(engine, landmarks)
         if n_anchors is None or n_anchors <= len(landmarks):
             return Anchors(landmarks, landmarks, cover.masses, None)
-        cells, weights = engine.cells()
-        with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
-            ids, shares = choose_anchors(cells, n_anchors, weights)
+        if (sampled := engine.sampled_rows(n_anchors)) is not None:
+            ids, shares = sampled, np.full(len(sampled), engine.n_samples_seen_ / len(sampled))
+        else:
+            cells, weights = engine.cells()
+            with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
+                ids, shares = choose_anchors(cells, n_anchors, weights)
         self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
         to_landmarks, measured = self.to_anchors.values, bool(engine.store.metric.quick)
         return Anchors(ids, landmarks, _at_least_a_little(shares), to_landmarks, measured)
