@@ -95,3 +95,11 @@ def test_a_damaged_sample_is_refused(name):
     )
     with pytest.raises(ValueError, match="its sample of rows"):
         DriftMap._engine_type.unpack(header, arrays, {})
+
+
+def test_a_map_saved_without_a_sample_draws_anchors_from_stored_points():
+    header, arrays = fitted()._engine.pack()
+    del header["landmarks"]["sample"]
+    mapper = DriftMap._engine_type.unpack(header, arrays, {})
+    mapper.partial_fit(X[:100])
+    assert np.isin(mapper.anchor_indices_, mapper.landmarks.stored_indices_).all()

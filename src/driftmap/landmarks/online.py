@@ -29,7 +29,7 @@ from driftmap.landmarks.nearest_before import (
     fill_rows,
     radii_before,
 )
-from driftmap.landmarks.row_sample import RowSample
+from driftmap.landmarks.row_sample import SIZE, RowSample
 from driftmap.landmarks.serialization import Saved
 from driftmap.metrics import make_store
 from driftmap.utils import Array, Ids, validation
@@ -367,8 +367,9 @@ class LandmarkEngine(Saved):
         return self.stored_distances(landmarks, landmarks)
 
     def sampled_rows(self, n: int) -> Ids | None:
-        """Return the arrival numbers of a sample of n rows; None without one, or while all points are stored."""
-        return None if (sample := self._sample()) is None else sample.smallest(n)
+        """Return the arrival numbers of a sample of n rows; None if it has fewer, or while all points are stored."""
+        sample = self._sample()
+        return None if sample is None or n > SIZE else sample.smallest(n)
 
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
         """Return true distances between stored points, given by arrival number; exactly 0 between equal numbers.

@@ -94,7 +94,7 @@ class Frames:
         other.changes, other.stored_cache = self.changes.copy(), copy.copy(self.stored_cache)
         return other
 
-    def pack(self, arrays: Arrays) -> dict[str, Any]:
+    def pack(self, arrays: Arrays, store: Store) -> dict[str, Any]:
         """As values that a checkpoint can hold."""
         frame = self.current
         values: dict[str, Any] = {
@@ -108,7 +108,9 @@ class Frames:
             "frame": None,
         }
         if frame is not None and self._is_stored:
+            between = None if _is_remeasured(store, frame.fixed.points) else frame.between
             values["frame"] = {name: getattr(frame, name) for name in STORED} | {
+                "between": between,
                 "cover": frame.cover._asdict(),
                 "fixed": None if frame.fixed is frame.cover else frame.fixed._asdict(),
                 "state": frame.embedding.state(),
@@ -159,7 +161,7 @@ class Frames:
         *,
         cover: dict[str, Any],
         fixed: dict[str, Any] | None,
-        between: Array,
+        between: Array | None,
         anchors: Ids | None,
         rotation: Array,
         translation: Array,
@@ -173,6 +175,11 @@ class Frames:
         landmarks = _checked_points(store, n_seen, **cover)
         placing = landmarks if fixed is None else _checked_points(store, n_seen, **fixed)
         a = len(placing.ids)
+        if between is None:
+            if not _is_remeasured(store, placing.points):
+                raise ValueError("its frame lacks distances")
+            between = store.to_points(placing.points, placing.points)
+            np.fill_diagonal(between, 0.0)
         for array, shape in ((rotation, (k, k)), (translation, (k,)), (between, (a, a))):
             if not (np.shape(array) == shape and array.dtype == np.float64 and _squarable(array)):
                 raise ValueError("an array of its frame has the wrong shape, type or range")
@@ -374,6 +381,11 @@ class Frames:
         self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
         to_landmarks, measured = self.to_anchors.values, bool(engine.store.metric.quick)
         return Anchors(ids, landmarks, _at_least_a_little(shares), to_landmarks, measured)
+
+
+def _is_remeasured(store: Store, points: Any) -> bool:
+    """Whether a checkpoint lacks the distances between points: the core measures them again, to the bit."""
+    return store.metric.native and isinstance(points, np.ndarray)
 
 
 def _check_ids(ids: Ids, n_seen: int) -> None:

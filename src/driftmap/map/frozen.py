@@ -148,7 +148,7 @@ class FrozenMap:
         return {
             "kind": self.kind,
             "params": pack_params(self.params, arrays, EMBEDDING_TYPES),
-            "frames": frames.pack(arrays),
+            "frames": frames.pack(arrays, self.store),
             "facts": {name: flatten(getattr(self, name), name, arrays) for name in FACTS},
             "landmark_mass": flatten(np.asarray(self.landmark_mass_), "landmark_mass", arrays),
             "n_features": self.store.n_features,

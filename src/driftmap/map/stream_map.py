@@ -327,7 +327,7 @@ class StreamMap(MapParams, HasLandmarks):
 
     @property
     def anchor_indices_(self) -> Ids:
-        """Arrival numbers of these points, ascending: stored points by mass, or the landmarks."""
+        """Arrival numbers of these points, ascending: stored points by mass, rows of a sample, or the landmarks."""
         with self.lock:
             return self.frames.present(self._landmark_engine()).placing.copy()
 
@@ -360,7 +360,7 @@ class StreamMap(MapParams, HasLandmarks):
                 "kind": self.kind,
                 "params": self.packed_params(arrays),
                 "landmarks": self._landmark_engine().pack_state(arrays),
-                "frames": self.frames.pack(arrays),
+                "frames": self.frames.pack(arrays, self._landmark_engine().store),
                 "feature_names": [str(name) for name in self.feature_names],
                 "dict_names": [*self.dict_names],
                 "recent": flatten(self.recent.values, "recent", arrays),
