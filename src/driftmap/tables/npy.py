@@ -83,7 +83,8 @@ class NumpyTable(ArrayTable):
     """An NPY file with a matrix, or a vector as one column; columns are named by their numbers from 1."""
 
     def __init__(self, file: NumpyFile, wanted: Wanted, selection: Selection) -> None:
-        columns = [numbered(file.width)[i] for i in selection.places]
+        names = numbered(file.width)
+        columns = [names[i] for i in selection.places]
         super().__init__(
             file.name, file, columns, selection.label, wanted.label, missing=wanted.missing, marks=wanted.marks
         )
