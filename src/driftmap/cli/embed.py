@@ -7,13 +7,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from driftmap.cli.databases import Querying, kept_query, target
 from driftmap.cli.errors import UserError
 from driftmap.cli.groups import Reading
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input, WholeOptions, map_whole
-from driftmap.tables.formats import readable, text_formats
-from driftmap.tables.readers import open_table
+from driftmap.sources.schemes import database_forms
+from driftmap.tables.formats import listed, readable, text_formats
+from driftmap.tables.readers import open_query, open_table
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.table import Table
 
@@ -21,7 +23,8 @@ DESCRIPTION = f"""\
 Map the rows of a table, in the order in which they stand.
 
 FILE is {readable()};
-"-" is standard input, CSV, JSON lines or JSON. Files are read in blocks. --input-format names the format of a file with
+"-" is standard input, CSV, JSON lines or JSON. With --query it is a database: {listed(database_forms())}; the
+query is executed once. Files are read in blocks. --input-format names the format of a file with
 another suffix. What separates the cells of CSV follows from its first two lines, unless --delimiter says it. The first
 line is a header if any of its cells is not a number, if an option names one of them, or if it counts columns (1, 2, 3
 or 2020, 2021) and the next line does not; columns without names are called 1, 2, 3, ... All columns of numbers are
@@ -62,6 +65,7 @@ examples:
   driftmap embed prices.csv --label date --normalize minmax --plot map.png -o map.csv
   driftmap embed sensors.parquet --columns temp,load --landmarks 200 --landmarks-out landmarks.csv
   driftmap embed prices.csv --label date --animate map.gif --novelty -o map.csv
+  driftmap embed sqlite:///x.db --query "SELECT * FROM t" -o map.parquet
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
 """
 
@@ -71,10 +75,19 @@ class EmbedOptions(WholeOptions):
     """Options of ``embed``."""
 
     file: str = argument(metavar="FILE", help='what to map; "-" is standard input')
+    querying: Querying = group(Querying, "databases")
     reading: Reading = group(Reading, "what to read")
+
+    @property
+    def goes_to_table(self) -> bool:
+        """Whether results are appended to a table of a database."""
+        return self.querying.to_table is not None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.querying.check(self.file, self.reading)
+        if self.reading.skip_bad and self.querying.query is not None:
+            raise UserError("--skip-bad is for lines of text: leave out rows by a WHERE in --query")
         if self.reading.skip_bad and self.reading.is_binary(self.file):
             raise UserError(f"--skip-bad is for lines of text: {text_formats()}")
 
@@ -84,13 +97,22 @@ Options = EmbedOptions
 
 def run(options: EmbedOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
-    reading = options.reading
+    reading, query = options.reading, options.querying.query
 
     def opened(current: Session, folder: Path, rejected: RejectedLines) -> AbstractContextManager[Table]:
         wanted = reading.wanted(rejected, options.mapping.metric)
+        if query is not None:
+            return open_query(options.file, query, wanted, once=options.online, kept=kept_query(current))
         # A run that may be interrupted has to find its place in the file itself.
         cache = folder if current.saver is None else None
         return open_table(options.file, wanted, once=options.online, cache=cache)
 
-    source = Input(options.file, opened, reading.steps, {}, skip_bad=reading.skip_bad)
+    source = Input(
+        options.file,
+        opened,
+        reading.steps,
+        {},
+        skip_bad=reading.skip_bad,
+        target=target(options.file, options.querying),
+    )
     return map_whole(options, source, argv)

@@ -117,7 +117,8 @@ class _Stream:
     ) -> None:
         self.options, self.source, self.paths, self.rejected = options, source, paths, rejected
         self.current, self.view = current, view
-        self.writes = view is None or options.coordinates.output is not None or options.sink is not None
+        goes_elsewhere = options.sink is not None or source.target is not None
+        self.writes = view is None or options.coordinates.output is not None or goes_elsewhere
         """Whether rows are written, each as it comes. A view alone takes those that came together."""
         steps = [*source.steps(), *options.normalizing.running()]
         self.operator = MapOperator(
@@ -166,11 +167,13 @@ class _Stream:
             outputs.write_alerts(current, file, drifts_only=is_shown)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
-        elif self.view is None:
+        elif self.view is None and self.source.target is None:
             kind = options.coordinates.format
             outputs.print_coordinates(current, stack, layout, kind, alone=True, immediately=True)
         if options.sink is not None:
             outputs.send(current, stack, options.sink, layout)
+        if self.source.target is not None:
+            self.source.target.open(current, layout)
 
     def print_summary(self) -> None:
         """Print what ``--json`` asks for; of a stream, the user usually ends it. Without a row, print nothing."""

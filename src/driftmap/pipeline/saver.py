@@ -63,6 +63,14 @@ class Saver:
         self._is_current = True
         self._last, self._cost = time.monotonic(), 0.0
 
+    @property
+    def n_mapped(self) -> int | None:
+        """Rows that were mapped when the state was saved, before the run goes on; None: this is its start."""
+        if self._resumed is None:
+            return None
+        state = self._resumed.state
+        return self._resumed.operator.n_rows if state.stage == "mapping" and state.position is not None else 0
+
     def continues(self, name: str) -> bool:
         """Whether an output goes on where it was when the state was saved."""
         return not self.restarts or name in BEFORE_MAPPING

@@ -46,6 +46,13 @@ class RowSource(ABC):
         """Return how to find the row that comes ``ahead`` rows after a position."""
         return self.name
 
+    def exact(self, position: Any, ahead: int) -> tuple[Any, int]:
+        """Return a position, and rows ahead of it, that stay right if rows before are deleted, where they may be.
+
+        ``ahead`` rows after ``position`` were read by the last call of ``read``, from that position.
+        """
+        return position, ahead
+
     def done(self, position: Any) -> None:  # noqa: B027
         """All rows up to a position are learnt, and in the checkpoint if there is one."""
 

@@ -174,6 +174,10 @@ class Text(ABC):
         """What to call the source in a message on a row."""
         return self.name
 
+    def exact(self, position: Position) -> Position:
+        """The same place, as the source finds it again."""
+        return position
+
     def tail(self, position: Position) -> tuple[int, int, str] | None:
         """Where the last bytes before a position begin and end, and their digest; None: they are not known."""
         return None
@@ -279,6 +283,11 @@ class FollowedText(Text):
     def where(self, row: Block) -> str:
         """What to call the source in a message on a row."""
         return self._rows.where(row.offset, row.ahead or 0)
+
+    def exact(self, position: Position) -> Position:
+        """The same place, as the source finds it again."""
+        offset, ahead = self._rows.exact(position.offset, position.ahead)
+        return position._replace(offset=offset, ahead=ahead)
 
     def tail(self, position: Position) -> tuple[int, int, str] | None:
         """Where the last bytes before a position begin and end, and their digest, if a file is followed."""

@@ -81,7 +81,7 @@ class TextTable(Table):
 
     def position(self) -> Position:
         """The place after the last chunk that was given out."""
-        return self._place
+        return self._text.exact(self._place)
 
     def close(self) -> None:
         """Close the file."""
