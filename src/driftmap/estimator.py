@@ -26,6 +26,7 @@ from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
+from driftmap.quality import Displacement
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.data_frames import as_row, materialized
 from driftmap.utils.errors import InputError
@@ -331,6 +332,40 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
 
     def _merged(self, mapper: StreamMap, later: list[CoreSet]) -> StreamMap:
         return mapper.merge(later)
+
+    def register(self, reference: DriftMap | StreamMap | FrozenMap, *, scale: bool = False) -> Displacement:
+        """Lay the map on an older one, learnt from other rows of the same features: rotation, reflection and shift.
+
+        Stored points of both maps are placed on both, those near a landmark of both are compared, and the map is laid
+        so that they lie as near as possible to their places on the older one (Procrustes, weighted by mass). That makes
+        a new frame, and later frames are aligned with it. Merged, saved and frozen maps keep it; a user-defined
+        embedding without ``restore`` is fitted again when it is loaded, and then lies elsewhere.
+
+        Parameters
+        ----------
+        reference : DriftMap, StreamMap or FrozenMap
+            With the same metric, features and number of components. It does not change.
+        scale : bool
+            Also scale the map; of embeddings that do not keep distances, such as "tsne".
+
+        Returns
+        -------
+        Displacement
+            How far these points still lie from their places on the older map: median and max, relative to its diameter.
+
+        Examples
+        --------
+        >>> rows = np.random.default_rng(0).random((600, 3)) * [3, 2, 1]
+        >>> monday, tuesday = DriftMap(n_landmarks=30).fit(rows[:300]), DriftMap(n_landmarks=30).fit(rows[300:])
+        >>> tuesday.register(monday).median < 0.05
+        True
+        >>> tuesday.frames_[-1].reason
+        'registered'
+        """
+        other = reference._fitted_engine() if isinstance(reference, DriftMap) else reference
+        if not isinstance(other, StreamMap | FrozenMap):
+            raise InputError(f"must be a map, got {type(reference).__name__}", parameter="reference")
+        return self._fitted_engine().register(other, scale=scale)
 
     def freeze(self) -> FrozenMap:
         """Return the current frame as an immutable map, which places and scores points but does not learn."""

@@ -1,5 +1,5 @@
-"""Queries of databases are followed by commands that are killed, while rows are added: every row is written once, to the
-file in the same bytes, and to the table of results."""
+"""Queries are followed by commands that are killed while rows are added: every row is written once, to the file in the
+same bytes, and to the table of results."""
 
 import itertools
 import json
@@ -10,7 +10,6 @@ from databases import Database, PostgreSQL, available
 from torture.follows import wait_for
 from torture.messages import strike
 from torture.processes import options, start, succeed, write_input
-
 
 NUMBER = "DOUBLE PRECISION"
 

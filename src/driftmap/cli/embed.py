@@ -10,8 +10,9 @@ from pathlib import Path
 from driftmap.cli.databases import Querying, kept_query, target
 from driftmap.cli.errors import UserError
 from driftmap.cli.groups import Reading
+from driftmap.cli.registering import older_map
 from driftmap.cli.session import Session
-from driftmap.cli.typed import argument, group
+from driftmap.cli.typed import argument, group, option
 from driftmap.cli.whole import Input, WholeOptions, map_whole
 from driftmap.sources.schemes import database_forms
 from driftmap.tables.formats import listed, readable, text_formats
@@ -43,6 +44,10 @@ All rows are learnt first; then every row is mapped in the final frame. With --o
 in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.
 For a source that has no end, use `driftmap follow`.
 
+--register-to lays that final frame on the map of an earlier run (turned, mirrored, shifted), so that rows lie where
+that has them, as far as both maps have points there. A line on standard error says how far they still are from there.
+--normalize then scales columns as that run did.
+
 --novelty adds three columns. Two say how new a row was just before it was learnt: "reach", the distance to the nearest
 landmark divided by the radius (above 1: farther out than all rows before; infinite at the start, before there is a
 radius), and "quantile", the share of the last 2,000 rows whose reach was smaller. "residual" says by how much the row's
@@ -67,6 +72,7 @@ examples:
   driftmap embed prices.csv --label date --animate map.gif --novelty -o map.csv
   driftmap embed sqlite:///x.db --query "SELECT * FROM t" -o map.parquet
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
+  driftmap embed today.csv -o map.csv --checkpoint today.ckpt --register-to yesterday.ckpt
 """
 
 
@@ -77,6 +83,12 @@ class EmbedOptions(WholeOptions):
     file: str = argument(metavar="FILE", help='what to map; "-" is standard input')
     querying: Querying = group(Querying, "databases")
     reading: Reading = group(Reading, "what to read")
+    register_to: Path | None = option(
+        "--register-to",
+        type=Path,
+        metavar="FILE",
+        help="lay the map on an older one of the same columns: the --checkpoint of a finished run, or a saved map",
+    )
 
     @property
     def goes_to_table(self) -> bool:
@@ -88,6 +100,8 @@ class EmbedOptions(WholeOptions):
         self.querying.check(self.file, self.reading)
         if self.reading.skip_bad and self.querying.query is not None:
             raise UserError("--skip-bad is for lines of text: leave out rows by a WHERE in --query")
+        if self.register_to is not None and self.online:
+            raise UserError("--register-to lays a finished map on another one: leave out --online")
         if self.reading.skip_bad and self.reading.is_binary(self.file):
             raise UserError(f"--skip-bad is for lines of text: {text_formats()}")
 
@@ -107,12 +121,17 @@ def run(options: EmbedOptions, argv: Sequence[str]) -> int:
         cache = folder if current.saver is None else None
         return open_table(options.file, wanted, once=options.online, cache=cache)
 
+    older = None
+    if options.register_to is not None:
+        older = older_map(options.register_to, options.mapping, options.normalizing)
+    also_read = {"register_to": options.register_to}
     source = Input(
         options.file,
         opened,
         reading.steps,
-        {},
+        also_read,
         skip_bad=reading.skip_bad,
         target=target(options.file, options.querying),
+        older=older,
     )
     return map_whole(options, source, argv)

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from driftmap.map.novelty import Alert
+from driftmap.map.registration import Reference
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
 from driftmap.pipeline.operator import Operator, part_of
 from driftmap.pipeline.operator_state import OWN
+from driftmap.quality import Displacement
 from driftmap.storage.serialization import Arrays
 from driftmap.tables.cache import CachedRows
 from driftmap.tables.scaling import statistics_for
@@ -52,6 +54,15 @@ class Learning(Operator):
 
     stage = "learning"
     scores: CachedRows | None = None
+    older: Reference | None = None
+    """The map on which the new one is laid when all rows are learnt; ``residual`` is then how far off rows lie."""
+    residual: Displacement | None = None
+
+    def complete(self) -> None:
+        """Lay the map on the older one, in its scale where distances on the map are not those of the data."""
+        if self.older is not None:
+            keeps = getattr(self.mapper.fitted_embedding_, "keeps_distances", False)
+            self.residual = self.mapper.register(self.older, scale=not keeps)
 
     def apply(self, first: int, rows: Chunk) -> Update:
         """Learn further rows."""

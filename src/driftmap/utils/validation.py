@@ -20,6 +20,8 @@ RULES = ("tight", "paper")
 """Names of the replacement rules; the first is the default."""
 FIGURE_FORMATS = (".png", ".svg", ".pdf")
 ANIMATION_FORMATS = (".gif", ".mp4")
+LIMITS = ("bulk", "all")
+"""What the axes of a picture hold: all points but outliers, or all points."""
 
 NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 """Types that the core takes without conversion."""
