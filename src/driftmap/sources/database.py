@@ -86,8 +86,11 @@ def connected(address: Address, *, autocommit: bool = True) -> Iterator[Any]:
         raise InputError(problem, source=address.name)
     with raised(address):
         connection = driver.connect(_uri(address), autocommit=autocommit)
-    with contextlib.closing(connection):
+    try:
         yield connection
+    finally:
+        with contextlib.suppress(RuntimeError):  # a signal may have left a statement open
+            connection.close()
 
 
 def executed(
@@ -126,10 +129,18 @@ def schema_of(connection: Any, address: Address, text: str) -> Any:
         return next(batches).schema
 
 
+def fetched(connection: Any, address: Address, text: str, parameters: tuple[Any, ...] = (), batch_rows: int = 0) -> Any:
+    """Execute a statement and return its whole result as an Arrow table."""
+    import pyarrow as pa
+
+    with contextlib.closing(executed(connection, address, text, parameters, batch_rows)) as batches:
+        return pa.Table.from_batches(list(batches))
+
+
 def value_of(connection: Any, address: Address, text: str, parameters: tuple[Any, ...] = ()) -> Any:
     """Return the first value of a result; None if it has no rows."""
-    rows = [row for batch in executed(connection, address, text, parameters) for row in batch.to_pylist()]
-    return next(iter(rows[0].values())) if rows else None
+    table = fetched(connection, address, text, parameters)
+    return table.column(0)[0].as_py() if len(table) and table.num_columns else None
 
 
 def quoted(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from driftmap.sources.addresses import Address
 from driftmap.sources.brokers.connection import WAIT_SECONDS, digest, persist
-from driftmap.sources.database import Query, connected, executed, quoted, schema_of, value_of
+from driftmap.sources.database import Query, connected, fetched, quoted, schema_of, value_of
 from driftmap.sources.row_source import RowSource
 from driftmap.utils.errors import InputError
 
@@ -99,10 +99,9 @@ class QueryRows(RowSource):
         condition, parameters = ("", ()) if mark is None else (f"WHERE {by} >= $1 ", (mark.last,))
         most = limit + (1 if mark is None else 2)
         text = f"SELECT * FROM {self.query.rows(condition)}ORDER BY {by} LIMIT {most}"
-        found: list[dict[str, Any]] = []
-        for batch in executed(self._connection, self.address, text, parameters, batch_rows=most):
-            self._check_kinds(batch, mark)
-            found += batch.to_pylist()
+        table = fetched(self._connection, self.address, text, parameters, batch_rows=most)
+        self._check_kinds(table, mark)
+        found = table.to_pylist()
         values = [row[self._by] for row in found]
         for value, following in itertools.pairwise(values):
             if value == following:
@@ -145,10 +144,10 @@ class QueryRows(RowSource):
         self._next_check = now + max(CHECK_SECONDS, (SHARE - 1) * (now - start))
         return mark
 
-    def _check_kinds(self, batch: Any, mark: Mark | None) -> None:
+    def _check_kinds(self, table: Any, mark: Mark | None) -> None:
         """Raise an error if the order is by no integer or text, or a column is of another kind than before."""
-        for field in batch.schema:
-            column, kind = batch.column(field.name), _kind(field.type)
+        for field in table.schema:
+            column, kind = table.column(field.name), _kind(field.type)
             if field.name == self._by and kind not in ("an integer", "text"):
                 problem = f"is {kind}, and --order-by needs integers or texts: cast it in the query"
                 raise InputError(problem, source=self.name, column=self._by)

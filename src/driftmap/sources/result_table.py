@@ -14,7 +14,7 @@ import numpy as np
 
 from driftmap.sources.addresses import Address
 from driftmap.sources.brokers.connection import persist
-from driftmap.sources.database import connected, executed, quoted, raised, value_of
+from driftmap.sources.database import connected, fetched, quoted, raised, value_of
 from driftmap.utils.errors import InputError
 
 POSITIONS = "driftmap_positions"
@@ -99,8 +99,7 @@ class ResultTable:
         return found
 
     def _run(self, connection: Any, text: str, *parameters: Any) -> None:
-        for _ in executed(connection, self.address, text, parameters):
-            pass
+        fetched(connection, self.address, text, parameters)
 
 
 def _array(values: Any, kind: str, name: str) -> Any:
