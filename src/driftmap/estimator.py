@@ -61,7 +61,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         distances to these. They are measured, or, with a Python function as metric, inferred from those to the
         landmarks. "auto": 128, 256, 512 or 1,024, the fewest that place other points as truly (stress within 2 %) and
         as evenly as twice as many; all stored points while these are few. It is chosen with the first frame, and again
-        when half of the landmarks have been exchanged or the stored points have doubled. None: the landmarks only.
+        when half of the landmarks have been exchanged or the stored points have doubled; 128 where a Python function
+        measures. None: the landmarks only.
     align : bool
         Align each new frame with the previous one, so that the map does not turn or flip when landmarks change.
     frame_tolerance : float or None
@@ -110,7 +111,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         n_landmarks: int | str = 100,
         rule: str = "tight",
         embedding: str | Embedding = "stress",
-        n_anchors: int | str | None = 128,
+        n_anchors: int | str | None = "auto",
         align: bool = True,
         frame_tolerance: float | None = 0.02,
         metric: MetricLike = "euclidean",
@@ -203,9 +204,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         At most 2,000 rows, evenly spread, are compared.
 
         >>> from sklearn.model_selection import GridSearchCV
-        >>> search = GridSearchCV(DriftMap(), {"n_landmarks": [5, 30]})
+        >>> search = GridSearchCV(DriftMap(), {"n_anchors": [10, "auto"]})
         >>> search.fit(np.random.default_rng(0).random((300, 3))).best_params_
-        {'n_landmarks': 30}
+        {'n_anchors': 'auto'}
         """
         mapper, X = self._fitted_engine(), materialized(X)
         self._check_features(X)

@@ -27,7 +27,7 @@ NOVELTY = ("reach", "quantile", "residual")
 """The columns that ``--novelty`` adds."""
 PAGE_SUFFIX = ".html"
 """The suffix of a plot for a browser."""
-N_ANCHORS = 128
+ANCHORS = "auto"
 """Anchors of a map."""
 WARM_UP = 100
 """Rows by which a running normalisation begins."""
@@ -174,17 +174,17 @@ class MapShape:
 
     anchors: int | str | None = option(
         "--anchors",
-        default=N_ANCHORS,
+        default=ANCHORS,
         type=kinds.anchor_count,
         metavar="N",
         help="of stress: stored rows to whose distances the map is fitted; auto: 128, 256, 512 or 1024, as many as the "
-        f"rows need; none: the landmarks only (default: {N_ANCHORS})",
+        f"rows need; none: the landmarks only (default: {ANCHORS})",
     )
 
     def __post_init__(self) -> None:
         if self.metric == "precomputed":
             raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
-        if self.anchors != N_ANCHORS and self.embedding != "stress":
+        if self.anchors != ANCHORS and self.embedding != "stress":
             raise UserError("--anchors is for --embedding stress")
 
 

@@ -26,6 +26,7 @@ from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.map.params import MapParams
 from driftmap.map.registration import MOST_COMPARED, Reference, Side, registration
 from driftmap.metrics import Store
+from driftmap.metrics.factory import find_metric
 from driftmap.quality import Displacement, stress
 from driftmap.storage.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
@@ -202,7 +203,8 @@ class StreamMap(MapParams, HasLandmarks):
         frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align, self.frame_tolerance)
         if hasattr(frames.embedding, "check"):
             frames.embedding.check(self.n_landmarks)
-        landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=LEAST_SIZE)
+        least = max(LEAST_SIZE, find_metric(self.metric, self.metric_params).least)
+        landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=least)
         landmarks.lock, landmarks.fewest_landmarks = self.lock, (fewest, f" for {self.n_components} dimensions")
         return landmarks, frames
 

@@ -16,9 +16,11 @@ from driftmap.pipeline.operator_state import OWN
 from driftmap.quality import Displacement
 from driftmap.storage.serialization import Arrays
 from driftmap.tables.cache import CachedRows
-from driftmap.tables.scaling import statistics_for
+from driftmap.tables.scaling import Moments, statistics_for
 from driftmap.tables.steps import Step
 from driftmap.tables.table import Chunk
+from driftmap.utils.errors import InputError
+from driftmap.utils.validation import LEAST_SQUARABLE
 
 
 class Measuring(Operator):
@@ -38,6 +40,11 @@ class Measuring(Operator):
 
     def complete(self) -> None:
         """Find the scaling."""
+        if isinstance(self.known, Moments) and self.kind == "zscore" and len(bad := self.known.without_square()):
+            problem = (
+                f"holds numbers that differ by less than {LEAST_SQUARABLE:g}, where squares underflow; multiply them"
+            )
+            raise InputError(problem, column=self.columns[int(bad[0])])
         self.scaling = self.known.scaling(self.kind)
 
     def _arrays(self) -> Arrays:

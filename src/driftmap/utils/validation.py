@@ -29,6 +29,8 @@ LARGEST_NUMBER = np.float64(1e140)  # a Python float would be compared with sing
 """Largest feature of a point."""
 LARGEST_SQUARABLE = np.float64(1e150)
 """Largest distance or position: sums of many squares do not overflow."""
+LEAST_SQUARABLE = 1e-150
+"""Least difference whose square is exact: smaller squares underflow."""
 MISSING_ADVICE = (
     "fill such entries first, for example with sklearn.impute.SimpleImputer, or drop such rows, "
     'or choose metric="nan_euclidean"'
