@@ -14,7 +14,7 @@ import pytest
 from databases import KINDS, PASSWORD, Database, PostgreSQL
 from driftmap.cli import main
 from driftmap.cli.databases import FollowedQuery
-from driftmap.cli.groups import Reading
+from driftmap.cli.reading import ReadingOptions as Reading
 
 pytest.importorskip("adbc_driver_manager", reason="databases need pip install driftmap[sql]")
 

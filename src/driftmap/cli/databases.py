@@ -12,7 +12,7 @@ import numpy as np
 
 from driftmap.cli import run_files
 from driftmap.cli.errors import UserError, note
-from driftmap.cli.groups import Reading
+from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.session import Session
 from driftmap.cli.typed import flag_of, option
 from driftmap.cli.writing import Layout, distinct
@@ -48,7 +48,7 @@ class Querying:
         if self.to_table is not None and self.query is None:
             raise UserError("--to-table is a table of the database that --query reads: add --query")
 
-    def check(self, file: str, reading: Reading) -> None:
+    def check(self, file: str, reading: ReadingOptions) -> None:
         """Raise an error unless a database comes with a query, and a query with a database."""
         address = address_in(file)
         if address is not None and address.is_database and self.query is None:
@@ -85,7 +85,7 @@ class FollowedQuery(Querying):
         """Return the query whose rows are followed, if there is one."""
         return None if self.query is None else Query(self.query, self.order_by)
 
-    def labelled(self, reading: Reading) -> Reading:
+    def labelled(self, reading: ReadingOptions) -> ReadingOptions:
         """Return how columns are read: that of --order-by is the label, or else is left out."""
         if self.order_by is None or self.order_by in (reading.columns or ()):
             return reading

@@ -10,7 +10,7 @@ from pathlib import Path
 from driftmap.cli.databases import FollowedQuery, target
 from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError
-from driftmap.cli.groups import Reading
+from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input
@@ -27,12 +27,12 @@ Map the rows of a growing file, a pipe, a stream of messages or a database as th
 SOURCE is a file of {followable_formats()} that is still growing, a named pipe, "-" for standard input, the address
 of a message broker: {listed(forms())},
 or, with --query and --order-by, of a database: {listed(database_forms())}. Each row is
-written as soon as its line has its end, in the frame of that moment, with frame and novelty; see `driftmap embed` for
+written as soon as its line is complete, in the frame of that moment, with frame and novelty; see `driftmap embed` for
 these columns, and for --alert. A file that is replaced or cut is read again from its start; a named pipe waits for the
 next writer. Columns whose first rows are empty are kept, and --missing decides.
 
---checkpoint saves the state while rows are mapped. After a crash, a kill or Ctrl-C, the same command with --resume goes
-on where the checkpoint is, with the same output to the byte as a run without interruption.
+--checkpoint saves the state while rows are mapped. After a crash, a kill or Ctrl-C, the same command with --resume
+continues from the checkpoint, and the output is the same to the byte as that of a run without interruption.
 
 examples:
   driftmap follow sensors.csv --skip-bad --format jsonl | consumer
@@ -48,7 +48,7 @@ class FollowOptions(EndlessOptions):
 
     file: str = argument(metavar="SOURCE", help='what to follow; "-" is standard input')
     querying: FollowedQuery = group(FollowedQuery, "databases")
-    reading: Reading = group(Reading, "what to read")
+    reading: ReadingOptions = group(ReadingOptions, "what to read")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +60,7 @@ Options = FollowOptions
 
 
 def check_followed(file: str, input_format: str | None = None) -> None:
-    """Raise an error if a source is no stream of lines."""
+    """Raise an error if a source is not a stream of lines."""
     if input_format is not None:
         lines = KEYS[input_format].is_followable
     else:
@@ -69,14 +69,14 @@ def check_followed(file: str, input_format: str | None = None) -> None:
         raise UserError(f"{file} cannot be followed: only lines of text can ({followable_formats()})")
 
 
-def check_query(file: str, querying: FollowedQuery, reading: Reading, options: EndlessOptions) -> None:
+def check_query(file: str, querying: FollowedQuery, reading: ReadingOptions, options: EndlessOptions) -> None:
     """Raise an error where options for databases do not go with a source, or with others."""
     querying.check(file, reading)
     if querying.to_table is not None and options.recovering.checkpoint is None:
         raise UserError("--to-table needs --checkpoint, from which a run that was killed knows its rows in the table")
 
 
-def followed(file: str, reading: Reading, metric: str, querying: FollowedQuery) -> Input:
+def followed(file: str, reading: ReadingOptions, metric: str, querying: FollowedQuery) -> Input:
     """Return a stream of lines as the input of a run."""
     reading = querying.labelled(reading)
 

@@ -159,8 +159,8 @@ class Server:
                 await browser.send_bytes(message)
                 told = seen.next
                 while not await _happens(drawn, COUNT_SECONDS):
-                    if told != self.scene.next:  # a paused page says how far it is behind
-                        told = self.scene.next
+                    if told != self.scene.rows.next:  # a paused page says how far it is behind
+                        told = self.scene.rows.next
                         await browser.send_text(str(told))
                 drawn.clear()
 

@@ -18,8 +18,8 @@ from driftmap.utils.errors import InputError
 def open(name: str, query: Query | None = None) -> RowSource:
     """Return the rows of a growing file, a named pipe or standard input (``-``), or the messages of a broker.
 
-    A broker is connected to when rows are read: ``rows, position = source.read(0, 100)``. ``demo:`` is generated data.
-    With a ``query``, whose rows have an order, the name is the address of a database.
+    A broker is contacted when rows are read: ``rows, position = source.read(0, 100)``. ``demo:`` is generated data.
+    With an ordered ``query``, the name is the address of a database.
 
     >>> open("redis://me:secret@localhost/prices").name
     'redis://localhost/prices'
