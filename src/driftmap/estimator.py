@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from driftmap.metrics import MetricLike
 from driftmap.quality import Displacement
 from driftmap.river_interface import RiverInterface
 from driftmap.utils import Array, Ids, validation
+from driftmap.utils.columns import suggestion
 from driftmap.utils.data_frames import materialized
 from driftmap.utils.errors import InputError
 
@@ -280,6 +282,12 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         from driftmap.plot import map_figure
 
+        known = [*inspect.signature(map_figure).parameters][2:]  # without the coordinates
+        if unknown := options.keys() - set(known):
+            name = min(unknown)
+            is_color = name in ("c", "colour", "hue", "label", "labels", "y")
+            hint = ": give color, a value for each row" if is_color else suggestion(name, known)
+            raise TypeError(f"DriftMap.plot() has no option {name!r}{hint}")
         mapper = self._fitted_engine()
         if X is None:
             ids, coordinates = mapper.stored_positions()

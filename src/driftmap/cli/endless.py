@@ -161,9 +161,9 @@ class _Stream:
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))
         alerting, file = options.alerting, files.get("alerts")
-        is_shown = self.view is not None and file is None  # a view shows novel rows itself
-        if file is not None or alerting.drift is not None or (alerting.alert is not None and not is_shown):
-            outputs.write_alerts(current, file, drifts_only=is_shown)
+        is_wanted = alerting.alert is not None or alerting.drift is not None
+        if file is not None or (is_wanted and self.view is None):  # a view shows them itself
+            outputs.write_alerts(current, file)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
         elif self.view is None:

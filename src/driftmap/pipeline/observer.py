@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from driftmap.map.drift import Drift
+from driftmap.map.changes import Check, Drift
 from driftmap.map.novelty import Alert
 from driftmap.map.stream_map import StreamMap
 from driftmap.tables.table import Chunk
@@ -39,6 +39,8 @@ class Update(NamedTuple):
     """Alerts of these rows, in the names and units of the table, with the label as time."""
     drifts: Sequence[Drift] = ()
     """Alarms of the monitor after these rows, likewise."""
+    checks: Sequence[Check] = ()
+    """Checks of the monitor after these rows."""
 
 
 class Observer:

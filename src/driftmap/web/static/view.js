@@ -32,6 +32,8 @@ export class MapView extends EventTarget {
     this.shrink = live ? 0.5 : 0;
     this.store = null;
     this.columns = [];
+    /** What changed last: a report, and the places and log ratios of cells; null before. */
+    this.change = null;
     this.alerts = [];
     this.alertCount = 0;
     /** The alerts that are listed and ringed: those of this kind ("": all), in this order (see alerts.js). */
@@ -90,6 +92,7 @@ export class MapView extends EventTarget {
       const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
       this.landmarks.add(new LandmarkSet(landmark, x, y, mass, store.next), now);
     }
+    if (header.change) this.change = { report: header.change, x: arrays.change_x, y: arrays.change_y, ratio: arrays.change };
     const alerts = header.alerts.map((alert, i) => ({ ...alert, number: (continued ? 0 : this.alertCount) + i }));
     this.alerts = [...(continued ? [] : this.alerts), ...alerts].slice(-ALERTS_KEPT);
     this.alertCount = this.alerts.length ? this.alerts.at(-1).number + 1 : 0;
@@ -151,10 +154,13 @@ export class MapView extends EventTarget {
   begin(header) {
     this.columns = header.columns;
     this.title = header.title;
+    /** The names of the axes; null: the axis is only for time. */
+    this.axes = header.axes ?? ["x1", "x2"];
     this.store = new PointStore(header.capacity, header.columns.length);
     this.store.oldest = this.store.next = header.first;
     this.landmarks = new LandmarkHistory();
     this.alerts = [];
+    this.change = null;
     this.alertCount = this.back = this.selected = 0;
     this.showAll = header.limits === "all";
     this.hover(null);
