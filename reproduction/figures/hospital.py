@@ -97,10 +97,10 @@ def _landmark_times(results: DataSetResults) -> PaperFigure:
 
 def _trajectories(results: DataSetResults, positions: Array) -> PaperFigure:
     when = clock(results.stream)
-    figure = new_figure(10.0, 8.6)
     shown = (when.day < 2) & when.within(DAYTIME)
     low, high = positions[shown].min(axis=0), positions[shown].max(axis=0)
-    middle, reach = (low + high) / 2, 0.56 * (high - low).max()
+    margin = 0.06 * (high - low)
+    figure = new_figure(10.0, 1.0 + 4 * (0.35 + 2.2 * float(np.divide(*(high - low)[::-1]))))
     first: Axes = None
     for i, (day, hour) in enumerate(HOURS, start=1):
         axes: Axes = figure.add_subplot(4, 4, i, sharex=first, sharey=first)
@@ -110,9 +110,9 @@ def _trajectories(results: DataSetResults, positions: Array) -> PaperFigure:
         axes.title.set_fontsize(8)
         axes.plot(*chosen.T, color=DAYS[day], linewidth=0.7, marker="o", markersize=1.6, markeredgewidth=0)
         axes.tick_params(labelbottom=i > 12, labelleft=i % 4 == 1)
-        axes.set_box_aspect(1)
+        axes.set_aspect("equal")
     if first is not None:
-        first.set(xlim=(middle[0] - reach, middle[0] + reach), ylim=(middle[1] - reach, middle[1] + reach))
+        first.set(xlim=(low[0] - margin[0], high[0] + margin[0]), ylim=(low[1] - margin[1], high[1] + margin[1]))
     figure.supxlabel("x1", fontsize=8, color=PAPER_INK)
     figure.supylabel("x2", fontsize=8, color=PAPER_INK)
     return PaperFigure(

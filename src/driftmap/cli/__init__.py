@@ -24,6 +24,7 @@ COMMANDS = {
     "follow": "map the rows of a stream as they arrive",
     "watch": "show a stream in the browser",
     "contacts": "map a list of contacts",
+    "compare": "compare two tables: what changed, and where on the map",
     "cluster": "map Parquet files on a Dask cluster",
     "info": "show what a checkpoint holds",
     "sample": "write a small file to try things on",

@@ -117,7 +117,8 @@ class _Stream:
     ) -> None:
         self.options, self.source, self.paths, self.rejected = options, source, paths, rejected
         self.current, self.view = current, view
-        self.writes = view is None or options.coordinates.output is not None or options.sink is not None
+        goes_elsewhere = options.sink is not None or source.target is not None
+        self.writes = view is None or options.coordinates.output is not None or goes_elsewhere
         """Whether rows are written, one by one. A view alone receives rows in the batches in which they arrive."""
         steps = [*source.steps(), *options.normalizing.running()]
         self.operator = MapOperator(
@@ -161,16 +162,18 @@ class _Stream:
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))
         alerting, file = options.alerting, files.get("alerts")
-        is_shown = self.view is not None and file is None  # a view shows novel rows itself
-        if file is not None or alerting.drift is not None or (alerting.alert is not None and not is_shown):
-            outputs.write_alerts(current, file, drifts_only=is_shown)
+        is_wanted = alerting.alert is not None or alerting.drift is not None
+        if file is not None or (is_wanted and self.view is None):  # a view shows them itself
+            outputs.write_alerts(current, file)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
-        elif self.view is None:
+        elif self.view is None and self.source.target is None:
             kind = options.coordinates.format
             outputs.print_coordinates(current, stack, layout, kind, alone=True, immediately=True)
         if options.sink is not None:
             outputs.send(current, stack, options.sink, layout)
+        if self.source.target is not None:
+            self.source.target.open(current, layout)
 
     def print_summary(self) -> None:
         """Print the summary of ``--json``, also when the user ends the stream. Without a row, print nothing."""

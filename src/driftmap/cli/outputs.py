@@ -68,9 +68,9 @@ def send(current: Session, stack: contextlib.ExitStack, address: str, layout: La
     current.observers.append(Sent(sink, layout))
 
 
-def write_alerts(current: Session, file: BinaryIO | None, *, drifts_only: bool = False) -> None:
+def write_alerts(current: Session, file: BinaryIO | None) -> None:
     """Write alerts and drifts to a file, or to standard error."""
-    current.observers.append(Alerts(file, drifts_only=drifts_only))
+    current.observers.append(Alerts(file))
 
 
 def write_landmarks(

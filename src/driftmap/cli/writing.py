@@ -107,12 +107,12 @@ class Coordinates(Observer):
 class Alerts(Observer):
     """Writes each alert and each drift immediately as one line of JSON, to a file or to standard error."""
 
-    def __init__(self, file: BinaryIO | None, *, drifts_only: bool = False) -> None:
-        self._file, self._drifts_only = file, drifts_only
+    def __init__(self, file: BinaryIO | None) -> None:
+        self._file = file
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Write the alerts and drifts, in the order of their rows."""
-        alerts = [] if self._drifts_only else [alert.as_json() for alert in update.alerts]
+        alerts = (alert.as_json() for alert in update.alerts)
         for record in sorted([*alerts, *(drift.as_json() for drift in update.drifts)], key=itemgetter("row")):
             if self._file is None:
                 print_line(json.dumps(record))

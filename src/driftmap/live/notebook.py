@@ -84,6 +84,7 @@ class NotebookView:
         chunk, first = Chunk(rows.astype(np.float64), labels), mapper.n_samples_seen_ - len(rows)
         update = Update("mapping", first, chunk, is_learnt=True, coordinates=arrivals.coordinates, reach=arrivals.reach)
         update = update._replace(nearest=arrivals.nearest, alerts=arrivals.alerts)
+        update = update._replace(drifts=arrivals.drifts, checks=arrivals.checks)
         watcher.observe(update, mapper)
         self._screen.watcher = watcher
         return arrivals

@@ -32,6 +32,7 @@ class Versions:
     landmarks: int = 0
     curves: int = 0
     alerts: int = 0
+    change: int = 0
 
 
 class Seen(NamedTuple):
@@ -48,6 +49,14 @@ class Landmarks(NamedTuple):
     arrivals: Ids
     positions: Array
     masses: Array | Ids
+
+
+class Change(NamedTuple):
+    """The last drift: a report, and the cells that grew or shrank."""
+
+    report: dict[str, Any]
+    positions: Array
+    log_ratios: Array
 
 
 class LastRows:
@@ -98,6 +107,7 @@ class Scene:
         self.lock = threading.Lock()
         self.rows = LastRows(capacity, len(columns))
         self._landmarks: Landmarks | None = None
+        self._change: Change | None = None
         self._curves = Curves()
         self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS)
         self._versions = Versions()
@@ -120,6 +130,12 @@ class Scene:
         with self.lock:
             self._landmarks = landmarks
             self._versions.landmarks += 1
+
+    def set_change(self, change: Change) -> None:
+        """Replace what changed last."""
+        with self.lock:
+            self._change = change
+            self._versions.change += 1
 
     def add_sample(self, sample: Mapping[str, float]) -> None:
         """Append a sample to the curves."""
@@ -147,6 +163,9 @@ class Scene:
         if "landmark" in arrays:
             positions = np.column_stack([arrays["landmark_x"], arrays["landmark_y"]])
             self.set_landmarks(Landmarks(arrays["landmark"].astype(np.int64), positions, arrays["mass"]))
+        if "change" in arrays:
+            positions = np.column_stack([arrays["change_x"], arrays["change_y"]])
+            self.set_change(Change(header["change"], positions, arrays["change"]))
         if "time" in arrays:
             with self.lock:
                 self._curves.replace(np.column_stack([arrays[name] for name in CURVES]))
@@ -192,6 +211,11 @@ class Scene:
             arrivals, positions, masses = self._landmarks
             x, y = positions.T.astype(np.float32)
             arrays |= {"landmark": arrivals, "landmark_x": x, "landmark_y": y, "mass": masses.astype(np.float32)}
+        if self._change is not None and changed.change != before.change:
+            report, positions, log_ratios = self._change
+            header["change"] = report
+            x, y = positions.T.astype(np.float32)
+            arrays |= {"change_x": x, "change_y": y, "change": log_ratios.astype(np.float32)}
         if len(self._curves) and changed.curves != before.curves:
             table = self._curves.table()
             arrays |= {name: table[:, i] for i, name in enumerate(CURVES)}

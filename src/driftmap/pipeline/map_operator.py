@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftmap.map.drift import Drift, DriftMonitor
+from driftmap.map.changes import Check, Drift
+from driftmap.map.drift import DriftMonitor
 from driftmap.map.novelty import Alert, NoveltyDetector, RecentReaches
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.batches import Layout, as_chunk
@@ -200,7 +201,7 @@ class MapOperator(Operator):
         coordinates = np.empty((n, mapper.n_components))
         frames, nearest = np.empty((2, n), dtype=np.int64)
         reach, quantile, residual = np.empty((3, n))
-        alerts, drifts = list[Alert](), list[Drift]()
+        alerts, drifts, checks = list[Alert](), list[Drift](), list[Check]()
         detector = self.detector if self.detector is None else self.detector.silent()
         for i in range(0, n, n if together else 1):
             part = slice(i, n if together else i + 1)
@@ -212,11 +213,12 @@ class MapOperator(Operator):
                     residual[part] = mapper.novelty(features[part]).residual
                 alerts += [self.shown(alert, first, rows.labels) for alert in arrivals.alerts]
                 drifts += [self.shown_drift(drift, first, rows.labels) for drift in arrivals.drifts]
+                checks += arrivals.checks
         if self.detector is not None and detector is not None:
             self.detector.go_on_from(detector)
         kept = residual if self.residuals else None
         scores = reach, quantile, kept, nearest
-        return Update(self.stage, first, rows, True, coordinates, frames, *scores, alerts, drifts)
+        return Update(self.stage, first, rows, True, coordinates, frames, *scores, alerts, drifts, checks)
 
     def snapshot(self) -> bytes:
         """Return the state as bytes; equal states give equal bytes."""

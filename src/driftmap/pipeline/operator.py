@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftmap.map.drift import Drift, DriftMonitor, MonitorState
+from driftmap.map.changes import Drift
+from driftmap.map.drift import DriftMonitor
+from driftmap.map.drift_state import MonitorState
 from driftmap.map.novelty import Alert, DetectorState, Difference, NoveltyDetector
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from driftmap.map.drift import MonitorState
+from driftmap.map.drift_state import MonitorState
 from driftmap.map.novelty import DetectorState
 from driftmap.storage.schema import Count, from_json
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,15 @@ BUDGET = 1_750_000
 """Target size of the numbers in a file, in bytes before compression; larger maps are stored with lower precision."""
 PRECISIONS = (("f4", "f4"), ("f4", "u2"), ("u2", "u2"), ("u2", "u1"))
 """Types of positions and of columns, finest first."""
+
+
+class Changes(NamedTuple):
+    """What has changed: a report, and the cells that grew or shrank."""
+
+    report: dict[str, Any]
+    positions: Array
+    log_ratios: Array
+
 
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -85,9 +94,10 @@ def standalone(
     note: str,
     limits: str,
     axes: Sequence[str | None],
+    changes: Changes | None = None,
 ) -> str:
     """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
-    message = _message(coordinates, columns, landmarks, title, color, note, limits, axes)
+    message = _message(coordinates, columns, landmarks, title, color, note, limits, axes, changes)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
         title=html.escape(title),
@@ -107,6 +117,7 @@ def _message(
     note: str,
     limits: str,
     axes: Sequence[str | None],
+    changes: Changes | None,
 ) -> bytes:
     n = len(coordinates)
     numbers = sum(column.kind != "category" for column in columns)
@@ -133,7 +144,7 @@ def _message(
         arrivals, positions, masses = landmarks
         x, y = positions.T.astype(np.float32)
         arrays |= {"landmark": arrivals, "landmark_x": x, "landmark_y": y, "mass": masses}
-    header = {
+    header: dict[str, Any] = {
         "kind": "whole",
         "title": title,
         "color": color,
@@ -146,6 +157,10 @@ def _message(
         "first": 0,
         "alerts": [],
     }
+    if changes is not None:
+        header["change"] = changes.report
+        x, y = changes.positions.T.astype(np.float32)
+        arrays |= {"change_x": x, "change_y": y, "change": changes.log_ratios}
     return encode(header, arrays)
 
 

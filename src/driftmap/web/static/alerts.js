@@ -59,7 +59,10 @@ function alertButton(view, alert) {
     quantile: `Top ${formatNumber(Number((100 * (1 - quantile)).toPrecision(2)))} % of reaches`,
   };
   const title = [alert.text ?? what[kindOf(alert)] ?? kindOf(alert), `row ${formatNumber(row)}`, time].filter((text) => (text ?? "") !== "").join(" · ");
-  const why = (features ?? []).map(({ name, value, landmark }) => `${shortenName(String(name))} ${formatNumber(value)} (landmark ${formatNumber(landmark)})`);
+  const why = (features ?? []).map(({ name, value, landmark, before, now }) => {
+    const [is, was] = before === undefined ? [value, `landmark ${formatNumber(landmark)}`] : [now, `before ${formatNumber(before)}`];
+    return `${shortenName(String(name))} ${formatNumber(is)} (${was})`;
+  });
   const lines = [title, why.join(", ")].map((line) => element("span", { textContent: line }));
-  return element("button", { title: why.join("\n"), onclick: () => view.goTo(row) }, ...lines);
+  return element("button", { className: kindOf(alert), title: why.join("\n"), onclick: () => view.goTo(row) }, ...lines);
 }

@@ -1,6 +1,7 @@
 /** Puts the map with its controls into an element, for the page, the notebook and the file alike. */
 
 import { alertPanel } from "./alerts.js";
+import { changePanel } from "./change.js";
 import { element, formatNumber } from "./dom.js";
 import { Interaction } from "./interaction.js";
 import { keyDialog } from "./keys.js";
@@ -70,7 +71,7 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   };
   rowTip(view);
   const alerts = live ? alertPanel(view) : null;
-  const side = element("aside", {}, colourPanel(view), selectionPanel(view), ...(alerts ? [alerts] : []), ...more(view));
+  const side = element("aside", {}, colourPanel(view), changePanel(view), selectionPanel(view), ...(alerts ? [alerts] : []), ...more(view));
   root.classList.add("driftmap");
   const buttons = [pause, fit, lasso, trail, marks, theme, help];
   root.append(

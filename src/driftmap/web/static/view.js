@@ -32,6 +32,8 @@ export class MapView extends EventTarget {
     this.shrink = live ? 0.5 : 0;
     this.store = this.hovered = this.lasso = this.chosen = null;
     [this.columns, this.alerts, this.alertCount, this.selected] = [[], [], 0, 0];
+    /** What changed last: a report, and the places and log ratios of cells; null before. */
+    this.change = null;
     /** The alerts that are listed and ringed: those of this kind ("": all), in this order (see alerts.js). */
     [this.alertKind, this.alertOrder] = ["", "latest"];
     /** Arrivals outside the bounds of the view, as long as it follows the others. */
@@ -80,6 +82,7 @@ export class MapView extends EventTarget {
       const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
       this.landmarks.add(new LandmarkSet(landmark, x, y, mass, store.next), now);
     }
+    if (header.change) this.change = { report: header.change, x: arrays.change_x, y: arrays.change_y, ratio: arrays.change };
     const alerts = header.alerts.map((alert, i) => ({ ...alert, number: (continued ? 0 : this.alertCount) + i }));
     this.alerts = [...(continued ? [] : this.alerts), ...alerts].slice(-ALERTS_KEPT);
     this.alertCount = this.alerts.length ? this.alerts.at(-1).number + 1 : 0;
@@ -142,6 +145,7 @@ export class MapView extends EventTarget {
     this.store.oldest = this.store.next = header.first;
     this.landmarks = new LandmarkHistory();
     this.alerts = [];
+    this.change = null;
     this.alertCount = this.back = this.selected = 0;
     this.showAll = header.limits === "all";
     this.hover(null);
