@@ -16,6 +16,7 @@ from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map
+from driftmap.cli.monitoring import Metrics, Monitoring, serving_metrics
 from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
@@ -49,6 +50,7 @@ class EndlessOptions:
         metavar="URL",
         help="also send coordinates, novelty and alerts to this stream of messages",
     )
+    monitoring: Monitoring = group(Monitoring, "what to watch it by")
     recovering: Recovering = group(Recovering, "runs that may be interrupted")
 
     def __post_init__(self) -> None:
@@ -66,6 +68,11 @@ class EndlessOptions:
             raise UserError("--json would leave no place for the coordinates: add -o")
         if sys.stdout is None and (output is None or self.coordinates.json):
             raise UserError("standard output is closed: add -o, and leave out --json")
+
+    @property
+    def metrics_host(self) -> str | None:
+        """The address at which metrics are served; None: this machine only."""
+        return None
 
     @property
     def paths(self) -> Mapping[str, Path | None]:
@@ -158,6 +165,10 @@ class _Stream:
         options, current, output = self.options, self.current, self.options.coordinates.output
         files = stack.enter_context(run_files.RunFiles(self.paths, current.saver, grows=True).open())
         current.begin_growing(self.operator)
+        if (port := options.monitoring.metrics) is not None:
+            metrics = Metrics(self.operator, current.saver, self.rejected)
+            stack.enter_context(serving_metrics(metrics, port, options.metrics_host))
+            current.observers.append(metrics)
         layout = Layout(table.label, options.mapping.components, frame=True, novelty=True)
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))

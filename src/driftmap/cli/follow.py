@@ -10,6 +10,7 @@ from pathlib import Path
 from driftmap.cli.databases import FollowedQuery, target
 from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError
+from driftmap.cli.monitoring import HostedMonitoring
 from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
@@ -31,6 +32,8 @@ written as soon as its line is complete, in the frame of that moment, with frame
 these columns, and for --alert. A file that is replaced or cut is read again from its start; a named pipe waits for the
 next writer. Columns whose first rows are empty are kept, and --missing decides.
 
+--metrics 9090 serves rows, rate, radius, stress, alerts, lag and more for Prometheus.
+
 --checkpoint saves the state while rows are mapped. After a crash, a kill or Ctrl-C, the same command with --resume
 continues from the checkpoint, and the output is the same to the byte as that of a run without interruption.
 
@@ -48,7 +51,13 @@ class FollowOptions(EndlessOptions):
 
     file: str = argument(metavar="SOURCE", help='what to follow; "-" is standard input')
     querying: FollowedQuery = group(FollowedQuery, "databases")
+    monitoring: HostedMonitoring = group(HostedMonitoring, "what to watch it by")
     reading: ReadingOptions = group(ReadingOptions, "what to read")
+
+    @property
+    def metrics_host(self) -> str | None:
+        """The address at which metrics are served; None: this machine only."""
+        return self.monitoring.host
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -108,6 +108,11 @@ class WatchOptions(EndlessOptions):
     reading: ReadingOptions = group(ReadingOptions, "what to read")
     alerting: Alerting = field(default_factory=partial(Alerting, alert=0.999), metadata={"group": "alerts"})
 
+    @property
+    def metrics_host(self) -> str | None:
+        """The address at which metrics are served; None: this machine only."""
+        return self.showing.host
+
     def __post_init__(self) -> None:
         super().__post_init__()
         showing = self.showing
