@@ -12,7 +12,7 @@ from pathlib import Path
 
 from driftmap.cli import outputs, reports, run_files, session
 from driftmap.cli.errors import UserError, note
-from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
+from driftmap.cli.groups import ISOLATION, Alerting, Coordinates, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map
@@ -48,6 +48,9 @@ class EndlessOptions:
         shapes=False,
         metavar="URL",
         help="also send coordinates, novelty and alerts to this stream of messages",
+    )
+    novelty: str | None = option(
+        "--novelty", choices=(ISOLATION,), metavar=ISOLATION, help="one more column, isolation: see `driftmap embed`"
     )
     recovering: Recovering = group(Recovering, "runs that may be interrupted")
 
@@ -127,6 +130,7 @@ class _Stream:
             monitor=options.alerting.monitor(),
             each_row=self.writes,
             residuals=self.writes,
+            isolation=options.novelty is not None,
         )
         self.table: Table | None = None
 
@@ -157,7 +161,8 @@ class _Stream:
         options, current, output = self.options, self.current, self.options.coordinates.output
         files = stack.enter_context(run_files.RunFiles(self.paths, current.saver, grows=True).open())
         current.begin_growing(self.operator)
-        layout = Layout(table.label, options.mapping.components, frame=True, novelty=True)
+        isolation = options.novelty is not None
+        layout = Layout(table.label, options.mapping.components, frame=True, novelty=True, isolation=isolation)
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))
         alerting, file = options.alerting, files.get("alerts")
