@@ -131,7 +131,7 @@ class RunFiles:
 
 @contextlib.contextmanager
 def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None, width: int) -> Iterator[CachedRows]:
-    """Open the file that keeps scores, ``width`` a row: without a name, or beside the checkpoint until the run is done."""
+    """Open the file that keeps scores, ``width`` a row: unnamed, or beside the checkpoint until the run is done."""
     if saver is None or checkpoint is None:
         with writing():  # unnamed, so that it disappears however the run ends
             file: Any = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115
