@@ -1,7 +1,7 @@
 """Isolation: how far a row is from the nearest stored point, relative to how far stored points are from each other.
 
-A local outlier factor on the core-set. The scale is the mean of two: that of the stored points around the row, and that
-of all, without which rows of a sparse region would never stand out.
+A local outlier factor on the core-set. A quarter of the scale is that of the stored points around the row, the rest that
+of all: by the first alone, rows of a sparse region would never stand out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from driftmap.utils.errors import InputError
 
 AROUND = 20
 """Stored points around a row whose own distances are its scale."""
+LOCAL = 0.25
+"""Their share of the scale."""
 MEASURED_AT_ONCE = 256
 
 
@@ -152,12 +154,12 @@ class Followers:
 def isolation_of(distance: float, around: Array, every: Array) -> float:
     """Return a distance relative to those of stored points around it and of all; 0 for a stored point itself.
 
-    >>> isolation_of(6.0, np.array([1.0, 3.0]), np.array([1.0, 3.0, 8.0]))
+    >>> isolation_of(7.0, np.array([1.0, 3.0]), np.array([1.0, 3.0, 8.0]))
     2.0
     >>> isolation_of(1.0, np.zeros(2), np.zeros(3)), isolation_of(0.0, np.zeros(2), np.zeros(3))
     (inf, 0.0)
     """
-    scale = (float(around.mean()) + float(every.mean())) / 2
+    scale = LOCAL * float(around.mean()) + (1 - LOCAL) * float(every.mean())
     return float(distance) / scale if scale > 0 else np.inf if distance > 0 else 0.0
 
 

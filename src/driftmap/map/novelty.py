@@ -170,7 +170,7 @@ def tail_quantile(values: Array, value: float) -> float:
         beyond = (1 + shape * excess / (2 * mean * weighted / (mean - 2 * weighted))) ** (-1 / shape)
     else:
         beyond = (1 + excess / (k * mean)) ** -k
-    return 1 - beyond * k / n
+    return float(1 - beyond * k / n)
 
 
 class DetectorState(NamedTuple):
