@@ -1,7 +1,7 @@
 """Isolation: how far a row is from the nearest stored point, relative to how far stored points are from each other.
 
-A local outlier factor on the core-set. A quarter of the scale is that of the stored points around the row, the rest that
-of all: by the first alone, rows of a sparse region would never stand out.
+A local outlier factor on the core-set. A quarter of the scale is that of the stored points around the row, and the rest
+that of all: by the first alone, rows of a sparse region would never stand out.
 """
 
 from __future__ import annotations
