@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from driftmap.embedding import Embedding
@@ -27,8 +25,10 @@ from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
 from driftmap.quality import Displacement
+from driftmap.river_interface import RiverInterface
 from driftmap.utils import Array, Ids, validation
-from driftmap.utils.data_frames import as_row, materialized
+from driftmap.utils.columns import suggestion
+from driftmap.utils.data_frames import materialized
 from driftmap.utils.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from driftmap.live.notebook import NotebookView
 
 
-class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
+class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
     """A low-dimensional map of a stream, based on a few landmarks that follow it.
 
     ``partial_fit`` learns from points as they arrive; ``transform`` places points by their distances to the current
@@ -61,7 +61,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         distances to these. They are measured, or, with a Python function as metric, inferred from those to the
         landmarks. "auto": 128, 256, 512 or 1,024, the fewest that place other points as truly (stress within 2 %) and
         as evenly as twice as many; all stored points while these are few. It is chosen with the first frame, and again
-        when half of the landmarks have been exchanged or the stored points have doubled. None: the landmarks only.
+        when half of the landmarks have been exchanged or the stored points have doubled; 128 where a Python function
+        measures. None: the landmarks only.
     align : bool
         Align each new frame with the previous one, so that the map does not turn or flip when landmarks change.
     frame_tolerance : float or None
@@ -110,7 +111,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         n_landmarks: int | str = 100,
         rule: str = "tight",
         embedding: str | Embedding = "stress",
-        n_anchors: int | str | None = 128,
+        n_anchors: int | str | None = "auto",
         align: bool = True,
         frame_tolerance: float | None = 0.02,
         metric: MetricLike = "euclidean",
@@ -203,9 +204,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         At most 2,000 rows, evenly spread, are compared.
 
         >>> from sklearn.model_selection import GridSearchCV
-        >>> search = GridSearchCV(DriftMap(), {"n_landmarks": [5, 30]})
+        >>> search = GridSearchCV(DriftMap(), {"n_anchors": [10, "auto"]})
         >>> search.fit(np.random.default_rng(0).random((300, 3))).best_params_
-        {'n_landmarks': 30}
+        {'n_anchors': 'auto'}
         """
         mapper, X = self._fitted_engine(), materialized(X)
         self._check_features(X)
@@ -281,6 +282,12 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """
         from driftmap.plot import map_figure
 
+        known = [*inspect.signature(map_figure).parameters][2:]  # without the coordinates
+        if unknown := options.keys() - set(known):
+            name = min(unknown)
+            is_color = name in ("c", "colour", "hue", "label", "labels", "y")
+            hint = ": give color, a value for each row" if is_color else suggestion(name, known)
+            raise TypeError(f"DriftMap.plot() has no option {name!r}{hint}")
         mapper = self._fitted_engine()
         if X is None:
             ids, coordinates = mapper.stored_positions()
@@ -371,48 +378,6 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """Return the current frame as an immutable map, which places and scores points but does not learn."""
         return freeze(self._fitted_engine())
 
-    def learn_one(self, x: Mapping[str, float]) -> Self:
-        """Learn from one point given as a dict of features (river's interface)."""
-        names = self._names_of(x)
-        row = as_row(x, names)
-        with self._learning_engine(row) as mapper:
-            mapper.partial_fit(row)
-            mapper.dict_names = names
-        return self
-
-    def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
-        """Place one point given as a dict of features (river's interface); at 0 before the first point is learnt.
-
-        If the learnt points had no feature names, the first dict placed or learnt defines the names and their order.
-        """
-        if not self.__sklearn_is_fitted__():
-            return dict.fromkeys(map(str, self.get_feature_names_out()), 0.0)
-        mapper = self._fitted_engine()
-        names = self._names_of(x)
-        place = mapper.transform(as_row(x, names))[0]
-        mapper.dict_names = names
-        return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
-
-    _supervised = False
-    """Tells river's pipelines that ``learn_one`` takes no target."""
-
-    def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """Return a copy with these parameters (river's interface); ``include_attributes`` keeps the learnt state."""
-        other = copy.deepcopy(self) if include_attributes else clone(self)
-        return other.set_params(**(new_params or {}))
-
-    @property
-    def _last_step(self) -> Any:
-        """Register the class as one of river's transformers, and raise AttributeError.
-
-        river looks up the last step of a pipeline here when it checks the type of an object. At that moment river is
-        imported, so the class can be registered without importing it.
-        """
-        river = sys.modules.get("river.base")
-        if river is not None:
-            river.Transformer.register(type(self))
-        raise AttributeError("a map is not a pipeline")
-
     # --- features, as scikit-learn defines them ---
 
     def __sklearn_tags__(self) -> Any:
@@ -444,19 +409,6 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             return  # the common case; scikit-learn's validation takes longer than learning a point
         if mapper.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
-
-    def _names_of(self, x: Mapping[str, float]) -> tuple[str, ...]:
-        """Return the feature names in the order learnt; the first dict defines them if the points had no names."""
-        if not isinstance(x, Mapping):
-            raise InputError(f"must be a dict of features, got {type(x).__name__}", parameter="x")
-        if not self.__sklearn_is_fitted__():
-            return tuple(x)
-        names = self._engine.feature_names or self._engine.dict_names or tuple(x)
-        if set(names) != set(x):
-            missing, new = sorted(set(names) - set(x)), sorted(set(x) - set(names))
-            problem = f"must have the features seen first; missing: {missing}, new: {new}"
-            raise InputError(problem, parameter="x")
-        return names
 
     @property
     def _n_features_out(self) -> int:

@@ -15,7 +15,7 @@ from streams import make
 
 PATIENCE = 120
 """Seconds after which a process hangs."""
-COMMAND = [sys.executable, "-m", "driftmap"]
+COMMAND = [sys.executable, "-X", "faulthandler", "-m", "driftmap"]
 NAMES = ["a", "b", "c"]
 
 
@@ -54,13 +54,13 @@ def start(folder, *words):
 
 
 def finish(process):
-    """Exit code and messages; a traceback or a crash is a failure, whatever else happened."""
+    """Exit code and messages of a command that ends; one that hangs says where."""
     try:
         out, err = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        raise AssertionError("the command hangs") from None
+        process.send_signal(signal.SIGABRT)  # faulthandler prints the stacks of all threads
+        _, err = process.communicate()
+        raise AssertionError(f"the command hangs: {err.decode()}") from None
     assert out == b"", out[:300]
     return process.returncode, err.decode()
 

@@ -39,6 +39,8 @@ def carry_out(name):
 
 def serve(connection):
     os.setsid()  # what a case has started is ended with it
+    for signum in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # a shell lets what it starts by & ignore them
+        signal.signal(signum, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     warnings.simplefilter("ignore")
     while (name := connection.recv()) is not None:

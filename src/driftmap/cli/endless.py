@@ -21,8 +21,8 @@ from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.whole import Input
 from driftmap.cli.writing import Layout
+from driftmap.pipeline.map_operator import MapOperator
 from driftmap.pipeline.observer import Observer
-from driftmap.pipeline.operator import MapOperator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
 from driftmap.tables.formats import TEXT_SUFFIXES, listed
@@ -32,7 +32,7 @@ from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.columns import describe
 
 View = Callable[[Session, Table, Sequence[str]], AbstractContextManager[Observer]]
-"""Shows a stream while it goes on, given the names of its columns."""
+"""Shows a stream while it is read, given the names of its columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class _Stream:
         self.options, self.source, self.paths, self.rejected = options, source, paths, rejected
         self.current, self.view = current, view
         self.writes = view is None or options.coordinates.output is not None or options.sink is not None
-        """Whether rows are written, each as it comes. A view alone takes those that came together."""
+        """Whether rows are written, one by one. A view alone receives rows in the batches in which they arrive."""
         steps = [*source.steps(), *options.normalizing.running()]
         self.operator = MapOperator(
             new_map(options.mapping),
@@ -134,7 +134,7 @@ class _Stream:
         """Read, map and write rows as they arrive."""
         options, current = self.options, self.current
         with contextlib.ExitStack() as stack:
-            with current.waiting():  # a pipe may be slow to say what its columns are
+            with current.waiting():  # a pipe may be slow to provide its columns
                 table = self.table = stack.enter_context(self.source.open(current, Path(), self.rejected))
             current.check_columns(table)
             if table.left_out:
@@ -147,7 +147,7 @@ class _Stream:
             outputs.show_progress(current, stack)
             current.passes(table, self.operator, 1 if self.writes else chunk_rows(len(columns)))
             current.end_growing(self.operator)
-        done = self.report()  # which may warn, too
+        done = self.report()  # it may print a warning
         if not options.coordinates.quiet:
             note(done)
         reports.report_missing_dimensions(self.operator.mapper)
@@ -161,9 +161,9 @@ class _Stream:
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))
         alerting, file = options.alerting, files.get("alerts")
-        is_shown = self.view is not None and file is None  # a view shows novel rows itself
-        if file is not None or alerting.drift is not None or (alerting.alert is not None and not is_shown):
-            outputs.write_alerts(current, file, drifts_only=is_shown)
+        is_wanted = alerting.alert is not None or alerting.drift is not None
+        if file is not None or (is_wanted and self.view is None):  # a view shows them itself
+            outputs.write_alerts(current, file)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
         elif self.view is None:
@@ -173,7 +173,7 @@ class _Stream:
             outputs.send(current, stack, options.sink, layout)
 
     def print_summary(self) -> None:
-        """Print what ``--json`` asks for; of a stream, the user usually ends it. Without a row, print nothing."""
+        """Print the summary of ``--json``, also when the user ends the stream. Without a row, print nothing."""
         options, operator, table = self.options, self.operator, self.table
         if not options.coordinates.json or table is None or not operator.mapper.fitted:
             return

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError
-from driftmap.cli.groups import Reading
+from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group
 from driftmap.cli.whole import Input
@@ -25,12 +25,12 @@ Map the rows of a growing file, a pipe or a stream of messages as they arrive, u
 
 SOURCE is a file of {followable_formats()} that is still growing, a named pipe, "-" for standard input, or the address
 of a message broker: {listed(forms())}. Each row is
-written as soon as its line has its end, in the frame of that moment, with frame and novelty; see `driftmap embed` for
+written as soon as its line is complete, in the frame of that moment, with frame and novelty; see `driftmap embed` for
 these columns, and for --alert. A file that is replaced or cut is read again from its start; a named pipe waits for the
 next writer. Columns whose first rows are empty are kept, and --missing decides.
 
---checkpoint saves the state while rows are mapped. After a crash, a kill or Ctrl-C, the same command with --resume goes
-on where the checkpoint is, with the same output to the byte as a run without interruption.
+--checkpoint saves the state while rows are mapped. After a crash, a kill or Ctrl-C, the same command with --resume
+continues from the checkpoint, and the output is the same to the byte as that of a run without interruption.
 
 examples:
   driftmap follow sensors.csv --skip-bad --format jsonl | consumer
@@ -44,7 +44,7 @@ class FollowOptions(EndlessOptions):
     """Options of ``follow``."""
 
     file: str = argument(metavar="SOURCE", help='what to follow; "-" is standard input')
-    reading: Reading = group(Reading, "what to read")
+    reading: ReadingOptions = group(ReadingOptions, "what to read")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,7 +55,7 @@ Options = FollowOptions
 
 
 def check_followed(file: str, input_format: str | None = None) -> None:
-    """Raise an error if a source is no stream of lines."""
+    """Raise an error if a source is not a stream of lines."""
     if input_format is not None:
         lines = KEYS[input_format].is_followable
     else:
@@ -64,7 +64,7 @@ def check_followed(file: str, input_format: str | None = None) -> None:
         raise UserError(f"{file} cannot be followed: only lines of text can ({followable_formats()})")
 
 
-def followed(file: str, reading: Reading, metric: str) -> Input:
+def followed(file: str, reading: ReadingOptions, metric: str) -> Input:
     """Return a stream of lines as the input of a run."""
 
     def opened(current: Session, folder: Path, rejected: RejectedLines) -> AbstractContextManager[Table]:

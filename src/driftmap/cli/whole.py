@@ -23,7 +23,8 @@ from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.writing import Layout
-from driftmap.pipeline.operator import MapOperator, Operator
+from driftmap.pipeline.map_operator import MapOperator
+from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
 from driftmap.tables.formats import OUTPUTS, TABLE_SUFFIXES, listed, output_format
@@ -33,7 +34,7 @@ from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.columns import describe
 
 ONLINE_ROWS = 64
-"""Rows between two looks at the progress bar."""
+"""Rows between two updates of the progress bar."""
 OpenTable = Callable[[Session, Path, RejectedLines], AbstractContextManager[Table]]
 """Opens the table of a session, given a folder for temporary files."""
 
@@ -128,13 +129,13 @@ class WholeOptions:
 
     @property
     def scored(self) -> bool:
-        """Whether the novelty of each row is wanted."""
+        """Return True if the novelty of each row is wanted."""
         return self.novelty or self.figures.shade is not None
 
 
 @dataclass(frozen=True)
 class Input:
-    """What is mapped: its name, other files that are read, how it is opened, and the steps of its rows."""
+    """The input of a run: its name, other files that are read, how it is opened, and the steps of its rows."""
 
     file: str
     open: OpenTable
@@ -148,7 +149,7 @@ class Input:
 
 
 def map_whole(options: WholeOptions, source: Input, argv: Sequence[str]) -> int:
-    """Map a table; returns the exit status."""
+    """Map a table; return the exit status."""
     options.figures.require()
     paths = run_files.resolved(**options.paths)
     checkpoint = options.recovering.resolved()
@@ -181,13 +182,13 @@ class _Mapped:
     current: Session
 
     def run(self) -> None:
-        """Read, map and write everything, or as far as the user lets it."""
+        """Read, map and write all rows, until the end or an interruption."""
         options, current = self.options, self.current
         mapper, detector = new_map(options.mapping), options.alerting.detector()
         folder = run_files.folder_of(self.paths[name] for name in ("output",) if name in self.paths)
         folder = folder or Path(tempfile.gettempdir())
         with contextlib.ExitStack() as stack:
-            with current.waiting():  # a pipe may be slow to say what its columns are
+            with current.waiting():  # a pipe may be slow to provide its columns
                 table = stack.enter_context(self.source.open(current, folder, self.rejected))
             current.check_columns(table)
             if table.left_out:
@@ -221,7 +222,7 @@ class _Mapped:
         self._report(operator, table)
 
     def _open_outputs(self, stack: contextlib.ExitStack, table: Table, columns: Sequence[str], mapper: Any) -> None:
-        """Open everything that will be written, so that a bad path fails before the work is done."""
+        """Open all outputs, so that a bad path fails before the work is done."""
         options, current, output = self.options, self.current, self.options.coordinates.output
         drawn = bool(self.paths.keys() - {"output", "alerts"})
         if current.saver is not None:
@@ -253,7 +254,7 @@ class _Mapped:
             note(alerts)
         axes = {}
         if options.figures.explain:
-            from driftmap.cli.axes import explained_axes  # which takes long to import
+            from driftmap.cli.axes import explained_axes  # slow to import
 
             axes["axes"] = explained_axes(mapper, operator.columns)
         reports.report_missing_dimensions(mapper)

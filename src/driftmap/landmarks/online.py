@@ -9,16 +9,17 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from driftmap._core import Stream
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import farthest_first
+from driftmap.landmarks.follower import Follower
 from driftmap.landmarks.memory import memory_of, times_of
 from driftmap.landmarks.nearest_before import (
     MOST_EVENTS,
@@ -29,12 +30,12 @@ from driftmap.landmarks.nearest_before import (
     radii_before,
 )
 from driftmap.landmarks.serialization import Saved
-from driftmap.metrics import Store, make_store
-from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
+from driftmap.metrics import make_store
+from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
 from driftmap.utils.errors import InputError
 from driftmap.utils.rounding import rounded_down, rounded_up
-from driftmap.utils.validation import RULES
+from driftmap.utils.validation import LARGEST_SQUARABLE, RULES
 
 MOST_LANDMARKS = 2**31 - 2
 MOST_SLACK = 1e9
@@ -44,40 +45,6 @@ BROKEN = (
     "an arrival was interrupted while it was learnt (out of memory, or another thread changed the batch): load the "
     "last checkpoint, or fit again"
 )
-
-
-class Follower(Protocol):
-    """Follows rows while they are learnt, and sees the landmarks after rows that it chooses.
-
-    Whatever the batches, it measures and follows the same rows between the same landmarks. A mark of the landmarks is
-    their radius and number of replacements.
-    """
-
-    def begin(self, store: Store, seen: int, mark: tuple[float, int]) -> None:
-        """Raise an error if it cannot follow further rows of this stream."""
-
-    def rows_to_stop(self, n_landmarks: int) -> int:
-        """Return how many rows may be learnt before it follows them."""
-
-    def measure(self, store: Store, rows: Any) -> Any:
-        """Measure rows before they are learnt; it changes nothing."""
-
-    def follow(
-        self,
-        store: Store,
-        rows: Any,
-        measured: Any,
-        mark: tuple[float, int],
-        n_landmarks: int,
-        landmarks: Callable[[], tuple[Ids, Any]],
-    ) -> None:
-        """Take in rows that were learnt."""
-
-    def mark(self) -> Any:
-        """Return its state."""
-
-    def back_to(self, mark: Any) -> None:
-        """Restore its state."""
 
 
 @dataclass(eq=False)
@@ -189,9 +156,13 @@ class LandmarkEngine(Saved):
             raise InputError(f"must be at most {MOST_LANDMARKS}, got {self.n_landmarks}", parameter="n_landmarks")
         validation.one_of(self.rule, "rule", RULES)
         radius = validation.positive_number(self.initial_radius, "initial_radius")
-        if self.store.metric.is_euclidean and not SMALLEST_NORMAL <= radius * radius < np.inf:
-            size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
-            raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
+        if radius < (least := self.store.metric.least):
+            problem = (
+                f"={radius:g} is too small: distances below {least:.2g} cannot be measured, because powers underflow"
+            )
+            raise InputError(problem, parameter="initial_radius")
+        if self.store.metric.is_euclidean and radius > LARGEST_SQUARABLE:
+            raise InputError(f"={radius:g} is too large: its square overflows", parameter="initial_radius")
         self._memory = memory_of(self, self.store.metric)
         slack = validation.positive_number(self.slack, "slack", or_zero=True)
         if slack > MOST_SLACK:
@@ -311,7 +282,7 @@ class LandmarkEngine(Saved):
         """
         stream = self.fitted_stream()
         self._check_triangle("coverage_bound_")
-        return rounded_up(stream.coverage_bound)
+        return rounded_up(stream.coverage_bound, self.store.metric.least)
 
     @property
     def radius_lower_bound_(self) -> float:
@@ -324,7 +295,7 @@ class LandmarkEngine(Saved):
         rows = np.flatnonzero(self.fitted_stream().masses() > 0)
         self._check_triangle("radius_lower_bound_")
         reach = farthest_first(self.store.pairs, rows, self.n_landmarks, self.store.n_features)[1]
-        return rounded_down(reach / 2)
+        return rounded_down(reach / 2, self.store.metric.least)
 
     @property
     def n_samples_seen_(self) -> int:

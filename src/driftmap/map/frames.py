@@ -145,7 +145,7 @@ class Frames:
         if (choice := rebuild(packed.get("choice"), arrays)) is not None:
             self.choice = AnchorCount(**choice)
             _check_ids(self.choice.landmarks, n_seen)
-            for name in ("n_anchors", "n_stored"):
+            for name in ("n_anchors", "until"):
                 validation.integer_at_least(choice[name], name, 1)
         if frame is not None and self._is_stored and "between" in frame:  # not one of version 0.2
             with np.errstate(all="ignore"):
@@ -313,8 +313,8 @@ class Frames:
         if len(landmarks) == 1 and engine.store.metric.native and engine.obeys_triangle:
             stored = engine.stored_points(engine.stored_indices_)
             if (stored != stored[0]).any():
-                problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
-                raise InputError(f"{problem}; rescale the data")
+                problem = f"all points lie within {engine.initial_radius:.2g} of each other"
+                raise InputError(f"{problem}, where distances cannot be distinguished; rescale the data")
         given: dict[str, Any] = {}
         fixed, anchors, diameter, last = cover, None, 0.0, self.current
         if self.stored_cache is not None:
@@ -345,8 +345,7 @@ class Frames:
             return self.n_anchors
         if not engine.store.metric.quick:
             return ANCHOR_COUNTS[0]
-        n_stored = len(engine.stored_indices_)
-        if self.choice is None or not self.choice.holds(n_stored, landmarks):
+        if self.choice is None or not self.choice.holds(len(engine.stored_indices_), landmarks):
 
             def place_by(n: int) -> tuple[Ids, Callable[[Ids], Array]]:
                 frames = Frames(self.embedding, self.n_components, n, False)
@@ -354,7 +353,7 @@ class Frames:
                 frame = frames.present(engine)
                 return frame.fixed.ids, lambda ids: frame.place_stored(engine, ids)
 
-            self.choice = AnchorCount(count_anchors(engine, place_by, len(landmarks)), n_stored, landmarks)
+            self.choice = count_anchors(engine, place_by, landmarks)
         return self.choice.n_anchors
 
     def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:

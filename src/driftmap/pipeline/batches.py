@@ -16,8 +16,10 @@ from driftmap.utils.errors import InputError
 class Layout(NamedTuple):
     """Which columns of a batch are the features, and which is the label."""
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = ()
     """Names of the features, in order; empty until the first batch, or where batches have no names."""
+    width: int | None = None
+    """Number of the features; None until the first batch."""
     label: str | None = None
     missing: bool = False
     """Whether numbers may be missing (NaN)."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.passes import Placing
 from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
@@ -35,8 +33,6 @@ class Saver:
         The state at the start: of a new run, or of the one that is resumed.
     rejected : RejectedLines
         The bad lines of the input.
-    observers : sequence of Observer
-        Are asked to flush before their outputs are counted on.
     every : float
         Seconds between two checkpoints, at least.
     resumed : SavedRun, optional
@@ -48,12 +44,11 @@ class Saver:
         path: Path,
         state: RunState,
         rejected: RejectedLines,
-        observers: Sequence[Observer] = (),
         every: float = 30.0,
         resumed: SavedRun | None = None,
     ) -> None:
         self.path, self.state, self.every = path, state, every
-        self.rejected, self.observers = rejected, observers
+        self.rejected = rejected
         self.files: dict[str, BinaryIO] = {}
         """Open outputs, by the names of their options."""
         self.restarts = False
@@ -120,8 +115,6 @@ class Saver:
             if not file.closed and (self.continues(name) or self.state.stage == "finished"):
                 _sync(file)
                 self.state.lengths[name] = file.seek(0, os.SEEK_END)
-        for observer in self.observers:
-            observer.flush()
         found = self.state.tail if table is None else table.tail()
         tail = None if found is None else Tail(*found)
         settled = self.rejected.settled, self.rejected.last

@@ -1,4 +1,4 @@
-"""Sources: where the bytes of a file or the rows of a stream come from.
+"""Sources: the bytes of files, and the rows of streams.
 
 A :class:`~driftmap.sources.files.Source` is a file or a stream of bytes; a :class:`RowSource` is read as its rows
 arrive.
@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 __all__ = ["RowSource", "open"]
 
-# Lazy, so that the command line, which looks for addresses first, starts without all sources.
+# Lazy, so that the command line, which first looks for addresses, starts without importing all sources.
 __getattr__ = lazily(__name__, {"RowSource": "driftmap.sources.row_source", "open": "driftmap.sources.opening"})

@@ -16,7 +16,7 @@ from driftmap.utils.errors import InputError
 def open(name: str) -> RowSource:
     """Return the rows of a growing file, a named pipe or standard input (``-``), or the messages of a broker.
 
-    A broker is connected to when rows are read: ``rows, position = source.read(0, 100)``. ``demo:`` is generated data.
+    A broker is contacted when rows are read: ``rows, position = source.read(0, 100)``. ``demo:`` is generated data.
 
     >>> open("redis://me:secret@localhost/prices").name
     'redis://localhost/prices'

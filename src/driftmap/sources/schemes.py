@@ -1,4 +1,4 @@
-"""The table of message brokers: for each scheme of an address, what may follow it and which classes speak with it."""
+"""The table of message brokers: for each scheme of an address, its options and the classes that read and write."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 
 class Scheme(NamedTuple):
-    """A kind of broker. Its module in ``driftmap.sources.brokers``, its extra and its scheme have one name."""
+    """A kind of broker. Its module in ``driftmap.sources.brokers``, its extra and its scheme have the same name."""
 
     stream: str
     """What its streams are called, in capitals."""
     port: int
-    """The port of an address that names none."""
+    """The default port."""
     source: str
     """The class in its module that reads, a :class:`~driftmap.sources.brokers.base.Broker`."""
     sink: str
     """The class in its module that writes, a :class:`~driftmap.sources.brokers.base.Sink`."""
     options: tuple[str, ...] = ("payload",)
-    """What an address may say after the question mark."""
+    """The options that an address may have after the question mark."""
 
 
 SCHEMES: Mapping[str, Scheme] = {

@@ -1,4 +1,4 @@
-"""Opening a table: of a file by its suffix, of a stream by its first character, or one that is still growing."""
+"""Opening a table: a file by its suffix, a stream by its first character, or a source that is still growing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from driftmap.tables.text import open_text
 from driftmap.utils.errors import InputError
 
 LARGE = 2**20
-"""Bytes of a file that is worth a cache, and a thread to read it."""
+"""Fewest bytes of a file for which a cache and a reading thread are worth their cost."""
 
 
 @contextlib.contextmanager
@@ -41,7 +41,7 @@ def open_table(file: str, wanted: Wanted, *, once: bool, cache: Path | None = No
 
 @contextlib.contextmanager
 def follow_table(file: str, wanted: Wanted, waiting: Callable[[], Any] = lambda: None) -> Iterator[Table]:
-    """Open a table that grows: a pass never ends, unless the source does. ``waiting`` is called while it has no row."""
+    """Open a table that grows: a pass ends only if the source does. ``waiting`` is called while it has no row."""
     with contextlib.closing(sources.open(file)) as rows:
         rows.waiting, rows.report = waiting, wanted.rejected.report
         kind = _format(rows.suffix, rows.name, wanted)
@@ -51,7 +51,7 @@ def follow_table(file: str, wanted: Wanted, waiting: Callable[[], Any] = lambda:
 
 
 def _format(suffix: str | None, name: str, wanted: Wanted) -> Format | None:
-    """The format of an input: as the user says, by its suffix or, of a stream, None, by its first bytes."""
+    """Return the format of an input: as the user says, by its suffix or, for a stream, None, by its first bytes."""
     if wanted.format is not None:
         kind = KEYS[wanted.format]
     elif suffix is not None:
@@ -77,7 +77,7 @@ def _opened(source: Source, kind: Format | None, wanted: Wanted, *, once: bool) 
 def _parser(
     name: str, kind: Format | None, wanted: Wanted, head: bytes, *, single: bool, follows: bool = False
 ) -> Parser:
-    """The parser of a text that begins with these bytes."""
+    """Return the parser of a text that begins with these bytes."""
     found = kind or format_of_text(head)
     if found.parser is None:
         raise InputError("is not text", source=name)
