@@ -81,7 +81,7 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   };
   rowTip(view);
   const alerts = live ? alertPanel(view) : null;
-  const side = element("aside", {}, colourPanel(view), changePanel(view), selectionPanel(view), ...(alerts ? [alerts] : []), ...more(view), movePanel(view));
+  const side = element("aside", {}, colourPanel(view), changePanel(view), selectionPanel(view), ...(alerts ? [alerts] : []), movePanel(view), ...more(view));
   root.classList.add("driftmap");
   const buttons = [pause, fit, lasso, trail, marks, theme, help];
   root.append(
