@@ -166,7 +166,9 @@ def test_screen_readers_are_told_seldom(watch):
     )
     for i in range(20):
         add(scene, CORNERS)
-        scene.add_sample({"time": i, "rows": 4 * i, "radius": 1.0, "stress": 0.1, "novelty": 0.0, "rate": 9.0 + i})
+        scene.add_sample(
+            {"time": i, "rows": 4 * i, "radius": 1.0, "stress": 0.1, "novelty": 0.0, "rate": 9.0 + i, "drift": np.nan}
+        )
         page.wait_for_timeout(50)
     real.expect(page.locator(".status")).to_have_text("76 rows · 28 rows/s")
     assert page.evaluate("window.changes") <= 2

@@ -7,14 +7,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from driftmap.cli.databases import Querying, kept_query, target
 from driftmap.cli.errors import UserError
 from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.registering import older_map
 from driftmap.cli.session import Session
 from driftmap.cli.typed import argument, group, option
 from driftmap.cli.whole import Input, WholeOptions, map_whole
-from driftmap.tables.formats import readable, text_formats
-from driftmap.tables.readers import open_table
+from driftmap.sources.schemes import database_forms
+from driftmap.tables.formats import listed, readable, text_formats
+from driftmap.tables.readers import open_query, open_table
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.table import Table
 
@@ -22,7 +24,8 @@ DESCRIPTION = f"""\
 Map the rows of a table, in their order.
 
 FILE is {readable()};
-"-" is standard input, CSV, JSON lines or JSON. Files are read in blocks. --input-format names the format of a file with
+"-" is standard input, CSV, JSON lines or JSON. With --query it is a database: {listed(database_forms())}; the
+query is executed once. Files are read in blocks. --input-format names the format of a file with
 another suffix. The first two lines of CSV determine its delimiter, unless --delimiter gives it. The first line is a
 header if any of its cells is not a number, if an option names one of them, or if it counts columns (1, 2, 3 or 2020,
 2021) and the next line does not; columns without names are called 1, 2, 3, ... All columns of numbers are features,
@@ -67,6 +70,7 @@ examples:
   driftmap embed prices.csv --label date --normalize minmax --plot map.png -o map.csv
   driftmap embed sensors.parquet --columns temp,load --landmarks 200 --landmarks-out landmarks.csv
   driftmap embed prices.csv --label date --animate map.gif --novelty -o map.csv
+  driftmap embed sqlite:///x.db --query "SELECT * FROM t" -o map.parquet
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
   driftmap embed today.csv -o map.csv --checkpoint today.ckpt --register-to yesterday.ckpt
 """
@@ -77,6 +81,7 @@ class EmbedOptions(WholeOptions):
     """Options of ``embed``."""
 
     file: str = argument(metavar="FILE", help='what to map; "-" is standard input')
+    querying: Querying = group(Querying, "databases")
     reading: ReadingOptions = group(ReadingOptions, "what to read")
     register_to: Path | None = option(
         "--register-to",
@@ -85,8 +90,16 @@ class EmbedOptions(WholeOptions):
         help="align the map with an older one of the same columns: the --checkpoint of a finished run, or a saved map",
     )
 
+    @property
+    def goes_to_table(self) -> bool:
+        """Whether results are appended to a table of a database."""
+        return self.querying.to_table is not None
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.querying.check(self.file, self.reading)
+        if self.reading.skip_bad and self.querying.query is not None:
+            raise UserError("--skip-bad is for lines of text: leave out rows by a WHERE in --query")
         if self.register_to is not None and self.online:
             raise UserError("--register-to lays a finished map on another one: leave out --online")
         if self.reading.skip_bad and self.reading.is_binary(self.file):
@@ -98,10 +111,12 @@ Options = EmbedOptions
 
 def run(options: EmbedOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
-    reading = options.reading
+    reading, query = options.reading, options.querying.query
 
     def opened(current: Session, folder: Path, rejected: RejectedLines) -> AbstractContextManager[Table]:
         wanted = reading.wanted(rejected, options.mapping.metric)
+        if query is not None:
+            return open_query(options.file, query, wanted, once=options.online, kept=kept_query(current))
         # A run that can be resumed has to find its position in the file itself.
         cache = folder if current.saver is None else None
         return open_table(options.file, wanted, once=options.online, cache=cache)
@@ -110,5 +125,13 @@ def run(options: EmbedOptions, argv: Sequence[str]) -> int:
     if options.register_to is not None:
         older = older_map(options.register_to, options.mapping, options.normalizing)
     also_read = {"register_to": options.register_to}
-    source = Input(options.file, opened, reading.steps, also_read, skip_bad=reading.skip_bad, older=older)
+    source = Input(
+        options.file,
+        opened,
+        reading.steps,
+        also_read,
+        skip_bad=reading.skip_bad,
+        target=target(options.file, options.querying),
+        older=older,
+    )
     return map_whole(options, source, argv)

@@ -16,6 +16,7 @@ from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map
+from driftmap.cli.monitoring import Metrics, Monitoring, serving_metrics
 from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
@@ -49,6 +50,7 @@ class EndlessOptions:
         metavar="URL",
         help="also send coordinates, novelty and alerts to this stream of messages",
     )
+    monitoring: Monitoring = group(Monitoring, "what to watch it by")
     recovering: Recovering = group(Recovering, "runs that may be interrupted")
 
     def __post_init__(self) -> None:
@@ -66,6 +68,11 @@ class EndlessOptions:
             raise UserError("--json would leave no place for the coordinates: add -o")
         if sys.stdout is None and (output is None or self.coordinates.json):
             raise UserError("standard output is closed: add -o, and leave out --json")
+
+    @property
+    def metrics_host(self) -> str | None:
+        """The address at which metrics are served; None: this machine only."""
+        return None
 
     @property
     def paths(self) -> Mapping[str, Path | None]:
@@ -117,7 +124,8 @@ class _Stream:
     ) -> None:
         self.options, self.source, self.paths, self.rejected = options, source, paths, rejected
         self.current, self.view = current, view
-        self.writes = view is None or options.coordinates.output is not None or options.sink is not None
+        goes_elsewhere = options.sink is not None or source.target is not None
+        self.writes = view is None or options.coordinates.output is not None or goes_elsewhere
         """Whether rows are written, one by one. A view alone receives rows in the batches in which they arrive."""
         steps = [*source.steps(), *options.normalizing.running()]
         self.operator = MapOperator(
@@ -157,6 +165,10 @@ class _Stream:
         options, current, output = self.options, self.current, self.options.coordinates.output
         files = stack.enter_context(run_files.RunFiles(self.paths, current.saver, grows=True).open())
         current.begin_growing(self.operator)
+        if (port := options.monitoring.metrics) is not None:
+            metrics = Metrics(self.operator, current.saver, self.rejected)
+            stack.enter_context(serving_metrics(metrics, port, options.metrics_host))
+            current.observers.append(metrics)
         layout = Layout(table.label, options.mapping.components, frame=True, novelty=True)
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))
@@ -166,11 +178,13 @@ class _Stream:
             outputs.write_alerts(current, file)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
-        elif self.view is None:
+        elif self.view is None and self.source.target is None:
             kind = options.coordinates.format
             outputs.print_coordinates(current, stack, layout, kind, alone=True, immediately=True)
         if options.sink is not None:
             outputs.send(current, stack, options.sink, layout)
+        if self.source.target is not None:
+            self.source.target.open(current, layout)
 
     def print_summary(self) -> None:
         """Print the summary of ``--json``, also when the user ends the stream. Without a row, print nothing."""

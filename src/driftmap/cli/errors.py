@@ -47,6 +47,8 @@ OPTION_ADVICE: Mapping[Advice, str] = {
     "delimiter": "if something else separates cells, give it by --delimiter",
     "address": "give another --host or --port",
     "nodes": "give a larger --nodes",
+    "query": 'add --query "SELECT ..."',
+    "table": "--to-table appends results to the database that is read",
     "decimal '.'": "leave out --decimal, or such lines with --skip-bad",
     "decimal ','": "read it with --decimal , or leave out such lines with --skip-bad",
     "thousands ','": "read it with --thousands , or leave out such lines with --skip-bad",

@@ -16,6 +16,7 @@ from driftmap.cli.errors import UserError
 from driftmap.cli.files import new_file, writing
 from driftmap.cli.typed import flag_of
 from driftmap.pipeline.saver import Saver
+from driftmap.sources.addresses import address_in
 from driftmap.storage import atomic
 from driftmap.storage.paths import OutputError, OutputPath, identity, open_regular, open_stream, output_path
 from driftmap.tables.cache import CachedRows
@@ -29,6 +30,11 @@ def scores_path(checkpoint: OutputPath) -> Path:
     return checkpoint.true.with_name(f".{checkpoint.true.name}.{SCORES}.partial")
 
 
+def query_path(checkpoint: OutputPath) -> Path:
+    """Where a run with this checkpoint keeps the result of its query, so that all its parts read the same rows."""
+    return checkpoint.true.with_name(f".{checkpoint.true.name}.query.partial")
+
+
 def resolved(**paths: Path | None) -> dict[str, OutputPath]:
     """Resolve the paths of outputs, by the names of their options, once for the whole run."""
     return {name: output_path(path) for name, path in paths.items() if path is not None}
@@ -39,7 +45,7 @@ def check_distinct(
 ) -> None:
     """Raise an error if an output is an input or another output, by whatever name."""
     used = {
-        _standard(sys.stdin) if path == "-" else identity(Path(path)): name
+        _standard(sys.stdin) if path == "-" else identity(_file_of(path)): name
         for name, path in inputs.items()
         if path is not None
     }
@@ -51,12 +57,19 @@ def check_distinct(
         written.append(("--checkpoint", checkpoint))
         written += [(f"the unfinished file of {path}", atomic.partial(path)) for path in outputs.values()]
         written.append(("the scores of --checkpoint", scores_path(checkpoint)))
+        written.append(("the query of --checkpoint", query_path(checkpoint)))
     for flag, place in written:
         other = used.setdefault(identity(place), flag)
         if other != flag:
             raise UserError(f"{flag} ({place}) is the same file as {other}: name another")
     if (shared := used.get(_standard(sys.stdout))) is not None:
         raise UserError(f"standard output is the same file as {shared}: name another")
+
+
+def _file_of(name: str | Path) -> Path:
+    """The path of an input, which may be a database in a file."""
+    address = None if isinstance(name, Path) else address_in(name)
+    return Path(name if address is None else address.file or address)
 
 
 def _standard(stream: Any) -> tuple[int | str, ...]:
@@ -191,6 +204,7 @@ def complete(paths: Mapping[str, OutputPath], lengths: Mapping[str, int], checkp
             raise UserError(f"{path} was deleted or changed; delete {checkpoint} to start again")
         atomic.publish(found, path.true)  # a renamed file may not be on the disk under its new name yet
     scores_path(checkpoint).unlink(missing_ok=True)
+    query_path(checkpoint).unlink(missing_ok=True)
 
 
 def folder_of(paths: Iterable[OutputPath]) -> Path | None:

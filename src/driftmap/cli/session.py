@@ -43,6 +43,8 @@ class Session:
         self.stop, self.saver, self.checkpoint = stop, saver, checkpoint
         self.resumed = saver is not None and saver.saved
         self.observers: list[Observer] = []
+        if saver is not None:
+            saver.observers = self.observers  # those that come later, too
         self.stage = "reading"
         self.run: Run | None = None
 
@@ -57,6 +59,8 @@ class Session:
         """
         if self.stop is not None:
             self.stop.check()
+        for observer in self.observers:
+            observer.idle()
         if self.run is not None:
             self.run.idle()
 

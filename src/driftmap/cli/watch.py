@@ -12,9 +12,10 @@ from pathlib import Path
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli import typed
+from driftmap.cli.databases import FollowedQuery
 from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError, note, warn
-from driftmap.cli.follow import check_followed, followed
+from driftmap.cli.follow import check_followed, check_query, followed
 from driftmap.cli.groups import Alerting
 from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.serving import Unfailing, new_recording, serving
@@ -36,9 +37,9 @@ when the map changes, points glide to their new places. Next to it are curves of
 the last alerts. Point at a row to see it; select rows with shift and drag, and export them; go back with the slider.
 
 SOURCE is what `driftmap follow` takes: a growing file of CSV, TSV or JSON lines, a named pipe, "-" for standard
-input, or the address of a message broker. Its options, checkpoints and outputs are those of `driftmap follow`. Rows
-that come together are mapped together, unless there is -o or --sink. Rows with a quantile of 0.999 or more are alerts,
-unless --alert gives another limit. Ctrl-C ends it.
+input, or the address of a message broker or a database. Its options, checkpoints and outputs are those of
+`driftmap follow`. Rows that come together are mapped together, unless there is -o, --sink or --to-table. Rows with a
+quantile of 0.999 or more are alerts, unless --alert gives another limit. Ctrl-C ends it.
 
 The page is served on this machine only (127.0.0.1). With --host, others can open it if they have the token that is
 part of the printed address; DRIFTMAP_TOKEN sets it, otherwise it is random.
@@ -103,8 +104,14 @@ class WatchOptions(EndlessOptions):
 
     file: str | None = argument(nargs="?", metavar="SOURCE", help='what to watch; "-" is standard input')
     showing: Showing = group(Showing, "what to show")
+    querying: FollowedQuery = group(FollowedQuery, "databases")
     reading: ReadingOptions = group(ReadingOptions, "what to read")
     alerting: Alerting = field(default_factory=partial(Alerting, alert=0.999), metadata={"group": "alerts"})
+
+    @property
+    def metrics_host(self) -> str | None:
+        """The address at which metrics are served; None: this machine only."""
+        return self.showing.host
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,6 +124,7 @@ class WatchOptions(EndlessOptions):
             raise UserError("--components 1 is a line, which watch does not show: give 2 or more")
         if self.file is not None:
             check_followed(self.file, self.reading.input_format)
+            check_query(self.file, self.querying, self.reading, self)
 
     def _check_standard_output(self) -> None:
         if self.coordinates.format is not None:
@@ -147,7 +155,7 @@ def run(options: WatchOptions, argv: Sequence[str]) -> int:
     if showing.demo:
         reading = replace(reading, label=reading.label or "kind")
     record = None if showing.record is None else output_path(showing.record)
-    source = followed(options.file or GENERATED, reading, options.mapping.metric)
+    source = followed(options.file or GENERATED, reading, options.mapping.metric, options.querying)
     return map_endless(options, source, _without_recording(argv), partial(_view, showing, record), record)
 
 

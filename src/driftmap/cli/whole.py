@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli.databases import Target
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
@@ -97,7 +98,7 @@ class WholeOptions:
         if self.figures.animate is not None:
             raise UserError("--animate cannot be interrupted: leave it out, or leave out --checkpoint")
         output = self.coordinates.output
-        if output is None and not self.coordinates.json:
+        if output is None and not self.coordinates.json and not self.goes_to_table:
             raise UserError(
                 "--checkpoint needs -o: standard output cannot be taken back to where it was when the state was saved"
             )
@@ -114,6 +115,11 @@ class WholeOptions:
                 f"a {output_format(output).name} file cannot be continued after an interruption: with --online and "
                 f"--checkpoint, write {others}"
             )
+
+    @property
+    def goes_to_table(self) -> bool:
+        """Whether results are appended to a table of a database."""
+        return False
 
     @property
     def paths(self) -> Mapping[str, Path | None]:
@@ -144,6 +150,8 @@ class Input:
     skip_bad: bool = False
     hints: bool = True
     """Whether to report constant columns and columns that outweigh others."""
+    target: Target | None = None
+    """The table of a database to which results are appended."""
     older: OlderMap | None = None
     """The map on which the new one is laid."""
 
@@ -211,6 +219,8 @@ class _Mapped:
                 operator = MapOperator(
                     mapper, steps, detector, monitor=monitor, each_row=True, residuals=options.scored
                 )
+                if self.source.target is not None:
+                    current.begin_growing(operator)
                 most = chunk_rows(len(columns))
                 current.passes(table, operator, 1 if table.is_live else min(ONLINE_ROWS, most))
             else:
@@ -236,11 +246,13 @@ class _Mapped:
             labelled = table.labels_are_times or outputs.takes_text(output)
             layout = full if labelled else Layout(None, components, full.frame, full.novelty)
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=False)
-        elif not options.coordinates.json:
+        elif not options.coordinates.json and self.source.target is None:
             kind, immediately = options.coordinates.format, options.online and table.is_live
             outputs.print_coordinates(current, stack, full, kind, alone=not drawn, immediately=immediately)
         if options.sink is not None:
             outputs.send(current, stack, options.sink, full)
+        if self.source.target is not None:
+            self.source.target.open(current, full)
         if options.figures.landmarks_out is not None:
             path = options.figures.landmarks_out
             outputs.write_landmarks(current, files["landmarks_out"], path, full, table, columns)
@@ -258,7 +270,7 @@ class _Mapped:
 
             axes["axes"] = explained_axes(mapper, operator.columns)
         reports.report_missing_dimensions(mapper)
-        written = [*map(str, filter(None, [*options.paths.values(), options.sink]))]
+        written = [*map(str, filter(None, [*options.paths.values(), options.sink, self.source.target]))]
         done = None if options.coordinates.quiet else reports.done(operator, table, self.rejected, left_out, written)
         if options.coordinates.json:  # last, so that its reader can rely on the files
             how = {"normalize": options.normalizing.normalize, "online": options.online}

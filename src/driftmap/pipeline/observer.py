@@ -53,6 +53,12 @@ class Observer:
         """Process an update, and the map after it."""
         raise NotImplementedError
 
+    def idle(self) -> None:
+        """The source has no further rows for now; called again and again until it has."""
+
+    def flush(self) -> None:
+        """Write what was observed so far, since a checkpoint is about to rely on it."""
+
     def finish(self, mapper: StreamMap) -> None:
         """All rows have been mapped."""
 

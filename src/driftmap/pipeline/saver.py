@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from driftmap.pipeline.observer import Observer
 from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.passes import Placing
 from driftmap.pipeline.state import STAGES, RunState, SavedRun, Tail, write
@@ -51,12 +53,27 @@ class Saver:
         self.rejected = rejected
         self.files: dict[str, BinaryIO] = {}
         """Open outputs, by the names of their options."""
+        self.observers: Sequence[Observer] = ()
+        """Those that are asked to flush before their outputs are counted on."""
         self.restarts = False
         """Whether mapping starts again when it is resumed, because an output cannot be continued."""
         self.saved = resumed is not None
         self._resumed = resumed
         self._is_current = True
         self._last, self._cost = time.monotonic(), 0.0
+
+    @property
+    def n_mapped(self) -> int | None:
+        """Rows that were mapped when the state was saved, before the run goes on; None: this is its start."""
+        if self._resumed is None:
+            return None
+        state = self._resumed.state
+        return self._resumed.operator.n_rows if state.stage == "mapping" and state.position is not None else 0
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since the last checkpoint was written; None: none was."""
+        return time.monotonic() - self._last if self.saved else None
 
     def continues(self, name: str) -> bool:
         """Whether an output goes on where it was when the state was saved."""
@@ -115,6 +132,8 @@ class Saver:
             if not file.closed and (self.continues(name) or self.state.stage == "finished"):
                 _sync(file)
                 self.state.lengths[name] = file.seek(0, os.SEEK_END)
+        for observer in self.observers:
+            observer.flush()
         found = self.state.tail if table is None else table.tail()
         tail = None if found is None else Tail(*found)
         settled = self.rejected.settled, self.rejected.last

@@ -1,4 +1,4 @@
-"""Addresses of message brokers, ``scheme://user:password@host:port/stream?option=value``: parsed and shown here only.
+"""Addresses of brokers and databases, ``scheme://user:password@host:port/name?option=value``: parsed only here.
 
 An :class:`Address` is a string without credentials; these are separate attributes. Code that prints, stores, joins or
 splits an address therefore cannot leak them. Everything before the last ``@`` counts as credentials, however damaged
@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Self
 from urllib.parse import parse_qsl, unquote
 
-from driftmap.sources.schemes import SCHEMES
+from driftmap.sources.schemes import DATABASES, SCHEMES, Database, Scheme
 from driftmap.utils.columns import suggestion
 from driftmap.utils.errors import InputError
 
+KNOWN: Mapping[str, Scheme | Database] = {**SCHEMES, **DATABASES}
 PLACE = re.compile(
     r"(?P<host>[^/?#:\[\]]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?(/(?P<stream>[^?#]*))?(\?(?P<query>[^#]*))?"
 )
@@ -23,13 +25,15 @@ PLACE = re.compile(
 HOST = re.compile(r"[A-Za-z0-9._-]+")
 DOWNLOADS = ("http", "https", "ftp", "ftps", "sftp", "s3", "gs", "hdfs")
 """Schemes of files on other machines."""
+MEMORY = ":memory:"
+"""The name of a DuckDB database without a file, for queries that name files."""
 STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 FILE_NAME = re.compile(r"\.{1,2}/|/[^/]+/|[A-Za-z]:[\\/]")
 """The beginning of a name that is a path, if its folder exists."""
 
 
 class Address(str):
-    """The address of a stream of messages. Its text has no credentials; they come from the URL or the environment.
+    """The address of a stream of messages or a database, a text without credentials: they come from URL or environment.
 
     >>> address = Address("redis://me:secret@localhost:7000/prices?payload=csv")
     >>> address, address.name, f"{address.user} has {len(address.password)} letters"
@@ -63,11 +67,13 @@ class Address(str):
         if scheme.lower() in DOWNLOADS:
             problem = "is not read over the network: download the file, then give its name"
             raise InputError(problem, source=f"{scheme}://...")
-        if scheme not in SCHEMES:
-            hint = suggestion(scheme, SCHEMES)
+        if scheme not in KNOWN:
+            hint = suggestion(scheme, KNOWN)
             shown = scheme if re.fullmatch("[A-Za-z0-9+.-]+", scheme) and (hint or "@" not in url) else "..."
-            problem = f"is not a known scheme{hint}: it must be one of {', '.join(SCHEMES)}"
+            problem = f"is not a known scheme{hint}: it must be one of {', '.join(KNOWN)}"
             raise InputError(problem, source=f"{shown}://")
+        if scheme in DATABASES and DATABASES[scheme].is_file:
+            return cls._of_file(scheme, rest)
         hidden, form = f"{scheme}://...", f"it has the form {scheme}://HOST[:PORT]/NAME"
         credentials, at, place = rest.rpartition("@")
         if re.search("[/?#]", credentials):
@@ -85,7 +91,7 @@ class Address(str):
         if not path:
             raise InputError(f"is not a whole address: {form}", source=name)
         options = dict(parse_qsl(query or "", keep_blank_values=True))
-        known = SCHEMES[scheme].options
+        known = KNOWN[scheme].options
         for option in options:
             if option not in known:
                 raise InputError(f"has the unknown option {option!r}{suggestion(option, known)}", source=name)
@@ -103,6 +109,29 @@ class Address(str):
                 raise InputError("has credentials that are not UTF-8", source=name)
         return address
 
+    @classmethod
+    def _of_file(cls, scheme: str, rest: str) -> Self:
+        """Return the address of a database in a file: ``sqlite:///x.db``, with an absolute path ``sqlite:////data/x.db``."""
+        if not rest.startswith("/") or rest == "/" or (rest[1:] == MEMORY and scheme != "duckdb"):
+            problem = f"is not a whole address: it has the form {scheme}:///FILE, or {scheme}:////FOLDER/FILE"
+            raise InputError(problem, source=f"{scheme}://...")
+        if "?" in rest:
+            raise InputError("has a ? in the name of its file, which takes no options", source=f"{scheme}://...")
+        address = super().__new__(cls, f"{scheme}://{rest}")
+        address.name, address.scheme, address.host, address.options = str(address), scheme, "", {}
+        address.port, address.stream, address.user, address.password = None, rest[1:], None, None
+        return address
+
+    @property
+    def is_database(self) -> bool:
+        """Whether it is a database, whose rows a query reads."""
+        return self.scheme in DATABASES
+
+    @property
+    def file(self) -> str | None:
+        """The path of the file that is the database; None: it is on a server."""
+        return self.stream if self.is_database and DATABASES[self.scheme].is_file else None
+
     @property
     def port_number(self) -> int:
         """The port; by default, that of the scheme."""
@@ -110,7 +139,7 @@ class Address(str):
 
 
 def is_address(name: str) -> bool:
-    """Return True if a name is the address of a broker, perhaps a damaged one, and not a file."""
+    """Return True if a name is the address of a broker or a database, perhaps a damaged one, and not a file."""
     return "://" in name or names_broker(name)
 
 
@@ -120,7 +149,7 @@ def names_broker(name: str) -> bool:
     >>> names_broker("redis:/host/x"), names_broker("https://example.org/column")
     (True, False)
     """
-    return name.startswith(tuple(f"{scheme}:/" for scheme in SCHEMES))
+    return name.startswith(tuple(f"{scheme}:/" for scheme in KNOWN))
 
 
 def address_in(name: str) -> Address | None:

@@ -76,6 +76,8 @@ def suffix_of(path: Path) -> str:
 def open_source(file: str, *, once: bool) -> Iterator[Source]:
     """Open a file or, for ``-`` and named pipes, a stream: directly if it is read ``once``, else as a copy."""
     if (address := address_in(file)) is not None:
+        if address.is_database:
+            raise InputError("is a database, of which a query reads rows", source=address.name, advice="query")
         raise InputError("never ends, so it cannot be mapped as a whole", source=address, advice="endless")
     path = Path(file)
     if file != "-" and not path.is_fifo():

@@ -72,6 +72,7 @@ class FollowedStream(RowSource):
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
         """Return the next lines, at most ``limit``, and the offset after them; no lines at the end of the stream."""
         while not self._lines:
+            self.waiting()  # the next read may block
             piece = self._file.read1(POLLED_BYTES)  # type: ignore[attr-defined]
             if piece:
                 self._lines.add(piece)
@@ -81,7 +82,6 @@ class FollowedStream(RowSource):
                 break
             else:
                 time.sleep(POLL_SECONDS)
-                self.waiting()
         lines = self._lines.take(limit)
         self._offset += sum(map(len, lines))
         return lines, self._offset

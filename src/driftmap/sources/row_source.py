@@ -51,6 +51,13 @@ class RowSource(ABC):
         """Return where to find the row that comes ``ahead`` rows after a position, for messages."""
         return self.name
 
+    def exact(self, position: Any, ahead: int) -> tuple[Any, int]:
+        """Return a position, and rows ahead of it, that stay right if rows before are deleted, where they may be.
+
+        ``ahead`` rows after ``position`` were read by the last call of ``read``, from that position.
+        """
+        return position, ahead
+
     def done(self, position: Any) -> None:  # noqa: B027
         """Note that all rows up to a position are learnt and, if there is a checkpoint, saved."""
 

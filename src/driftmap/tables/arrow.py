@@ -16,6 +16,7 @@ import pyarrow as pa
 from driftmap.sources.files import Source
 from driftmap.tables.columns import Wanted, candidates, select, vector_names, without_numbers
 from driftmap.tables.table import Chunk, Labels, Position, Table, check_usable
+from driftmap.tables.vectors import doubles, is_list, rows_of_lists
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut
 from driftmap.utils.concurrency import n_threads
@@ -172,31 +173,21 @@ class ArrowTable(Table):
             row = first + column.is_null().index(True).as_py() + 1
             raise InputError("is empty", source=self.name, row=row, column=name, advice="missing")
         width = self._widths[name]
-        return _doubles(column) if width is None else self._lists(column, width, name, first)
+        return doubles(column) if width is None else self._lists(column, width, name, first)
 
     def _lists(self, column: Any, width: int, name: str, first: int) -> Array:
-        """Return lists of one length as rows; a null list is a row of missing numbers."""
-        column = column.cast(pa.large_list(column.type.value_type))
-        starts = np.from_dlpack(column.offsets)
-        known = np.flatnonzero(~np.from_dlpack(column.is_null().cast(pa.uint8())).astype(bool))
-        other = np.flatnonzero(np.diff(starts)[known] != width)
-        if len(other):
-            row = int(known[other[0]])
-            problem = f"is a list of {starts[row + 1] - starts[row]} numbers, where the first has {width}"
-            raise InputError(problem, source=self.name, row=first + row + 1, column=name)
-        if column.values.null_count and not self._missing:
-            row = int(np.searchsorted(starts, column.values.is_null().index(True).as_py(), side="right"))
-            raise InputError("has an empty entry", source=self.name, row=first + row, column=name, advice="missing")
-        rows = np.full((len(column), width), np.nan)
-        rows[known] = _doubles(column.values)[starts[known][:, None] + np.arange(width)]
-        return rows
+        try:
+            return rows_of_lists(column, width, missing=self._missing)
+        except InputError as error:
+            error.source, error.row, error.column = self.name, first + (error.row or 0) + 1, name
+            raise
 
     def _labels(self, batch: Any) -> Labels:
         if self.label is None:
             return None
         column, types = batch.column(self.label), pa.types
         if (types.is_integer(column.type) or types.is_floating(column.type)) and not column.null_count:
-            return _doubles(column)
+            return doubles(column)
         if types.is_timestamp(column.type):  # finer than Python's datetime; a label does not need it
             column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)
         try:
@@ -249,7 +240,7 @@ def open_arrow(source: Source, wanted: Wanted, kind: type[BatchFile], *, once: b
 
 def _width(file: BatchFile, kind: Any, name: str) -> int | None:
     """Return the number of entries of each cell in a column of lists; None for a column of numbers."""
-    if not _is_list(kind):
+    if not is_list(kind):
         return None
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size)
@@ -264,14 +255,14 @@ def _numbers_of(file: BatchFile, names: Sequence[str], places: Sequence[int]) ->
     """Yield the numbers of columns, block by block."""
     asked = [names[i] for i in places]
     for _, _, batch in file.batches(asked, FIRST_ROWS, 0):
-        yield np.column_stack([_doubles(batch.column(name)) for name in asked])
+        yield np.column_stack([doubles(batch.column(name)) for name in asked])
 
 
 def _kind(kind: Any) -> str:
     """Return what a column of this type holds; "" for numbers, and for lists of numbers."""
     types = pa.types
-    if _is_list(kind):
-        return "" if _kind(kind.value_type) == "" and not _is_list(kind.value_type) else str(kind)
+    if is_list(kind):
+        return "" if _kind(kind.value_type) == "" and not is_list(kind.value_type) else str(kind)
     if types.is_dictionary(kind):
         return _kind(kind.value_type)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
@@ -292,25 +283,3 @@ def _unprintable(column: Any) -> str:
         except (pa.ArrowException, OverflowError, ValueError, LookupError):
             return f"holds times of the zone {zone!r}, which this system does not know"
     return f"holds a {column.type} beyond the range of Python's dates and durations"
-
-
-def _is_list(kind: Any) -> bool:
-    return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
-
-
-def _doubles(column: Any) -> Array:
-    """Return numbers of any type; durations become seconds, null becomes NaN."""
-    types, unit = pa.types, 1.0
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    elif types.is_duration(column.type):
-        unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
-        column = column.cast(pa.int64())
-    if not types.is_float64(column.type):
-        column = column.cast(pa.float64(), safe=False)
-    if column.null_count:
-        column = column.fill_null(float("nan"))
-    numbers = np.asarray(np.from_dlpack(column), np.float64)  # to_numpy would import pandas
-    return numbers if unit == 1.0 else numbers / unit

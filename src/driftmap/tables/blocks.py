@@ -174,6 +174,10 @@ class Text(ABC):
         """Return the name of the source for a message about a row."""
         return self.name
 
+    def exact(self, position: Position) -> Position:
+        """The same place, as the source finds it again."""
+        return position
+
     def tail(self, position: Position) -> tuple[int, int, str] | None:
         """Return begin, end and digest of the last bytes before a position; None if they are unknown."""
         return None
@@ -280,6 +284,11 @@ class FollowedText(Text):
     def where(self, row: Block) -> str:
         """Return the name of the source for a message about a row."""
         return self._rows.where(row.offset, row.ahead or 0)
+
+    def exact(self, position: Position) -> Position:
+        """The same place, as the source finds it again."""
+        offset, ahead = self._rows.exact(position.offset, position.ahead)
+        return position._replace(offset=offset, ahead=ahead)
 
     def tail(self, position: Position) -> tuple[int, int, str] | None:
         """Return begin, end and digest of the last bytes before a position, if a file is followed."""

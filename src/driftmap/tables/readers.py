@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from driftmap import sources
+from driftmap.sources.database import Query, database_in
 from driftmap.sources.files import COMPRESSIONS, Source, open_source
+from driftmap.storage.atomic import replacing, scratch_folder
 from driftmap.tables.blocks import FileText, FollowedText, Parser
 from driftmap.tables.columns import Wanted
 from driftmap.tables.formats import CSV, KEYS, Format, format_of, format_of_text
@@ -40,9 +43,41 @@ def open_table(file: str, wanted: Wanted, *, once: bool, cache: Path | None = No
 
 
 @contextlib.contextmanager
-def follow_table(file: str, wanted: Wanted, waiting: Callable[[], Any] = lambda: None) -> Iterator[Table]:
-    """Open a table that grows: a pass ends only if the source does. ``waiting`` is called while it has no row."""
-    with contextlib.closing(sources.open(file)) as rows:
+def open_query(name: str, query: str, wanted: Wanted, *, once: bool, kept: Path | None = None) -> Iterator[Table]:
+    """Open the result of a query, which is executed once: every pass reads the same rows, from a file.
+
+    ``kept``: the file, which is made unless it is there, and removed when the block ends well; None: a temporary one.
+    """
+    from driftmap.tables.arrow import IPCFile, open_arrow
+
+    address = database_in(name)
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(scratch_folder()) / "query" if kept is None else kept
+        if not place.exists():
+            with replacing(place) as file:
+                _write(sources.sql(address, query), file)
+        source = Source(address.name, place, size=place.stat().st_size)
+        with contextlib.closing(open_arrow(source, wanted, IPCFile, once=once)) as table:
+            yield table
+    place.unlink(missing_ok=True)
+
+
+def _write(batches: Iterator[Any], file: BinaryIO) -> None:
+    """Write record batches to a file."""
+    import pyarrow as pa
+
+    first = next(batches)
+    with pa.ipc.new_file(file, first.schema) as writer:
+        for batch in itertools.chain([first], batches):
+            writer.write_batch(batch)
+
+
+@contextlib.contextmanager
+def follow_table(
+    file: str, wanted: Wanted, waiting: Callable[[], Any] = lambda: None, query: Query | None = None
+) -> Iterator[Table]:
+    """Open a table that grows: a pass never ends, unless the source does. ``waiting`` is called while it has no row."""
+    with contextlib.closing(sources.open(file, query)) as rows:
         rows.waiting, rows.report = waiting, wanted.rejected.report
         kind = _format(rows.suffix, rows.name, wanted)
         text = FollowedText(rows, wanted.rejected, partial(_parser, rows.name, kind, wanted, single=True, follows=True))

@@ -80,7 +80,7 @@ class TextTable(Table):
 
     def position(self) -> Position:
         """Return the position after the last chunk."""
-        return self._place
+        return self._text.exact(self._place)
 
     def close(self) -> None:
         """Close the file."""

@@ -16,6 +16,8 @@ __all__ = ["Address", "Broker", "Sink", "open_broker", "open_sink", "parse"]
 def parse(url: str) -> Address:
     """Return a valid address; raise an error if it has a bad option."""
     address = url if isinstance(url, Address) else Address(url)
+    if address.is_database:
+        raise InputError("is a database, not a stream of messages", source=address.name, advice="table")
     payload = address.options.get("payload")
     if payload is not None and payload not in PAYLOADS:
         raise InputError(f"has payload={payload!r}: it must be one of {', '.join(PAYLOADS)}", source=address.name)

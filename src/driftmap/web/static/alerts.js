@@ -39,17 +39,10 @@ export function alertPanel(view) {
     none.hidden = shown.length > 0;
     view.redraw();
   };
-  kinds.addEventListener("change", () => {
-    view.alertKind = kinds.value;
-    show();
-  });
-  orders.addEventListener("change", () => {
-    view.alertOrder = orders.value;
-    show();
-  });
+  kinds.addEventListener("change", () => show((view.alertKind = kinds.value)));
+  orders.addEventListener("change", () => show((view.alertOrder = orders.value)));
   rings.addEventListener("click", () => {
-    view.showRings = !view.showRings;
-    rings.setAttribute("aria-pressed", view.showRings);
+    rings.setAttribute("aria-pressed", (view.showRings = !view.showRings));
     view.redraw();
   });
   view.addEventListener("received", show);

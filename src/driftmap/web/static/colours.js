@@ -61,16 +61,8 @@ export function paletteSlots(names) {
 export class Coloring {
   /** @param {{name: string, kind: string, base: number, names: string[]}|null} column */
   constructor(column, values) {
-    this.column = column;
-    this.values = values;
-    this.low = 0;
-    this.high = 1;
-    /** The names of the groups, or null for a scale. */
-    this.groups = null;
-    /** The groups with a colour, by number. */
-    this.coloured = [];
-    /** Groups that are not shown, by name. */
-    this.hidden = new Set();
+    /** The names of the groups (null: a scale); the groups with a colour, by number; those that are not shown, by name. */
+    Object.assign(this, { column, values, low: 0, high: 1, groups: null, coloured: [], hidden: new Set() });
   }
 
   /** Find the groups and the largest of them, or the range of the scale. */

@@ -3,13 +3,10 @@
 import { element, formatNumber, svg } from "./dom.js";
 import { panel } from "./panels.js";
 
-const CURVES = [
-  ["radius", "Radius"],
-  ["stress", "Stress of the landmarks"],
-  ["novelty", "Novelty (largest reach)"],
-  ["rate", "Rows per second"],
-  ["drift", "Drift (−log₁₀ p)"],
-];
+const CURVES = Object.entries({
+  radius: "Radius", stress: "Stress of the landmarks", novelty: "Novelty (largest reach)", rate: "Rows per second",
+  drift: "Drift (−log₁₀ p)",
+});
 /** Curves that a burst at the start would flatten: they are cut off above what is usual. */
 const CUT = new Set(["rate"]);
 const [HEIGHT, AXIS_HEIGHT] = [56, 16];
@@ -46,11 +43,7 @@ export function curvePanel(view) {
     }
     axis.replaceChildren(...timeLabels(samples.time, right));
   };
-  view.addEventListener("received", ({ detail: { arrays } }) => {
-    if (!arrays.time) return;
-    samples = arrays;
-    draw();
-  });
+  view.addEventListener("received", ({ detail: { arrays } }) => arrays.time && draw((samples = arrays)));
   new ResizeObserver(draw).observe(body);
   return panel("Over time", body);
 }

@@ -13,10 +13,8 @@ const OUTLIER_LENGTH = 7;
 const LEAST_CHANGE = 0.5;
 
 /**
- * The marks of a map, bottom first, for a renderer. Sizes are in CSS pixels.
- * @param view see view.js
- * @returns {{shape: number, from: number[], to: number[], radius: number, width: number, colour: string|number[], alpha: number}[]}
- *   a line goes from `from` to `to`; other shapes are centred on `from`; colour is a key of look, or red, green and blue
+ * The marks of a map, bottom first, in CSS pixels: {shape, from, to, radius, width, colour, alpha}. A line goes from `from`
+ * to `to`, other shapes are centred on `from`; the colour is a key of look, or red, green and blue.
  */
 export function marksOf(view, now) {
   return [
