@@ -85,7 +85,7 @@ def at_each_time(X: Array, embedding: str) -> tuple[Array, Array, DriftMap]:
 
 def best_rows(name: str, others: dict[str, Scores]) -> list[str]:
     """The published methods that are best in one measure."""
-    found = {max(others, key=lambda method: others[method][i]) for i in range(len(Scores._fields))}
+    found = {max(others, key=lambda method: others[method][i]) for i in range(len(Scores._fields)) if others}
     return [f"| {name} | {method}, published | {others[method].stability:.3f} | {others[method].fidelity:.3f} | | |"
             for method in sorted(found)]  # fmt: skip
 
@@ -121,7 +121,7 @@ def against_published(quick: bool) -> list[Limit]:
         plane = PCA(2, random_state=0).fit_transform(X.reshape(-1, X.shape[-1])).reshape(*X.shape[:2], 2)
         by_pca = score(X, plane)
         print(f"| {name} | PCA of all times, here | {by_pca.stability:.3f} | {by_pca.fidelity:.3f} | | |")
-        print("\n".join(best_rows(name, others)), flush=True)
+        print(*best_rows(name, others), sep="\n", flush=True)
     return limits
 
 
