@@ -24,6 +24,7 @@ from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
+from driftmap.metrics.table import known
 from driftmap.quality import Displacement
 from driftmap.river_interface import RiverInterface
 from driftmap.utils import Array, Ids, validation
@@ -382,7 +383,8 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.metric in ("euclidean", "l2", "cosine")
+        metric = known(self.metric)
+        tags.input_tags.sparse = metric is not None and metric.sparse
         return tags
 
     @property

@@ -156,8 +156,8 @@ class MapOperator(Operator):
     def _all_or_nothing(self) -> Iterator[None]:
         """Restore the state before a batch if an exception interrupts it.
 
-        The map is copied only if its metric, rule or embedding is user-defined: nothing else raises errors for a batch
-        that was checked. Ctrl-C or a lack of memory may still tear a batch.
+        The map is copied only if its metric, rule or embedding is user-defined: only these can raise an error after
+        rows of a checked batch were learnt. Ctrl-C or a lack of memory may still tear a batch.
         """
         before = self.layout, self.names, self.columns, self.n_rows
         steps = self.steps.state()

@@ -189,7 +189,7 @@ export class MapView extends EventTarget {
     this.recolour();
   }
 
-  /** True if the trails of the groups can be told apart. */
+  /** True if the trails of the groups are distinguishable. */
   mayTrail() {
     return (this.coloring?.groups?.length ?? 1) <= MOST_TRAILS;
   }
