@@ -142,8 +142,10 @@ class Frames:
             self.changes.append(FrameChange(number, rotation, Displacement(*moved), arrival, str(reason), *both))
         if (reference := rebuild(packed.get("reference"), arrays)) is not None:
             self.reference = Reference(**reference)
-            validation.integer_at_least(self.reference.seen, "seen", 1)
-            for name in Reference._fields[:-1]:
+            for name in ("seen", "judged"):
+                validation.integer_at_least(reference[name], name, 1)
+            validation.integer_at_least(self.reference.replaced, "replaced", 0)
+            for name in ("total", "recent", "cell"):
                 validation.positive_number(reference[name], name, or_zero=True)
         if (choice := rebuild(packed.get("choice"), arrays)) is not None:
             self.choice = AnchorCount(**choice)
@@ -214,6 +216,8 @@ class Frames:
                 masses = _at_least_a_little(stream.landmark_masses())
                 points = None if engine.store.metric.form == "distances" else points
                 self._follow(engine, Points(landmarks, points, masses))
+                growth = int(frame_loss.GROWTH * float(engine.stored_masses().sum()))
+                self.due = engine.n_samples_seen_ + max(growth, 1)
             self.version = stream.version
         assert self.current is not None
         return self.current
@@ -221,8 +225,6 @@ class Frames:
     def _follow(self, engine: LandmarkEngine, cover: Points) -> None:
         """Keep the current frame or make a new one, when the landmarks have changed or many points have come."""
         last, seen, tolerance = self.current, engine.n_samples_seen_, self.tolerance
-        mass = float(engine.stored_masses().sum())
-        self.due = seen + max(int(frame_loss.GROWTH * mass), 1)
         if last is None:
             self._take(engine, self._embedded(engine, cover))
             return
@@ -230,15 +232,23 @@ class Frames:
         if tolerance is None and len(last.landmarks) == engine.n_landmarks:
             self.current = kept
             return
+        reference, replaced = self.reference, engine.n_replacements_
+        is_beyond = bool(tolerance) and not self._keeps_distances and kept.is_beyond(engine)
+        mass = float(engine.stored_masses().sum())
+        if tolerance and reference is not None:
+            is_due = frame_loss.is_due(reference, seen, replaced, mass, len(cover.ids))
+            if not (is_due or is_beyond):
+                self.current = kept
+                return
         sample = frame_loss.sample_of(engine, cover.ids)
         before = kept.place_stored(engine, sample.ids)
-        present, is_beyond = self._losses(engine, sample, before / kept.scale), False
+        present = self._losses(engine, sample, before / kept.scale)
         reason = "growth" if np.array_equal(last.landmarks, cover.ids) else "landmarks"
         if tolerance:
             found: str | None = "growth"
-            if self.reference is not None:  # else the frame has not been judged yet
-                found = frame_loss.reason_to_compare(present, self.reference, tolerance, seen, mass)
-            is_beyond = not self._keeps_distances and kept.is_beyond(engine)
+            if reference is not None:  # else the frame has not been judged yet
+                found = frame_loss.reason_to_compare(present, reference, tolerance, seen, mass)
+                self.reference = reference._replace(judged=seen, replaced=replaced)
             found = "a cell" if is_beyond else found
             if found is None:
                 self.current = kept
@@ -249,7 +259,7 @@ class Frames:
         losses = self._losses(engine, sample, after)
         is_wanted = is_beyond or frame.has_many_more_anchors(last)
         if tolerance and not (is_wanted or frame_loss.is_better(losses, present, tolerance)):
-            self.current, self.reference = kept, frame_loss.reference_of(present, seen)
+            self.current, self.reference = kept, frame_loss.reference_of(present, seen, replaced)
             return
         shares = sample.shares
         if self.stored_cache is not None:  # such an embedding does not extrapolate: newer points lay anywhere
@@ -272,7 +282,7 @@ class Frames:
             of_both = present.total, losses.total
             change = FrameChange(self.count + 1, frame.rotation, moved, seen - 1, reason, *of_both)
         self._take(engine, frame, change)
-        self.reference = frame_loss.reference_of(losses, seen)
+        self.reference = frame_loss.reference_of(losses, seen, replaced)
 
     def register(self, engine: LandmarkEngine, laid: Registration) -> None:
         """Make the present frame, laid on another map, a frame of its own."""
