@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli import outputs, reports, run_files, session, webhooks
 from driftmap.cli.databases import Target
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
@@ -242,6 +242,7 @@ class _Mapped:
         full = Layout(table.label, components, frame=options.online, novelty=options.novelty)
         if options.alerting.alert is not None or options.alerting.drift is not None:
             outputs.write_alerts(current, files.get("alerts"))
+        webhooks.notify(current, stack, options.alerting, table.name)
         if output is not None:
             labelled = table.labels_are_times or outputs.takes_text(output)
             layout = full if labelled else Layout(None, components, full.frame, full.novelty)
