@@ -49,6 +49,7 @@ def run(case):
         found = {}
         for body in receiver.taken():
             assert found.setdefault(json.loads(body)["id"], body) == body
-    assert (folder / "o.jsonl").read_bytes() == (folder / "whole.jsonl").read_bytes()
+    written = folder / "o.jsonl"  # a run that is stopped removes an output without a byte
+    assert (written.read_bytes() if written.exists() else b"") == (folder / "whole.jsonl").read_bytes()
     alerts = sorted((json.loads(body)["alert"] for body in found.values()), key=lambda alert: alert["row"])
     assert alerts == expected
