@@ -234,7 +234,7 @@ class Frames:
             self.current, self.reference = kept, frame_loss.reference_of(present, seen)
             return
         shares = sample.shares
-        if self.stored_cache is not None:  # such an embedding does not extrapolate: newer points lay anywhere
+        if not self._keeps_distances:  # such an embedding does not extrapolate: newer points lay anywhere
             known = np.where(sample.ids < self.seen, shares, 0.0)
             shares = known if np.count_nonzero(known) >= FEWEST_KNOWN else shares
         if self.align:
@@ -309,6 +309,8 @@ class Frames:
 
     def _number_of_anchors(self, engine: LandmarkEngine, landmarks: Ids) -> int | None:
         """The number that was given, or that is enough; it is chosen again when much has changed."""
+        if hasattr(self.embedding, "anchors_for"):
+            return int(self.embedding.anchors_for(len(landmarks)))
         if not isinstance(self.n_anchors, str):
             return self.n_anchors
         if not engine.store.metric.quick:
