@@ -546,6 +546,24 @@ def tsne_row_loss(shares, Y, y):
     return loss, gradient
 
 
+def tsne_row(shares, Y, n_steps=11, tolerance=1e-3):
+    """Where a row with these affinities to points at Y goes: from the neighbour that the others attract most, downhill.
+
+    A step is the gradient over 2 sum P w, which leads to the minimum of a quadratic bound of the attraction.
+    """
+    near = np.flatnonzero(shares)
+    y = max((Y[i] for i in near), key=lambda place: np.sum(shares / (1 + np.sum((place - Y) ** 2, axis=1))))
+    length = 1.0
+    for _ in range(n_steps):
+        loss, gradient = tsne_row_loss(shares, Y, y)
+        step = length * gradient / (2 * np.sum(shares / (1 + np.sum((y - Y) ** 2, axis=1))))
+        if np.linalg.norm(step) < tolerance:
+            break
+        is_down = tsne_row_loss(shares, Y, y - step)[0] <= loss
+        y, length = (y - step, min(1.5 * length, 4.0)) if is_down else (y, 0.3 * length)
+    return y
+
+
 def tsne_loss(P, Y):
     """The Kullback-Leibler divergence of affinities on the map from P."""
     m = len(Y)

@@ -113,27 +113,22 @@ def test_the_loss_is_never_negative():
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_a_row_lies_where_its_loss_is_least(k):
-    """Its gradient is 0, and the loss is no larger than at any neighbour, nor where a slow descent from there ends."""
+def test_a_row_goes_downhill_to_where_its_loss_is_least(k):
     rng = np.random.default_rng(k)
-    X = rng.standard_normal((75, 4))
+    X = rng.standard_normal((90, 4))
     tsne = LandmarkTSNE(k, n_anchors=0).fit(between(X[:60], X[:60]))
     D, Y = between(X[60:], X[:60]), tsne.layout_.positions
+    shares = [naive.affinities(row**2, PERPLEXITY, 31) for row in D]
     places = tsne.place(D)
-    lost = []
-    for row, y in zip(D, places, strict=True):
-        shares = naive.affinities(row**2, PERPLEXITY, 31)
-        loss, gradient = naive.tsne_row_loss(shares, Y, y)
-        at_start = max(np.flatnonzero(shares), key=lambda j: sum(shares / (1 + between(Y[[j]], Y)[0] ** 2)))
-        assert loss <= naive.tsne_row_loss(shares, Y, Y[at_start])[0] + 1e-6
-        slow = Y[at_start].copy()
-        for _ in range(60):
-            slow -= naive.tsne_row_loss(shares, Y, slow)[1]
-        lost.append((loss - naive.tsne_row_loss(shares, Y, slow)[0], np.linalg.norm(gradient)))
-    gaps, slopes = np.transpose(lost)
-    assert np.median(slopes) < 1e-3
-    assert np.median(gaps) < 1e-5
-    assert np.quantile(gaps, 0.9) < 0.01  # a few have gone to another minimum
+    apart = np.linalg.norm(places - [naive.tsne_row(row, Y) for row in shares], axis=1)
+    assert np.median(apart) < 1e-4
+    assert np.quantile(apart, 0.9) < 0.01  # the core sums the loss in single precision: a last step is taken or not
+    slopes = [np.linalg.norm(naive.tsne_row_loss(row, Y, y)[1]) for row, y in zip(shares, places, strict=True)]
+    assert np.median(slopes) < 2e-3
+    for row, y in zip(shares, places, strict=True):
+        neighbours = Y[np.flatnonzero(row)]
+        start = max(neighbours, key=lambda place, row=row: np.sum(row / (1 + np.sum((place - Y) ** 2, axis=1))))
+        assert naive.tsne_row_loss(row, Y, y)[0] <= naive.tsne_row_loss(row, Y, start)[0] + 1e-6
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 40), k=st.integers(1, 4))
@@ -426,7 +421,7 @@ def test_the_state_of_another_embedding_is_refused():
         ("to_landmarks", -D[:, :20], "it has negative distances"),
         ("to_landmarks", None, "it lacks the distances from its points to the landmarks"),
         ("measured", False, "its distances are not those of its points or landmarks"),
-        ("loss", -1.0, "loss must not be negative"),
+        ("loss", -1.0, "loss must be finite and not negative"),
         ("n_exchanged", -1, "n_exchanged must be at least 0"),
     ):
         with pytest.raises(ValueError, match=message):
