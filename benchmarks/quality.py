@@ -54,7 +54,7 @@ def umap(X: Array) -> Array:
 
 
 METHODS: dict[str, tuple[Callable[[Array], Array], bool]] = {
-    OURS: (lambda X: DriftMap(n_anchors="auto").fit(X).transform(X), False),
+    OURS: (lambda X: DriftMap().fit(X).transform(X), False),
     "Driftmap, t-SNE": (lambda X: DriftMap(embedding="tsne").fit(X).transform(X), True),
     REFERENCE: (smacof, False),
     "PCA": (pca, False),

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 SERVERS = {"redis": "redis-server", "nats": "nats-server", "mqtt": "mosquitto", "kafka": ""}
+PATIENCE = 60
+"""Seconds to wait until a broker has a message."""
 CLIENTS = {"redis": "redis", "nats": "nats", "mqtt": "paho.mqtt.client", "kafka": "confluent_kafka"}
 
 
@@ -171,13 +173,17 @@ class Server:
             client.loop_start()
             sent = [client.publish("rows", payload, qos=1) for payload in payloads]
             for one in sent:
-                one.wait_for_publish(10)
+                one.wait_for_publish(PATIENCE)  # returns then, without an error
+            published = sum(one.is_published() for one in sent)
             client.disconnect()
             client.loop_stop()
+            if published < len(sent):
+                raise RuntimeError(f"the broker has {published} of {len(sent)} messages after {PATIENCE} seconds")
         else:
             for payload in payloads:
                 self.process.produce("rows", payload, partition=0)
-            self.process.flush(10)
+            if left := self.process.flush(PATIENCE):
+                raise RuntimeError(f"the broker lacks {left} of {len(payloads)} messages after {PATIENCE} seconds")
 
     def entries(self, stream):
         """The payloads of a stream of Redis."""

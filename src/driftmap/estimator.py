@@ -26,6 +26,7 @@ from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
+from driftmap.quality import Displacement
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.data_frames import as_row, materialized
 from driftmap.utils.errors import InputError
@@ -60,7 +61,8 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         distances to these. They are measured, or, with a Python function as metric, inferred from those to the
         landmarks. "auto": 128, 256, 512 or 1,024, the fewest that place other points as truly (stress within 2 %) and
         as evenly as twice as many; all stored points while these are few. It is chosen with the first frame, and again
-        when half of the landmarks have been exchanged or the stored points have doubled. None: the landmarks only.
+        when half of the landmarks have been exchanged or the stored points have doubled; 128 where a Python function
+        measures. None: the landmarks only.
     align : bool
         Align each new frame with the previous one, so that the map does not turn or flip when landmarks change.
     frame_tolerance : float or None
@@ -109,7 +111,7 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         n_landmarks: int | str = 100,
         rule: str = "tight",
         embedding: str | Embedding = "stress",
-        n_anchors: int | str | None = 128,
+        n_anchors: int | str | None = "auto",
         align: bool = True,
         frame_tolerance: float | None = 0.02,
         metric: MetricLike = "euclidean",
@@ -202,9 +204,9 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         At most 2,000 rows, evenly spread, are compared.
 
         >>> from sklearn.model_selection import GridSearchCV
-        >>> search = GridSearchCV(DriftMap(), {"n_landmarks": [5, 30]})
+        >>> search = GridSearchCV(DriftMap(), {"n_anchors": [10, "auto"]})
         >>> search.fit(np.random.default_rng(0).random((300, 3))).best_params_
-        {'n_landmarks': 30}
+        {'n_anchors': 'auto'}
         """
         mapper, X = self._fitted_engine(), materialized(X)
         self._check_features(X)
@@ -331,6 +333,40 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
 
     def _merged(self, mapper: StreamMap, later: list[CoreSet]) -> StreamMap:
         return mapper.merge(later)
+
+    def register(self, reference: DriftMap | StreamMap | FrozenMap, *, scale: bool = False) -> Displacement:
+        """Lay the map on an older one, learnt from other rows of the same features: rotation, reflection and shift.
+
+        Stored points of both maps are placed on both, those near a landmark of both are compared, and the map is laid
+        so that they lie as near as possible to their places on the older one (Procrustes, weighted by mass). That makes
+        a new frame, and later frames are aligned with it. Merged, saved and frozen maps keep it; a user-defined
+        embedding without ``restore`` is fitted again when it is loaded, and then lies elsewhere.
+
+        Parameters
+        ----------
+        reference : DriftMap, StreamMap or FrozenMap
+            With the same metric, features and number of components. It does not change.
+        scale : bool
+            Also scale the map; of embeddings that do not keep distances, such as "tsne".
+
+        Returns
+        -------
+        Displacement
+            How far these points still lie from their places on the older map: median and max, relative to its diameter.
+
+        Examples
+        --------
+        >>> rows = np.random.default_rng(0).random((600, 3)) * [3, 2, 1]
+        >>> monday, tuesday = DriftMap(n_landmarks=30).fit(rows[:300]), DriftMap(n_landmarks=30).fit(rows[300:])
+        >>> tuesday.register(monday).median < 0.05
+        True
+        >>> tuesday.frames_[-1].reason
+        'registered'
+        """
+        other = reference._fitted_engine() if isinstance(reference, DriftMap) else reference
+        if not isinstance(other, StreamMap | FrozenMap):
+            raise InputError(f"must be a map, got {type(reference).__name__}", parameter="reference")
+        return self._fitted_engine().register(other, scale=scale)
 
     def freeze(self) -> FrozenMap:
         """Return the current frame as an immutable map, which places and scores points but does not learn."""

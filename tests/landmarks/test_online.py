@@ -222,7 +222,12 @@ def test_a_metric_that_fails_in_the_middle_of_a_batch_changes_nothing(rule, fail
         ({"metric": 3}, TypeError, "metric must be a name or a callable"),
         ({"metric": "mahalanobis"}, ValueError, "needs metric_params={'VI'"),
         ({"initial_radius": 1e200}, ValueError, "initial_radius=1e\\+200 is too large: its square overflows"),
-        ({"initial_radius": 1e-155}, ValueError, "initial_radius=1e-155 is too small: its square underflows"),
+        ({"initial_radius": 1e-155}, ValueError, "initial_radius=1e-155 is too small: distances below 1e-150"),
+        (
+            {"metric": "minkowski", "metric_params": {"p": 32}},
+            ValueError,
+            "initial_radius=1e-20 is too small: distances below 4.2e-10 cannot be measured",
+        ),
         ({"metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}}, ValueError, "must have shape \\(2, 2\\)"),
         ({"metric": "cosine", "metric_params": {"p": 3}}, ValueError, "metric_params=.*metric='cosine' takes"),
         ({"initial_radius": -1.0}, ValueError, "initial_radius must be positive"),

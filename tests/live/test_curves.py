@@ -1,8 +1,10 @@
-"""The curves of the live page in a browser: lines, labels, gaps, sizes and themes."""
+"""The curves of the live page: how they are thinned; in a browser their lines, labels, gaps, sizes and themes."""
 
+import numpy as np
 import pytest
 
 import browser as real
+from driftmap.live.curves import CURVES, MOST_SAMPLES, Curves
 from driftmap.web.page import joined, page_style
 
 NAMES = ("radius", "stress", "novelty", "rate")
@@ -54,8 +56,43 @@ def path(page):
     return [[tuple(map(float, place.split(","))) for place in piece.split("L")] for piece in pieces]
 
 
-def labels(page, selector):
-    return page.locator("svg").first.locator(selector).all_text_contents()
+def labels(page, selector, *, panel=False):
+    part = page.locator(".panel") if panel else page.locator("svg").first
+    return part.locator(selector).all_text_contents()
+
+
+def last_values(page):
+    return page.locator("h3 output").all_text_contents()
+
+
+def test_thinned_curves_keep_every_peak_and_dip_and_the_last_sample():
+    curves, n = Curves(), 20_000
+    novelty, radius = np.full(n, 0.5), np.full(n, 2.0)
+    peaks = np.arange(24) * 800 + 357
+    novelty[peaks] = 10 + np.arange(24)
+    radius[peaks + 3] = 1 - np.arange(24) / 100
+    for i in range(n):
+        curves.add(dict.fromkeys(CURVES, 0.0) | {"time": i, "rows": 7 * i, "novelty": novelty[i], "radius": radius[i]})
+        assert len(curves) <= MOST_SAMPLES
+    table = dict(zip(CURVES, curves.table().T, strict=True))
+    assert set(table["novelty"]) == set(novelty)
+    assert set(table["radius"]) == set(radius)
+    for values, extreme in ((table["novelty"], novelty[peaks]), (table["radius"], radius[peaks + 3])):
+        places = [table["time"][values == value][0] for value in extreme]
+        np.testing.assert_allclose(places, peaks, atol=2 * n / MOST_SAMPLES * 4)
+    assert (np.diff(table["time"]) > 0).all()
+    assert (table["rows"] == 7 * table["time"]).all()
+    assert table["time"][-1] == n - 1
+    assert len(curves) > MOST_SAMPLES / 3
+
+
+def test_thinning_leaves_out_what_is_no_number_where_there_is_another_one():
+    curves = Curves()
+    for i in range(5000):
+        curves.add(dict.fromkeys(CURVES, float(i)) | {"stress": np.nan if i % 2 else 0.3, "radius": np.nan})
+    table = dict(zip(CURVES, curves.table()[:-2].T, strict=True))
+    assert (table["stress"] == 0.3).all()
+    assert np.isnan(table["radius"]).all()
 
 
 def test_each_curve_is_a_line_through_its_samples(curves):
@@ -83,12 +120,12 @@ def test_each_curve_is_a_line_through_its_samples(curves):
     ],
 )
 def test_times_are_those_of_the_readers_clock(curves, seconds, zone, expected):
-    assert labels(curves([NOON, NOON + seconds], [1, 2], zone), "text:not(.value)") == expected
+    assert labels(curves([NOON, NOON + seconds], [1, 2], zone), ".times text", panel=True) == expected
 
 
 @pytest.mark.parametrize(
     ("highest", "expected"),
-    [(0, ["0", "0.5", "1"]), (2, ["0", "1", "2"]), (1.5e-7, ["0", "1.000e-7"]), (3210, ["0", "2,000"])],
+    [(0, ["0"]), (2, ["0", "1", "2"]), (1.5e-7, ["0", "1.000e-7"]), (3210, ["0", "2,000"])],
 )
 def test_values_are_labelled_in_round_numbers(curves, highest, expected):
     assert labels(curves([NOON, NOON + 20], [0, highest]), ".value") == expected
@@ -116,3 +153,25 @@ def test_one_sample_is_no_curve_yet(curves):
     assert page.locator("path").count() == 0
     receive(page, [NOON, NOON + 1], [1, 1])
     assert page.locator("path").count() == len(NAMES)
+
+
+def test_the_last_value_stands_beside_the_title_and_one_axis_below_all_curves(curves):
+    page = curves([NOON, NOON + 20], [3, 1.5])
+    assert last_values(page) == ["1.5"] * len(NAMES)
+    assert page.locator(".times").count() == 1
+    width, axis = (page.locator(part).bounding_box() for part in (".panel", ".times"))
+    for label in page.locator(".times text").all():
+        box = label.bounding_box()
+        assert box["x"] >= width["x"]
+        assert box["x"] + box["width"] <= width["x"] + width["width"]
+    assert axis["y"] > page.locator(".curve path").last.bounding_box()["y"]
+
+
+def test_a_burst_at_the_start_does_not_flatten_the_rate_but_every_peak_of_novelty_is_shown(curves):
+    page = curves([NOON + i for i in range(40)], [200_000, 150_000, *[1000] * 38])
+    heights = {}
+    for name, line in zip(NAMES, page.locator(".curve path").all(), strict=True):
+        heights[name] = [float(place.split(",")[1]) for place in line.get_attribute("d")[1:].split("L")]
+    assert heights["rate"][0] < heights["rate"][-1] < heights["rate"][0] + 40
+    assert heights["novelty"][-1] - heights["novelty"][0] > 38
+    assert last_values(page) == [*["1,000"] * 3, "1,000 (peak 200,000)"]

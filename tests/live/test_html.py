@@ -10,10 +10,11 @@ from driftmap.cli import main
 from driftmap.plot import html
 from driftmap.web.columns import column_of
 from driftmap.web.page import WEB, joined
+from driftmap.web.palette import GROUP_COLORS, palette_slots
 from driftmap.web.protocol import PROTOCOL_VERSION, Quantized, decode, encode, quantize
 
 POINTS = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 3.0], [0.0, 3.0], [2.0, 1.0]])
-ORANGE, BLUE = (230, 159, 0), (0, 114, 178)
+COLOUR = {name: tuple(bytes.fromhex(GROUP_COLORS[slot][1:])) for name, slot in palette_slots(["a", "b"]).items()}
 NO_WEBGL = """const get = HTMLCanvasElement.prototype.getContext;
   HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
     return kind === "webgl2" ? null : get.call(this, kind, ...more); };"""
@@ -48,24 +49,24 @@ def test_points_are_where_they_should_be_in_the_colours_of_their_groups(shown):
     page = shown(html(POINTS, columns={"kind": list("aabba")}, color="kind"))
     image = real.pixels(page)
     for place, kind in zip(places(page), "aabba", strict=True):
-        assert np.abs(real.spot(image, place)[1] - (BLUE if kind == "a" else ORANGE)).max() < 12
+        assert np.abs(real.spot(image, place)[1] - COLOUR[kind]).max() < 12
     between = (places(page)[0] + places(page)[1]) / 2
     assert real.spot(image, between)[0] == 0
     page.locator("select").select_option("")
     real.next_picture(page)
-    assert np.abs(real.spot(real.pixels(page), places(page)[0])[1] - BLUE).max() > 40
+    assert np.abs(real.spot(real.pixels(page), places(page)[0])[1] - COLOUR["a"]).max() > 40
 
 
 @pytest.mark.parametrize("kind", ["number", "date"])
 def test_numbers_and_dates_are_coloured_on_a_scale(shown, kind):
-    values = np.array([10.0, 20.0, 30.0, 30.0, 20.0])
+    values = np.array([10.5, 20.5, 30.5, 30.5, 20.5])
     column = values if kind == "number" else np.datetime64("2026-01-01") + values.astype("timedelta64[D]")
     page = shown(html(POINTS, columns={"v": column}, color="v"))
     image, at = real.pixels(page), places(page)
     colours = np.array([real.spot(image, place)[1] for place in at])
     assert np.abs(colours - [(68, 1, 84), (33, 143, 141), (240, 228, 36), (240, 228, 36), (33, 143, 141)]).max() < 25
     ends = page.locator(".ends span").all_inner_texts()
-    assert ends == (["10", "30"] if kind == "number" else ["2026-01-11", "2026-01-31"])
+    assert ends == (["10.5", "30.5"] if kind == "number" else ["2026-01-11", "2026-01-31"])
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -84,7 +85,7 @@ def test_without_webgl_the_points_are_drawn_as_well_and_a_lost_context_comes_bac
         real.next_picture(page)
     image = real.pixels(page)
     for place, kind in zip(places(page), "aabba", strict=True):
-        assert np.abs(real.spot(image, place)[1] - (BLUE if kind == "a" else ORANGE)).max() < 12
+        assert np.abs(real.spot(image, place)[1] - COLOUR[kind]).max() < 12
 
 
 @pytest.mark.parametrize("scripts", [[], [NO_WEBGL]])
@@ -149,13 +150,13 @@ def test_the_lasso_selects_rows_and_exports_them(shown):
     real.expect(page.locator(".lasso")).to_be_hidden()
     assert "2 rows" in page.locator(".panel", has_text="Selection").inner_text()
     with page.expect_download() as download:
-        page.get_by_text("Export CSV").click()
+        page.get_by_role("button", name="Export CSV").click()
     assert download.value.path().read_text().splitlines() == [
         "arrival,x1,x2,name,v",
         '0,0,0,"quoted ""a"", b",0.1',
         "3,0,3,d,-1",
     ]
-    page.get_by_text("Clear").click()
+    page.get_by_role("button", name="Clear").click()
     assert page.locator(".panel", has_text="Selection").is_hidden()
 
 

@@ -263,6 +263,7 @@ def test_a_browser_that_has_not_drawn_is_sent_nothing_and_then_only_the_newest()
             add(scene, np.zeros((50, 2)))
         with pytest.raises(TimeoutError):
             browser.recv(timeout=0.3)
+        assert browser.recv(timeout=5) == "1010"  # how far it is behind
         browser.send("10")
         header, arrays = decode(browser.recv(timeout=5))
     assert (header["first"], len(arrays["x"])) == (910, 100)
@@ -379,7 +380,7 @@ def test_points_appear_glide_and_are_the_same_in_two_browsers(watch):
         pages = [watch(server, scripts=[COUNT_MESSAGES]) for _ in range(2)]
         for page in pages:
             page.bring_to_front()
-            page.get_by_text("Trail").click()
+            page.get_by_role("button", name="Trail").click()
             real.expect(page.locator(".time output")).to_have_text("row 3")
             assert all(real.spot(real.pixels(page), place)[0] > 60 for place in places(page))
         page = pages[1]
@@ -418,7 +419,7 @@ def test_the_trail_and_rings_around_alerts_lie_over_the_points(watch):
         assert real.spot(image, middle, reach=1)[0] > 100  # every group has its trail: a diagonal
         assert np.abs(real.spot(image, at - [9, 0], reach=1)[1] - ALARM).max() < 40
         assert real.spot(image, at - [14, 0], reach=1)[0] == 0
-        page.get_by_text("Trail").click()
+        page.get_by_role("button", name="Trail").click()
         real.next_picture(page)
         assert real.spot(real.pixels(page), middle, reach=1)[0] == 0
 
@@ -430,18 +431,19 @@ def test_a_paused_page_stays_and_then_catches_up(watch):
         page = watch(server)
         time_shown = page.locator(".time output")
         real.expect(time_shown).to_have_text("row 3")
-        page.get_by_text("Pause").click()
+        page.get_by_role("button", name="Pause").click()
         add(scene, np.tile(CORNERS, (30, 1)))
         page.wait_for_timeout(300)
         add(scene, np.tile(CORNERS, (30, 1)))
         page.wait_for_timeout(300)
         assert int(re.sub(r"\D", "", time_shown.inner_text())) <= 123
-        page.get_by_text("Resume").click()
+        real.expect(page.locator(".status")).to_have_text("Paused, 120 rows behind")
+        page.get_by_role("button", name="Resume").click()
         real.expect(time_shown).to_have_text("row 243")
         assert page.locator("input[type=range]").get_attribute("min") == "195"
         page.locator("input[type=range]").fill("220")
         real.expect(time_shown).to_have_text("row 219")
-        assert page.get_by_text("Resume").is_visible()
+        assert page.get_by_role("button", name="Resume").is_visible()
 
 
 def test_a_page_connects_again_when_the_server_is_back(watch):
@@ -451,12 +453,15 @@ def test_a_page_connects_again_when_the_server_is_back(watch):
         page = watch(server)
         real.expect(page.locator("h1")).to_have_text("Before")
         port = server.port
-    real.expect(page.locator(".status")).to_contain_text("not connected")
+    real.expect(page.locator(".banner")).to_contain_text("connection is lost")
+    real.expect(page.locator(".map")).to_have_css("filter", "grayscale(1)")
     after = new_scene("After")
     add(after, CORNERS)
     with serving(after, port=port):
         real.expect(page.locator("h1")).to_have_text("After")
         real.expect(page.locator(".time output")).to_have_text("row 3")
+        real.expect(page.locator(".banner")).to_be_hidden()
+        real.expect(page.locator(".map")).to_have_css("filter", "none")
 
 
 # --- the command ---
@@ -514,7 +519,14 @@ def test_a_growing_file_is_watched_recorded_saved_and_replayed(folder, watch, st
     process = start_watching("s.csv", "--label", "kind", "--record", "r.driftmap", "--checkpoint", "c.ckpt")
     page = watch(process)
     real.expect(page.locator(".time output")).to_have_text("row 299")
-    assert page.locator("select option").all_inner_texts() == ["arrival", "kind", "novelty", SCRIPT, "y", "z"]
+    assert page.get_by_label("Colour by").locator("option").all_inner_texts() == [
+        "arrival",
+        "kind",
+        "novelty",
+        SCRIPT,
+        "y",
+        "z",
+    ]
     write_rows(path, 200, seed=1)
     real.expect(page.locator(".time output")).to_have_text("row 499")
     real.expect(page.locator(".curve path").first).to_be_visible()

@@ -25,6 +25,11 @@ def test_a_sheet_needs_few_and_noise_needs_many():
     assert quality.stress(NOISE, many) < quality.stress(NOISE, few)
 
 
+@pytest.mark.parametrize("k", [1, 3])
+def test_few_anchors_are_enough_on_the_line_and_where_the_map_is_exact(k):
+    assert chosen(SHEET, n_components=k).n_anchors_ == 128
+
+
 @pytest.mark.parametrize("n", [2, 50, 300])
 def test_all_of_few_points_are_anchors(n):
     assert chosen(SHEET[:n]).n_anchors_ == n
@@ -32,7 +37,7 @@ def test_all_of_few_points_are_anchors(n):
 
 def test_more_landmarks_than_anchors():
     assert chosen(NOISE, n_landmarks=300, memory=None).n_anchors_ in ANCHOR_COUNTS[2:]
-    assert chosen(SHEET, n_landmarks=300, n_components=1).n_anchors_ == 1000  # 512 leave too few to compare with
+    assert chosen(SHEET, n_landmarks=300, n_components=2).n_anchors_ == 1000  # 1,024 would leave none to compare
 
 
 def test_a_function_that_takes_long_is_not_asked_to_compare():
@@ -54,7 +59,7 @@ def test_the_choice_holds_until_much_has_changed():
     mapper, choices = DriftMap(n_anchors="auto", n_landmarks=20), []
     for part in np.split(X, 60):
         mapper.partial_fit(part).transform(part)
-        choices.append(mapper._engine.frames.choice.n_stored)
+        choices.append(mapper._engine.frames.choice.until)
     assert 3 < len(set(choices)) < 30
 
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from driftmap import DriftMap, InputError
 from driftmap.landmarks import RatioShift
 from driftmap.map import StreamMap, landmark_count
-from driftmap.map.landmark_count import LANDMARK_COUNTS, count_landmarks, largest_map
+from driftmap.map.landmark_count import LANDMARK_COUNTS, N_ANCHORS, count_landmarks, largest_map
 from streams import make
 
 
@@ -19,11 +19,14 @@ def rows(n=600, d=6, seed=0):
     return make("walk", n, d, seed)
 
 
-@pytest.mark.parametrize("options", [{}, {"metric": "cityblock"}, {"memory": None}, {"metric": "cosine"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"metric": "cityblock", "n_anchors": 50}, {"memory": None}, {"metric": "cosine"}]
+)
 def test_stresses_are_those_of_maps_with_so_many_landmarks(options):
     """While all points are stored; also where a metric promises nothing, so that all points always are."""
-    X = rows()
+    X, n_anchors = rows(), options.get("n_anchors", N_ANCHORS)
     found = count_landmarks(largest_map(StreamMap(**options)).partial_fit(X))
+    options = options | {"n_anchors": n_anchors}
     assert tuple(found.stresses) == LANDMARK_COUNTS
     for m, value in found.stresses.items():
         assert value == pytest.approx(-DriftMap(n_landmarks=m, **options).fit(X).score(X), rel=1e-9)

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from driftmap import DriftMap
 from driftmap.cli import main
 from driftmap.cli.arguments import duration
 from driftmap.cli.run_files import reopened
@@ -56,6 +57,7 @@ def folder(tmp_path, monkeypatch):
     rows = [dict(zip(["date", *NAMES], [f"d{i}", *r], strict=True)) for i, r in enumerate(X.tolist())]
     tmp_path.joinpath("t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     np.save("t.npy", X)
+    DriftMap(n_landmarks=8).fit(X[:100]).save("older")
     gaps = X.copy()
     gaps[np.random.default_rng(6).random(X.shape) < 0.1] = np.nan
     gaps[:, 2] = X[:, 2]  # any two rows have a column in common
@@ -103,6 +105,7 @@ def kill_after_save(monkeypatch, number):
 
 LABELLED = ["--label", "date"]
 RUNS = {
+    "registered": ["t.csv", *LABELLED, "-o", "o.csv", "--register-to", "older"],
     "csv": ["t.csv", *LABELLED, "-o", "o.csv"],
     "measured": ["t.csv", *LABELLED, "--normalize", "zscore", "-o", "o.csv"],
     "minmax npy": ["t.npy", "--normalize", "minmax", "-o", "o.npy"],

@@ -19,8 +19,9 @@ from matplotlib.text import Text
 
 from driftmap.plot import comparison_figure, map_figure, save_figure
 from driftmap.plot.animation import Scene, Screen
-from driftmap.plot.coloring import MISSING_COLOR, PALETTE, coloring_of
+from driftmap.plot.coloring import coloring_of
 from driftmap.plot.points import drawing_order
+from driftmap.web.palette import GROUP_COLORS, MISSING_COLOR, OTHER_COLOR, palette_slots
 
 ORDER = drawing_order(60)
 RNG = np.random.default_rng(0)
@@ -161,24 +162,40 @@ def test_text_gets_a_legend_and_one_colour_per_name():
         np.testing.assert_array_equal(of_name, np.broadcast_to(of_name[0], of_name.shape))
 
 
-def test_of_many_names_the_most_frequent_keep_their_colours():
-    names = ["often"] * 20 + ["seldom"] * 10 + [f"name {i}" for i in range(30)]
-    texts = legend_texts(map_figure(POINTS[:, :2], color=names))
-    assert len(texts) == len(PALETTE)
-    assert {"often", "seldom", "13 others"} <= set(texts)
+def test_of_many_names_the_ten_largest_have_colours():
+    large = [f"name {i}" for i in range(0, 30, 3)]
+    names = large * 3 + [f"name {i}" for i in range(30)]
+    figure = map_figure(POINTS[:, :2], color=names)
+    assert legend_texts(figure) == [*sorted(large), "20 others"]
+    colours = dict(zip(names, coloring_of(names, None, 60).rgba()[:, :3], strict=True))
+    slots = palette_slots(large)
+    for name in names:
+        np.testing.assert_allclose(colours[name], to_rgb(GROUP_COLORS[slots[name]] if name in large else OTHER_COLOR))
 
 
-@pytest.mark.parametrize(
-    "values", [np.arange(60) % 20 + 9, (np.arange(60) % 20 + 9.0), list(map(int, range(9, 29))) * 3]
-)
-def test_integers_with_up_to_20_values_are_classes_in_order(values):
+def test_a_class_has_the_colour_of_its_name_whatever_comes_first_and_whoever_else_is_there():
+    def colour(names, name):
+        return coloring_of(names, None, len(names)).rgba()[names.index(name)].tolist()
+
+    for names in (["walk", "run", "sit"], ["sit", "run", "walk"], ["run", "walk"]):
+        assert colour(names, "walk") == colour(["walk"], "walk")
+        assert colour(names, "run") != colour(names, "walk")
+
+
+@pytest.mark.parametrize("values", [np.arange(60) % 10 + 9, np.arange(60) % 10 + 9.0, list(map(int, range(9, 19))) * 6])
+def test_integers_with_up_to_10_values_are_classes_in_order(values):
     figure = map_figure(POINTS[:, :2], color=values)
-    assert legend_texts(figure) == [str(i) for i in range(9, 29)]
-    assert len(np.unique(figure.axes[0].collections[0].get_facecolors(), axis=0)) == 20
+    assert legend_texts(figure) == [str(i) for i in range(9, 19)]
+    assert len(np.unique(figure.axes[0].collections[0].get_facecolors(), axis=0)) == 10
+
+
+@pytest.mark.parametrize("values", [np.arange(60) % 2, np.arange(60) % 2 == 0, [0.0, 1.0] * 30, [True, False] * 30])
+def test_zeros_and_ones_and_booleans_are_classes(values):
+    assert len(legend_texts(map_figure(POINTS[:, :2], color=values))) == 2
 
 
 def test_more_integers_and_fractions_are_a_scale():
-    for values in (np.arange(60) % 21, np.arange(60) % 3 / 2):
+    for values in (np.arange(60) % 11, np.arange(60) % 3 / 2):
         assert bar_label(map_figure(POINTS[:, :2], color=values, color_label="v")) == "v"
 
 
@@ -205,7 +222,7 @@ def test_many_points_are_shaded_by_density():
     assert left + (column + 0.5) * (right - left) / columns == pytest.approx(9.0, abs=0.1)
     assert bottom + (row + 0.5) * (top - bottom) / rows == pytest.approx(4.0, abs=0.1)
     assert legend_texts(figure) == ["a", "b", "1 point", "29,999 points"]
-    np.testing.assert_allclose(image.get_array()[row, column, :3], to_rgb(PALETTE[1]))
+    np.testing.assert_allclose(image.get_array()[row, column, :3], to_rgb(GROUP_COLORS[palette_slots(["a", "b"])["b"]]))
 
 
 def test_independent_points_look_alike_in_the_middle_and_at_the_rim():
@@ -252,7 +269,7 @@ LONG = "a title that is much longer than its panel is wide"
 DAYS = np.datetime64("2024-03-01T08:00") + np.arange(60).astype("timedelta64[m]")
 
 
-@pytest.mark.parametrize("color", [1e9 + np.arange(60), DAYS, np.arange(60) % 20])
+@pytest.mark.parametrize("color", [1e9 + np.arange(60), DAYS, np.arange(60) % 10])
 def test_no_label_is_printed_over_another(color):
     points, marks = 1e9 * POINTS, 1e9 * LANDMARKS
     for k in (1, 2):
@@ -284,7 +301,7 @@ def test_a_notebook_shows_a_figure_that_a_cell_ends_with():
 def test_names_are_not_read_as_mathematics_nor_left_out():
     figure = map_figure(POINTS[:, :2], color=["_under", "a$^b$", "x" * 50] * 20, color_label="$", title="$\\frac$")
     save_figure(figure, io.BytesIO(), "png")
-    assert [text.strip() for text in legend_texts(figure)] == ["_under", "a$^b$", "x" * 25 + "..."]
+    assert [text.strip() for text in legend_texts(figure)] == ["_under", "a$^b$", "x" * 13 + "..." + "x" * 12]
 
 
 def test_names_are_escaped_in_vector_files(tmp_path):
@@ -363,3 +380,73 @@ def test_a_few_values_far_outside_do_not_take_all_colours(n):
         bar = map_figure(points, color=values).axes[0].child_axes[0]._colorbar
         assert bar.extend == drawn
         assert bar.norm.vmax - bar.norm.vmin <= 1.0
+
+
+# --- limits ---
+
+OUTLIERS = np.concatenate([RNG.uniform(0, 1, (298, 3)), np.full((2, 3), -95.0)])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_two_outliers_are_marked_at_the_border_and_counted(k):
+    figure = map_figure(OUTLIERS[:, :k], OUTLIERS[::-30, :k])
+    axes = figure.axes[0]
+    limits = [getattr(axes, f"get_{name}lim")() for name in ("y" if k == 1 else "xyz"[:k])]
+    assert all(-0.5 < low < high < 1.5 for low, high in limits)
+    assert "2 points outside" in [text.get_text() for text in axes.texts]
+    points, landmarks, border = axes.collections[0], axes.collections[-1], axes.collections[1]
+    if k < 3:
+        assert len(points.get_offsets()) == 298
+        assert len(border.get_offsets()) == 2
+        np.testing.assert_allclose(border.get_offsets()[0, -1], limits[-1][0])
+        np.testing.assert_allclose(landmarks.get_offsets()[:, -1].min(), limits[-1][0])
+    everything = map_figure(OUTLIERS[:, :k], limits="all").axes[0]
+    assert everything.get_ylim()[0] < -95
+    assert not everything.texts
+
+
+def test_a_picture_with_two_outliers_has_the_size_of_one_without():
+    heights = []
+    for points in (OUTLIERS[:, :2], OUTLIERS[:298, :2]):
+        file = io.BytesIO()
+        save_figure(map_figure(points), file, "png")
+        heights.append(matplotlib.image.imread(io.BytesIO(file.getvalue()), "png").shape[0])
+    assert heights[0] == pytest.approx(heights[1], rel=0.02)
+
+
+@pytest.mark.parametrize("n", [10, 60, 500, 5000])
+def test_points_of_one_bulk_are_all_within_the_limits(n):
+    for points in (RNG.standard_normal((n, 2)), RNG.uniform(0, 1, (n, 2)) * [1, 50], np.zeros((n, 2))):
+        assert not map_figure(points).axes[0].texts
+    cluster = np.concatenate([RNG.uniform(0, 1, (n, 2)), RNG.uniform(50, 51, (max(4, n // 20), 2))])
+    assert not map_figure(cluster).axes[0].texts  # that is no outlier
+
+
+def test_many_points_with_outliers_are_a_density_of_the_others():
+    figure = map_figure(np.concatenate([RNG.uniform(0, 1, (20_500, 2)), [[99.0, 0.5]]]))
+    left, right, _, _ = figure.axes[0].get_images()[0].get_extent()
+    assert -0.5 < left < right < 1.5
+    assert "1 point outside" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_animations_hold_the_bulk_too():
+    scene = Scene(300, OUTLIERS[:, :2], OUTLIERS[::-30, :2], np.arange(0, 300, 30), 1.0)
+    screen = Screen([scene], np.arange(300), coloring_of(None, None, 300), "")
+    screen.picture(0)
+    assert screen._map.get_xlim()[0] > -1
+    assert "2 points outside" in [text.get_text() for text in screen._map.texts]
+    screen.picture(0)
+    assert len(screen._map.texts) == 1
+    assert Screen([scene], np.arange(300), coloring_of(None, None, 300), "", "all")._map.get_xlim()[0] < -95
+
+
+def test_of_many_landmarks_a_hundred_are_drawn_and_said():
+    points = RNG.standard_normal((500, 2))
+    figure = map_figure(points, points[:300])
+    assert len(figure.axes[0].collections[1].get_offsets()) == 100
+    assert "100 of 300 landmarks" in legend_texts(figure)
+
+
+def test_a_wrong_limit_is_named():
+    with pytest.raises(ValueError, match="limits must be one of 'bulk', 'all'; got 'al'"):
+        map_figure(POINTS, limits="al")

@@ -3,6 +3,7 @@
 import json
 import random
 import socket
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from brokers import rows_as_json, running
 from driftmap.sources.brokers import open_broker
 from driftmap.sources.brokers.mqtt import Learnt
+from driftmap.tables.columns import Wanted
+from driftmap.tables.readers import follow_table
+from driftmap.tables.rejected import RejectedLines
 from driftmap.utils.errors import InputError
 
 X = np.random.default_rng(2).standard_normal((400, 3))
@@ -478,3 +482,59 @@ def test_brokers_may_choose_any_free_packet_id(reuses, kinds):
     assert read_twice == 0
     if kinds == 10**9 or not reuses:
         assert lost == 0
+
+
+def at_first(action):
+    """What a source calls while it waits: the action the first time, an error after many."""
+    wait, act = hanging(300), once(lambda: True, action)
+    return lambda: (wait(), act())
+
+
+def followed(url, n, start=None, waiting=lambda: None):
+    """The next rows of a table that is followed, one by one as a run reads them, and their position; what was said."""
+    said, rows = [], []
+    with follow_table(url, Wanted(rejected=RejectedLines(report=said.append)), waiting) as table:
+        chunks = table.chunks(1, start)
+        while len(rows) < n:
+            rows += next(chunks).features.tolist()
+        position = table.position()
+        table.done(position)
+    return rows, position, " ".join(said)
+
+
+@pytest.mark.parametrize("taken", [5, 3])
+def test_a_resumed_run_takes_all_rows_of_a_new_session(tmp_path, taken):
+    """A run ends, perhaps within the rows of one read, and the broker forgets its session before it goes on."""
+    with running("mqtt", tmp_path / "server") as server:
+        url = server.url + "?client=test"
+        send = at_first(lambda: server.publish([PAYLOADS[0]] * 5))
+        _, position, said = followed(url, taken, waiting=send)
+        assert said == ""
+        server.forget()
+        more = [PAYLOADS[0]] * 5 + PAYLOADS[1:4]
+        send = at_first(lambda: server.publish(more))
+        rows, _, said = followed(url, 8, position, waiting=send)
+    assert rows == X[[0] * 5 + [1, 2, 3]].tolist()
+    # A run that was killed within its very first rows begins at position 0, like a new one.
+    assert ("has forgotten its session: messages sent since" in said) == (position.offset != 0)
+
+
+def test_a_client_that_connects_again_itself_takes_no_row_twice(tmp_path):
+    """The connection is lost while the run is busy, so that it looks at it only after some seconds."""
+    with running("mqtt", tmp_path / "server") as server:
+        source = open_broker(server.url + "?client=test")
+        source._open(0)
+        server.publish(PAYLOADS[:5])
+        rows, position = [], 0
+        while len(rows) < 5:
+            more, position = source.read(position, 5)
+            rows += more
+        server.stop()
+        server.start()
+        time.sleep(2.5)  # the client library waits a second
+        server.publish(PAYLOADS[5:6])
+        while len(rows) < 6:
+            more, position = source.read(position, 5)
+            rows += more
+        source.close()
+    assert rows == [row + b"\n" for row in PAYLOADS[:6]]

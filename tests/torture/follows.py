@@ -46,11 +46,15 @@ def run(case):
 
 
 def wait_for(path, lines, process):
-    begin = time.monotonic()
-    while not (path.exists() and path.read_bytes().count(b"\n") >= lines):
+    """Until a file has these lines; an error if the process ends or adds no line for a long time."""
+    found, last = 0, time.monotonic()
+    while found < lines:
+        before, found = found, path.read_bytes().count(b"\n") if path.exists() else 0
+        last = time.monotonic() if found != before else last
         if process.poll() is not None:
             raise AssertionError(f"it ended: {finish(process)}")
-        if time.monotonic() > begin + PATIENCE:
+        if time.monotonic() > last + PATIENCE:
             process.kill()
-            raise AssertionError(f"{path.name} has too few rows: {finish(process)}")
+            end = path.read_bytes()[-200:] if path.exists() else b""
+            raise AssertionError(f"{path.name} has {found} of {lines} lines, the last ones {end}: {finish(process)}")
         time.sleep(0.01)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from driftmap.cli.errors import UserError
 from driftmap.cli.groups import Reading
+from driftmap.cli.registering import older_map
 from driftmap.cli.session import Session
-from driftmap.cli.typed import argument, group
+from driftmap.cli.typed import argument, group, option
 from driftmap.cli.whole import Input, WholeOptions, map_whole
 from driftmap.tables.formats import readable, text_formats
 from driftmap.tables.readers import open_table
@@ -40,6 +41,10 @@ All rows are learnt first; then every row is mapped in the final frame. With --o
 in the frame of that moment (laid on the frame before), and the column "frame" counts the changes of the landmarks.
 For a source that has no end, use `driftmap follow`.
 
+--register-to lays that final frame on the map of an earlier run (turned, mirrored, shifted), so that rows lie where
+that has them, as far as both maps have points there. A line on standard error says how far they still are from there.
+--normalize then scales columns as that run did.
+
 --novelty adds three columns. Two say how new a row was just before it was learnt: "reach", the distance to the nearest
 landmark divided by the radius (above 1: farther out than all rows before; infinite at the start, before there is a
 radius), and "quantile", the share of the last 2,000 rows whose reach was smaller. "residual" says by how much the row's
@@ -63,6 +68,7 @@ examples:
   driftmap embed sensors.parquet --columns temp,load --landmarks 200 --landmarks-out landmarks.csv
   driftmap embed prices.csv --label date --animate map.gif --novelty -o map.csv
   driftmap embed large.csv -o map.csv --checkpoint map.ckpt --resume
+  driftmap embed today.csv -o map.csv --checkpoint today.ckpt --register-to yesterday.ckpt
 """
 
 
@@ -72,9 +78,17 @@ class EmbedOptions(WholeOptions):
 
     file: str = argument(metavar="FILE", help='what to map; "-" is standard input')
     reading: Reading = group(Reading, "what to read")
+    register_to: Path | None = option(
+        "--register-to",
+        type=Path,
+        metavar="FILE",
+        help="lay the map on an older one of the same columns: the --checkpoint of a finished run, or a saved map",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.register_to is not None and self.online:
+            raise UserError("--register-to lays a finished map on another one: leave out --online")
         if self.reading.skip_bad and self.reading.is_binary(self.file):
             raise UserError(f"--skip-bad is for lines of text: {text_formats()}")
 
@@ -92,5 +106,9 @@ def run(options: EmbedOptions, argv: Sequence[str]) -> int:
         cache = folder if current.saver is None else None
         return open_table(options.file, wanted, once=options.online, cache=cache)
 
-    source = Input(options.file, opened, reading.steps, {}, skip_bad=reading.skip_bad)
+    older = None
+    if options.register_to is not None:
+        older = older_map(options.register_to, options.mapping, options.normalizing)
+    also_read = {"register_to": options.register_to}
+    source = Input(options.file, opened, reading.steps, also_read, skip_bad=reading.skip_bad, older=older)
     return map_whole(options, source, argv)

@@ -12,6 +12,7 @@ OPTIONS = {
     "n_landmarks": "--landmarks",
     "n_anchors": "--anchors",
     "frame_tolerance": "--frame-tolerance",
+    "reference": "--register-to",
     "n_components": "--components",
     "half_life": "--half-life",
     "threshold": "--alert",

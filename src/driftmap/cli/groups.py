@@ -21,13 +21,13 @@ from driftmap.tables.missing import METHODS, FillMissing
 from driftmap.tables.rejected import RejectedLines
 from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
 from driftmap.tables.steps import Step
-from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, RULES
+from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, LIMITS, RULES
 
 NOVELTY = ("reach", "quantile", "residual")
 """The columns that ``--novelty`` adds."""
 PAGE_SUFFIX = ".html"
 """The suffix of a plot for a browser."""
-N_ANCHORS = 128
+ANCHORS = "auto"
 """Anchors of a map."""
 WARM_UP = 100
 """Rows by which a running normalisation begins."""
@@ -174,17 +174,17 @@ class MapShape:
 
     anchors: int | str | None = option(
         "--anchors",
-        default=N_ANCHORS,
+        default=ANCHORS,
         type=kinds.anchor_count,
         metavar="N",
         help="of stress: stored rows to whose distances the map is fitted; auto: 128, 256, 512 or 1024, as many as the "
-        f"rows need; none: the landmarks only (default: {N_ANCHORS})",
+        f"rows need; none: the landmarks only (default: {ANCHORS})",
     )
 
     def __post_init__(self) -> None:
         if self.metric == "precomputed":
             raise UserError("--metric precomputed is for distances, which a table of rows does not hold")
-        if self.anchors != N_ANCHORS and self.embedding != "stress":
+        if self.anchors != ANCHORS and self.embedding != "stress":
             raise UserError("--anchors is for --embedding stress")
 
 
@@ -330,6 +330,12 @@ class Figures:
     shade: str | None = option(
         "--shade", choices=NOVELTY, help="colour the plot by this instead of by label or arrival"
     )
+    limits: str | None = option(
+        "--limits",
+        shapes=False,
+        choices=LIMITS,
+        help="what pictures hold: the bulk of the rows, with marks at the border for outliers (default), or all rows",
+    )
     animate: Path | None = option(
         "--animate",
         shapes=False,
@@ -360,6 +366,8 @@ class Figures:
     def __post_init__(self) -> None:
         if self.shade is not None and self.plot is None:
             raise UserError("--shade is for figures: add --plot")
+        if self.limits is not None and self.plot is None and self.animate is None:
+            raise UserError("--limits is for figures: add --plot or --animate")
         if self.animate_frames is not None and self.animate is None:
             raise UserError("--animate-frames is for animations: add --animate")
 

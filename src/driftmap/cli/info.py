@@ -12,7 +12,7 @@ from driftmap.cli.errors import escaped
 from driftmap.cli.typed import argument, option
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import StreamMap
-from driftmap.map.frame import FrameChange
+from driftmap.map.frame import REGISTERED, FrameChange
 from driftmap.map.frozen import FrozenMap
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.pipeline import state as run_state
@@ -120,8 +120,11 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
 
 def _frame(change: FrameChange) -> str:
     """When a frame was made, and why."""
-    (median, worst), gain = change.displacement, f"{change.stress:.4g} became {change.candidate_stress:.4g}"
-    return f"after arrival {change.arrival:,}, by {change.reason}: {gain}; moved {median:.2g} (median), {worst:.2g}"
+    (median, worst), when = change.displacement, f"after arrival {change.arrival:,}"
+    why = f"by {change.reason}: {change.stress:.4g} became {change.candidate_stress:.4g}"
+    if change.reason == REGISTERED:
+        why = "laid on another map"
+    return f"{when}, {why}; moved {median:.2g} (median), {worst:.2g}"
 
 
 def _frozen(found: Checkpoint) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Mapping, Normalizing
+from driftmap.cli.registering import OlderMap
 from driftmap.cli.session import Session
 from driftmap.embedding import LandmarkStress
 from driftmap.map import StreamMap
@@ -50,13 +51,19 @@ def two_passes(
     steps: Callable[[], list[Step]],
     detector: NoveltyDetector | None,
     scores: CachedRows | None,
+    older: OlderMap | None = None,
 ) -> Operator:
-    """Learn all rows, then place each on the finished map; measure them first, and count landmarks, if asked for."""
+    """Learn all rows, then place each on the finished map; measure them first, and count landmarks, if asked for.
+
+    ``older``: lay the map on this one, whose rows were scaled alike.
+    """
     mapping, normalizing = options
     learning, placing = Learning(mapper, steps(), detector), Placing(mapper, steps(), detector)
     learning.scores = placing.scores = scores
     rows = chunk_rows(len(learning.steps.columns(table.columns)))
-    if normalizing.normalize != "none":
+    if older is not None:
+        learning.older, learning.scaling = older.map, older.scaling
+    elif normalizing.normalize != "none":
         measuring = Measuring(mapper, steps(), normalizing.normalize)
         current.passes(table, measuring, rows)
         learning.scaling = measuring.scaling
@@ -67,6 +74,10 @@ def two_passes(
         mapper.n_landmarks = found.n_landmarks
         note(str(found))
     current.passes(table, learning, rows)
+    if older is not None and learning.residual is not None:
+        median, most = learning.residual
+        away = f"{median:.2g} of its diameter from their places there (median), {most:.2g} at most"
+        note(f"laid on {older.path}: rows lie {away}")
     placing.mapper, placing.detector, placing.scaling = learning.mapper, learning.detector, learning.scaling
     _ = placing.mapper.n_dimensions_ if placing.mapper.fitted else None  # the frame is made here, once
     current.passes(table, placing, rows, threads=1 if current.saver else min(MOST_THREADS, n_threads(-1)))

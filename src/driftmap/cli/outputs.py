@@ -18,6 +18,7 @@ from driftmap.map import StreamMap
 from driftmap.sources.brokers import open_sink
 from driftmap.tables.formats import new_writer, output_format
 from driftmap.tables.table import Table
+from driftmap.utils.validation import LIMITS
 
 N_PICTURES = 100
 """About how many pictures an animation has."""
@@ -98,7 +99,7 @@ def draw(
         return
     from driftmap.cli.pictures import Animation, Page, Picture, Subject, when_it_came  # plotting is slow to import
 
-    subject = Subject.of(table, columns)
+    subject = Subject.of(table, columns)._replace(limits=figures.limits or LIMITS[0])
     titled = subject._replace(title=when_it_came(subject.title)) if online else subject
     if figures.plot is not None:
         kind = suffix(figures.plot)

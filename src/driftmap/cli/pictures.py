@@ -30,6 +30,8 @@ class Subject(NamedTuple):
     labels_are_times: bool = False
     color: tuple[NDArray[Any], str] | None = None
     """What colours rows instead of their label, and its name."""
+    limits: str = "bulk"
+    """What the axes hold."""
 
     @classmethod
     def of(cls, table: Table, columns: Sequence[str]) -> Self:
@@ -79,6 +81,7 @@ class Picture(Observer):
             color, name = np.concatenate(self._shades), self._shade
         coordinates = np.concatenate(self._coordinates)
         options = {"color": color, "color_label": name, "title": self._subject.title, "note": note_on(mapper), **times}
+        options["limits"] = self._subject.limits
         save_figure(map_figure(coordinates, mapper.landmark_embedding_, **options), self._file, self._kind)
 
 
@@ -130,6 +133,7 @@ class Page(Observer):
             landmark_arrivals=mapper.landmark_indices_,
             landmark_mass=mapper.landmark_mass_,
             note=note_on(mapper),
+            limits=self._subject.limits,
         )
         with writing():
             self._file.write(text.encode())
@@ -158,7 +162,8 @@ class Animation(Observer):
         if self._subject.color is not None:
             values, label = self._subject.color
             color = values[self._film.arrivals]
-        save_animation(self._film, self._file, self._kind, color=color, color_label=label, title=self._subject.title)
+        title, limits = self._subject.title, self._subject.limits
+        save_animation(self._film, self._file, self._kind, color=color, color_label=label, title=title, limits=limits)
 
 
 def _are_times(labels: NDArray[Any], subject: Subject) -> bool:

@@ -18,6 +18,7 @@ from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Rec
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map, two_passes
+from driftmap.cli.registering import OlderMap
 from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
@@ -142,6 +143,8 @@ class Input:
     skip_bad: bool = False
     hints: bool = True
     """Whether to report constant columns and columns that outweigh others."""
+    older: OlderMap | None = None
+    """The map on which the new one is laid."""
 
 
 def map_whole(options: WholeOptions, source: Input, argv: Sequence[str]) -> int:
@@ -190,6 +193,8 @@ class _Mapped:
             if table.left_out:
                 note(f"{table.name}: columns left out: {describe(table.left_out)}")
             columns = Steps(self.source.steps()).columns(table.columns)
+            if self.source.older is not None:
+                self.source.older.check(table.columns, len(columns))
             scores = None
             if self.options.scored and not options.online:
                 scores = stack.enter_context(run_files.open_scores(folder, current.saver, current.checkpoint))
@@ -209,7 +214,9 @@ class _Mapped:
                 current.passes(table, operator, 1 if table.is_live else min(ONLINE_ROWS, most))
             else:
                 how = options.mapping, options.normalizing
-                operator = two_passes(current, table, mapper, how, self.source.steps, detector, scores)
+                operator = two_passes(
+                    current, table, mapper, how, self.source.steps, detector, scores, self.source.older
+                )
             current.finish(operator)
         self._report(operator, table)
 

@@ -169,7 +169,7 @@ def _certified(frozen: Any, found: tasks.Found) -> Any:
     return dataclasses.replace(
         frozen,
         covering_radius_=found.covering_radius,
-        coverage_bound_=rounded_up(found.covering_radius),
+        coverage_bound_=rounded_up(found.covering_radius, frozen.store.metric.least),
         landmark_mass_=found.masses,
         n_samples_seen_=found.rows,
         certified=True,

@@ -49,6 +49,19 @@ def procrustes(new: Array, old: Array, weights: Array | None = None) -> tuple[Ar
     return rotation, old_centre - centre @ rotation
 
 
+def dilation(new: Array, old: Array, rotation: Array, weights: Array) -> float:
+    """By how much rotated positions are to be scaled round their centre to lie as near to others as possible.
+
+    >>> import numpy as np
+    >>> square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> dilation(square, 3 * square + 5, np.eye(2), np.ones(4))
+    3.0
+    """
+    shares = weights / weights.sum()
+    A, B = (positions - shares @ positions for positions in (new @ rotation, old))
+    return float(shares @ (A * B).sum(axis=1) / (shares @ (A * A).sum(axis=1)))
+
+
 def move(coordinates: Array, rotation: Array, translation: Array) -> Array:
     """``coordinates @ rotation + translation``, row by row: a row goes where it would go alone, to the bit.
 

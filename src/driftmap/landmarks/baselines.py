@@ -139,8 +139,15 @@ class Baseline(LandmarkSelector):
             raise validation.not_fitted(type(self).__name__)
         return self._store
 
+    def _measurable_store(self) -> SourceStore:
+        """Return the points, or raise if their distances are too small to be measured."""
+        store = self._fitted_store()
+        if store.metric.least:
+            store.metric.check_spread(store.dump())
+        return store
+
     def _nearest(self) -> tuple[Ids, Array]:
-        store, ids = self._fitted_store(), self.landmark_indices_
+        store, ids = self._measurable_store(), self.landmark_indices_
         places, distances = [], []
         for first in range(0, len(store), MEASURED_POINTS):
             block = store.pairs(np.arange(first, min(first + MEASURED_POINTS, len(store))), ids)
@@ -226,7 +233,7 @@ class FarthestFirstLandmarks(Baseline):
     @property
     def landmark_indices_(self) -> Ids:
         """Arrival numbers of the landmarks, ascending."""
-        store = self._fitted_store()
+        store = self._measurable_store()
         if not self._ids:
             self._ids = farthest_first(store.pairs, np.arange(len(store)), self._m, store.n_features)[0].tolist()
         return super().landmark_indices_

@@ -43,7 +43,8 @@ class OnlineLandmarks(EngineEstimator, LandmarkSelector):
     metric_params : dict, optional
         Further arguments of the metric.
     initial_radius : float
-        The radius (the paper's rho) before the first replacement.
+        The radius (the paper's rho) before the first replacement. At least 1e-150, below which squares underflow; with
+        "minkowski", 1e-300 ** (1 / p).
     slack : float
         With "tight": a point is covered if its distance is at most ``1 + slack`` times the covering radius after the
         last replacement. With 0, every farther point becomes a landmark, as in the paper; in many dimensions this may

@@ -30,11 +30,11 @@ from driftmap.landmarks.nearest_before import (
 )
 from driftmap.landmarks.serialization import Saved
 from driftmap.metrics import Store, make_store
-from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
+from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
 from driftmap.utils.errors import InputError
 from driftmap.utils.rounding import rounded_down, rounded_up
-from driftmap.utils.validation import RULES
+from driftmap.utils.validation import LARGEST_SQUARABLE, RULES
 
 MOST_LANDMARKS = 2**31 - 2
 MOST_SLACK = 1e9
@@ -189,9 +189,13 @@ class LandmarkEngine(Saved):
             raise InputError(f"must be at most {MOST_LANDMARKS}, got {self.n_landmarks}", parameter="n_landmarks")
         validation.one_of(self.rule, "rule", RULES)
         radius = validation.positive_number(self.initial_radius, "initial_radius")
-        if self.store.metric.is_euclidean and not SMALLEST_NORMAL <= radius * radius < np.inf:
-            size, what = ("small", "underflows") if radius < 1 else ("large", "overflows")
-            raise InputError(f"={radius:g} is too {size}: its square {what}", parameter="initial_radius")
+        if radius < (least := self.store.metric.least):
+            problem = (
+                f"={radius:g} is too small: distances below {least:.2g} cannot be measured, because powers underflow"
+            )
+            raise InputError(problem, parameter="initial_radius")
+        if self.store.metric.is_euclidean and radius > LARGEST_SQUARABLE:
+            raise InputError(f"={radius:g} is too large: its square overflows", parameter="initial_radius")
         self._memory = memory_of(self, self.store.metric)
         slack = validation.positive_number(self.slack, "slack", or_zero=True)
         if slack > MOST_SLACK:
@@ -311,7 +315,7 @@ class LandmarkEngine(Saved):
         """
         stream = self.fitted_stream()
         self._check_triangle("coverage_bound_")
-        return rounded_up(stream.coverage_bound)
+        return rounded_up(stream.coverage_bound, self.store.metric.least)
 
     @property
     def radius_lower_bound_(self) -> float:
@@ -324,7 +328,7 @@ class LandmarkEngine(Saved):
         rows = np.flatnonzero(self.fitted_stream().masses() > 0)
         self._check_triangle("radius_lower_bound_")
         reach = farthest_first(self.store.pairs, rows, self.n_landmarks, self.store.n_features)[1]
-        return rounded_down(reach / 2)
+        return rounded_down(reach / 2, self.store.metric.least)
 
     @property
     def n_samples_seen_(self) -> int:

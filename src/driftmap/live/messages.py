@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from driftmap.live.scene import CURVES, MOST_CAPACITY, MOST_CELLS, MOST_SAMPLES
+from driftmap.live.curves import CURVES, MOST_SAMPLES
+from driftmap.live.scene import MOST_CAPACITY, MOST_CELLS
 from driftmap.storage.checkpoint import UNREADABLE
 from driftmap.storage.schema import LARGEST, Count, from_json
 from driftmap.web.protocol import decode

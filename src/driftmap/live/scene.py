@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftmap.live.curves import CURVES, Curves
 from driftmap.utils import Array, Ids
 from driftmap.web.columns import GrowingColumn
 from driftmap.web.protocol import Quantized, encode
@@ -19,9 +20,6 @@ CAPACITY = 10_000
 MOST_CAPACITY = 1_000_000
 MOST_CELLS = 2**28
 """Rows that can be shown, and their numbers in all columns, at most."""
-CURVES = ("time", "rows", "radius", "stress", "novelty", "rate")
-MOST_SAMPLES = 600
-"""At this many samples of a curve, every second one is dropped."""
 ALERTS = 100
 
 
@@ -63,7 +61,7 @@ class Scene:
         self._nearest = np.full(capacity, -1, np.int64)
         self._moves = self._n_landmarks = self._n_curves = self._n_alerts = 0
         self._landmarks: Landmarks | None = None
-        self._samples: deque[tuple[float, ...]] = deque()
+        self._curves = Curves()
         self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS)
 
     # --- changes ---
@@ -99,9 +97,7 @@ class Scene:
     def add_sample(self, sample: Mapping[str, float]) -> None:
         """Append a sample to the curves."""
         with self.lock:
-            self._samples.append(tuple(sample[name] for name in CURVES))
-            if len(self._samples) >= MOST_SAMPLES:
-                self._samples = deque(list(self._samples)[1::2])
+            self._curves.add(sample)
             self._n_curves += 1
 
     def add_alerts(self, alerts: Sequence[dict[str, Any]]) -> None:
@@ -126,7 +122,7 @@ class Scene:
             self.set_landmarks(Landmarks(arrays["landmark"].astype(np.int64), positions, arrays["mass"]))
         if "time" in arrays:
             with self.lock:
-                self._samples = deque(zip(*(arrays[name].tolist() for name in CURVES), strict=True))
+                self._curves.replace(np.column_stack([arrays[name] for name in CURVES]))
                 self._n_curves += 1
         self.add_alerts(header["alerts"])
 
@@ -173,7 +169,7 @@ class Scene:
             arrivals, positions, masses = self._landmarks
             x, y = positions.T.astype(np.float32)
             arrays |= {"landmark": arrivals, "landmark_x": x, "landmark_y": y, "mass": masses.astype(np.float32)}
-        if self._samples and now.curves != known.curves:
-            table = np.array(self._samples)
+        if len(self._curves) and now.curves != known.curves:
+            table = self._curves.table()
             arrays |= {name: table[:, i] for i, name in enumerate(CURVES)}
         return header, arrays

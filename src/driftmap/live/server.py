@@ -35,6 +35,8 @@ LOOPBACK = "127.0.0.1"
 PORT = 8765
 PERIOD = 1 / 60
 """Seconds between checks for changes of the scene, for each browser."""
+COUNT_SECONDS = 1.0
+"""Seconds between messages about the number of rows to a page that has not drawn the last one."""
 MOST_BROWSERS = 50
 OPENED = "open"
 """The first message of a page, before it has drawn anything."""
@@ -155,7 +157,11 @@ class Server:
                     continue
                 message, seen = changed
                 await browser.send_bytes(message)
-                await drawn.wait()
+                told = seen.next
+                while not await _happens(drawn, COUNT_SECONDS):
+                    if told != self.scene.next:  # a paused page says how far it is behind
+                        told = self.scene.next
+                        await browser.send_text(str(told))
                 drawn.clear()
 
         async def receive() -> None:
@@ -179,6 +185,13 @@ class Server:
                     await task
             with contextlib.suppress(RuntimeError):  # already closed
                 await browser.close(1008)
+
+
+async def _happens(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event; return False if it does not happen in time."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()
 
 
 class _Listening(uvicorn.Server):

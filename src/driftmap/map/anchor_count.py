@@ -2,7 +2,8 @@
 
 Too few anchors are seen in two ways. The stress of points that were left out is larger. And these points gather in the
 gaps between the anchors, since nothing else drives them apart: islands that are not in the data. Where points differ in
-many ways, the second remains long after the first has gone; it is seen best on all points, anchors among them.
+many ways, the second remains long after the first has gone; it is seen best on all points, anchors among them. On a
+line points gather however many anchors there are, so only stress counts.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ ANCHOR_COUNTS = (128, 256, 512, 1024)
 """Numbers of anchors that are tried, each twice the one before."""
 TOLERANCE = 0.02
 """The share by which the stress may be larger than by twice as many."""
+EXACT = 1e-3
+"""A stress below this counts as zero, so more anchors cannot improve it."""
 EVENNESS = 0.965
 """How near points may be to their nearest others on the map, relative to the map by twice as many.
 
@@ -41,42 +44,49 @@ class AnchorCount(NamedTuple):
     """A number of anchors, and what was known when it was chosen."""
 
     n_anchors: int
-    n_stored: int
+    until: int
+    """With as many stored points, it is chosen again."""
     landmarks: Ids
 
     def holds(self, n_stored: int, landmarks: Ids) -> bool:
         """Whether the choice still holds, for this many stored points and these landmarks."""
         exchanged = len(np.setdiff1d(landmarks, self.landmarks, assume_unique=True))
-        return n_stored < GROWTH * self.n_stored and exchanged < EXCHANGED * len(landmarks)
+        return n_stored < self.until and exchanged < EXCHANGED * len(landmarks)
 
 
 def count_anchors(
-    engine: LandmarkEngine, place_by: Callable[[int], tuple[Ids, Callable[[Ids], Array]]], n_landmarks: int
-) -> int:
+    engine: LandmarkEngine, place_by: Callable[[int], tuple[Ids, Callable[[Ids], Array]]], landmarks: Ids
+) -> AnchorCount:
     """The number of anchors that is enough for the stored points; the largest one if these are few.
 
     ``place_by`` makes a map by a number of anchors: it returns their arrival numbers, and what places stored points.
     """
     stored = engine.stored_indices_
-    place, spread = None, _some(stored, JUDGED)
-    for n in (n for n in ANCHOR_COUNTS[:-1] if n > n_landmarks):
-        if len(stored) < 2 * n + FEWEST_LEFT_OUT:
+    place, spread, until = None, _some(stored, JUDGED), GROWTH * len(stored)
+    for n in (n for n in ANCHOR_COUNTS[:-1] if n > len(landmarks)):
+        if len(stored) < (fewest := 2 * n + FEWEST_LEFT_OUT):
+            until = min(until, fewest)
             break
         place = place or place_by(n)[1]
         anchors, place_by_more = place_by(2 * n)
-        is_even = nearest_distance(place(spread)) >= EVENNESS * nearest_distance(place_by_more(spread))
         left_out = _some(np.setdiff1d(stored, anchors, assume_unique=True), COMPARED)
-        if is_even and _is_as_true(engine, left_out, place(left_out), place_by_more(left_out)):
-            return n
+        is_true = _is_as_true(engine, left_out, place(left_out), place_by_more(left_out))
+        if is_true and _is_as_even(place(spread), place_by_more(spread)):
+            return AnchorCount(n, until, landmarks)
         place = place_by_more
-    return ANCHOR_COUNTS[-1]
+    return AnchorCount(ANCHOR_COUNTS[-1], until, landmarks)
 
 
 def _is_as_true(engine: LandmarkEngine, ids: Ids, few: Array, many: Array) -> bool:
     """Whether points that few anchors have placed have hardly more stress than where many have placed them."""
     distances = engine.stored_distances(ids, ids)
     by_few, by_many = (stress(distances, positions, metric="precomputed") for positions in (few, many))
-    return by_few <= (1 + TOLERANCE) * by_many
+    return by_few <= max((1 + TOLERANCE) * by_many, EXACT)
+
+
+def _is_as_even(few: Array, many: Array) -> bool:
+    """Whether points that few anchors have placed lie hardly nearer to each other than where many have placed them."""
+    return few.shape[1] == 1 or nearest_distance(few) >= EVENNESS * nearest_distance(many)
 
 
 def nearest_distance(positions: Array) -> float:

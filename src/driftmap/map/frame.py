@@ -23,6 +23,8 @@ FARTHEST = 1e140
 """How far out a point may be, relative to the map: squares do not overflow."""
 PLACED_AT_ONCE = 4096
 """Rows mapped at a time, so that their landmark distances need little memory."""
+REGISTERED = "registered"
+"""The reason of a frame that was laid on another map."""
 
 
 class FrameChange(NamedTuple):
@@ -38,7 +40,7 @@ class FrameChange(NamedTuple):
     """Arrival number of the last point before the frame was made."""
     reason: str
     """Why it was compared with the frame before: "stress", "recent points" or "a cell" had become worse, "growth", or
-    "landmarks", whose every change makes a frame."""
+    "landmarks", whose every change makes a frame. "registered": the map was laid on another one."""
     stress: float
     """Of the frame before: the stress of a sample of stored points or, of maps that do not keep distances, the share of
     nearest neighbours that they lose."""
@@ -82,6 +84,8 @@ class Frame:
     """The largest number in a row that can be placed; infinity: the map is one place."""
     places: Array | None = None
     """Where the landmarks lie, if they are others than those of the fit; not turned and shifted any more."""
+    scale: float = 1.0
+    """By what the embedding is scaled: 1, but for maps that do not keep distances and were laid on another one."""
 
     @property
     def landmarks(self) -> Ids:
@@ -95,7 +99,11 @@ class Frame:
 
     def place(self, distances: Array) -> Array:
         """Positions of points from their distances to the fixed points."""
-        return move(self.embedding.place(distances), self.rotation, self.translation)
+        return self._laid(self.embedding.place(distances))
+
+    def _laid(self, positions: Array) -> Array:
+        """Positions on the map, given those in the embedding."""
+        return move(positions, self.scale * self.rotation, self.translation)
 
     def place_queries(self, store: Store, queries: Any, n_jobs: int = 1) -> Array:
         """Positions of checked points that are not stored; each by itself, so threads change nothing."""
@@ -130,10 +138,10 @@ class Frame:
         old, known, others = common(NO_IDS if self.anchors is None else self.anchors, ids)
         positions = np.empty((len(ids), len(self.translation)))
         if len(known):
-            positions[known] = move(self.embedding.anchor_coordinates_[old], self.rotation, self.translation)
+            positions[known] = self._laid(self.embedding.anchor_coordinates_[old])
         if len(others):
             positions[others] = self.place_stored(engine, ids[others])
-        return positions
+        return positions / self.scale
 
     def landmark_positions(self) -> Array:
         """Positions of the landmarks."""
@@ -143,7 +151,7 @@ class Frame:
     def _landmark_positions(self) -> Array:
         if self.places is not None:
             return self.places
-        return move(self.embedding.coordinates_, self.rotation, self.translation)
+        return self._laid(self.embedding.coordinates_)
 
     def residuals(self, distances: Array, positions: Array) -> Array:
         """Per point, the root of the mean squared error of its landmark distances on the map, weighted by mass."""
@@ -171,10 +179,17 @@ class Frame:
             distances = self.fixed.distances(store, store.check_queries(engine.stored_points(new)))
         return bool(distances.min(axis=1).max() > frame_loss.BEYOND * engine.radius_)
 
-    def laid(self, rotation: Array, translation: Array) -> Frame:
+    def laid(self, rotation: Array, translation: Array, scale: float = 1.0) -> Frame:
         """The same after alignment, of a frame that has not been aligned yet."""
-        rows = None if self.rows is None else self.rows.moved(rotation, translation)
-        return replace(self, rotation=rotation, translation=translation, rows=rows)
+        rows = None if self.rows is None else self.rows.moved(scale * rotation, translation)
+        return replace(self, rotation=rotation, translation=translation, scale=scale, rows=rows)
+
+    def moved(self, store: Store, rotation: Array, translation: Array, scale: float) -> Frame:
+        """The same after a further alignment."""
+        places = None if self.places is None else move(self.places, scale * rotation, translation)
+        rows = row_placer_of(self.embedding, store, self.fixed.points)  # of the fit: as a checkpoint makes them again
+        translation = move(self.translation[None], scale * rotation, translation)[0]
+        return replace(self, places=places, rows=rows).laid(self.rotation @ rotation, translation, scale * self.scale)
 
 
 def row_placer_of(embedding: Any, store: Store, points: Any) -> RowPlacer | None:

@@ -21,8 +21,9 @@ from driftmap.embedding.factory import make_embedding
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.map import frame_loss
 from driftmap.map.anchor_count import ANCHOR_COUNTS, AnchorCount, count_anchors
-from driftmap.map.frame import FARTHEST, Frame, FrameChange, Points, row_placer_of
+from driftmap.map.frame import FARTHEST, REGISTERED, Frame, FrameChange, Points, row_placer_of
 from driftmap.map.frame_loss import Losses, Reference, Sample
+from driftmap.map.registration import Registration
 from driftmap.map.stored_cache import DistanceCache, StoredPointCache
 from driftmap.metrics import Store
 from driftmap.quality import Displacement, displacement
@@ -38,7 +39,7 @@ LEAST_SIZE = 1e-140
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark or an anchor has: its cell may be empty, and yet it is embedded."""
 OF_STORED_POINTS = frozenset({"stored", "to_landmarks", "neighbours"})
-STORED = ("between", "anchors", "rotation", "translation", "farthest", "places")
+STORED = ("between", "anchors", "rotation", "translation", "farthest", "places", "scale")
 """Fields of a frame that a checkpoint holds."""
 
 
@@ -142,7 +143,7 @@ class Frames:
         if (choice := rebuild(packed.get("choice"), arrays)) is not None:
             self.choice = AnchorCount(**choice)
             _check_ids(self.choice.landmarks, n_seen)
-            for name in ("n_anchors", "n_stored"):
+            for name in ("n_anchors", "until"):
                 validation.integer_at_least(choice[name], name, 1)
         if frame is not None and self._is_stored and "between" in frame:  # not one of version 0.2
             with np.errstate(all="ignore"):
@@ -162,6 +163,7 @@ class Frames:
         farthest: float,
         state: dict[str, Any],
         places: Array | None = None,
+        scale: float = 1.0,
     ) -> Frame:
         """A frame from what was packed, once that has been checked."""
         k = self.n_components
@@ -175,6 +177,8 @@ class Frames:
             raise ValueError("the rotation of its frame is not orthogonal")
         if (between < 0).any() or not farthest > 0:
             raise ValueError("its frame has negative distances or no size")
+        if scale != 1 and (self._keeps_distances or not validation.positive_number(scale, "scale") < FARTHEST):
+            raise ValueError("its frame cannot have this scale")
         if anchors is not None and (
             anchors.dtype != np.int64 or not (np.diff(anchors, prepend=-1, append=n_seen) > 0).all()
         ):
@@ -188,7 +192,7 @@ class Frames:
             raise ValueError("its frame has a wrong number of anchors")
         rows = row_placer_of(embedding, store, placing.points)
         frame = Frame(embedding, landmarks, placing, between, anchors, np.eye(k), np.zeros(k), rows, farthest, places)
-        return frame.laid(rotation, translation)
+        return frame.laid(rotation, translation, scale)
 
     def present(self, engine: LandmarkEngine) -> Frame:
         """The frame in which coordinates are given now."""
@@ -215,7 +219,7 @@ class Frames:
             return
         sample = frame_loss.sample_of(engine, cover.ids)
         before = kept.place_stored(engine, sample.ids)
-        present, reason, is_beyond = self._losses(engine, sample, before), "landmarks", False
+        present, reason, is_beyond = self._losses(engine, sample, before / kept.scale), "landmarks", False
         if tolerance:
             found: str | None = "growth"
             if self.reference is not None:  # else the frame has not been judged yet
@@ -241,8 +245,13 @@ class Frames:
             k = self.n_components
             real = min(last.embedding.n_dimensions_, frame.embedding.n_dimensions_)  # the others are 0 and stay so
             rotation, translation = np.eye(k), np.zeros(k)
-            rotation[:real, :real], translation[:real] = procrustes(after[:, :real], before[:, :real], shares)
-            frame, after = frame.laid(rotation, translation), move(after, rotation, translation)
+            rotation[:real, :real], translation[:real] = procrustes(
+                last.scale * after[:, :real], before[:, :real], shares
+            )
+            frame, after = (
+                frame.laid(rotation, translation, last.scale),
+                move(after, last.scale * rotation, translation),
+            )
         change = None
         if last.embedding.n_dimensions_:  # a map that was one place has no diameter to compare with
             moved = displacement(before[shares > 0], after[shares > 0])
@@ -250,6 +259,20 @@ class Frames:
             change = FrameChange(self.count + 1, frame.rotation, moved, seen - 1, reason, *of_both)
         self._take(engine, frame, change)
         self.reference = frame_loss.reference_of(losses, seen)
+
+    def register(self, engine: LandmarkEngine, laid: Registration) -> None:
+        """Make the present frame, laid on another map, a frame of its own."""
+        last, reference = self.present(engine), self.reference
+        frame = last.moved(engine.store, laid.rotation, laid.translation, laid.scale)
+        sample = frame_loss.sample_of(engine, last.landmarks)
+        before, after = (each.place_stored(engine, sample.ids) for each in (last, frame))
+        stress = self._losses(engine, sample, before / last.scale).total
+        moved = displacement(before, after)
+        change = FrameChange(
+            self.count + 1, laid.rotation, moved, engine.n_samples_seen_ - 1, REGISTERED, stress, stress
+        )
+        self._take(engine, frame, change)
+        self.reference = reference  # it is as good as it was
 
     def _losses(self, engine: LandmarkEngine, sample: Sample, positions: Array) -> Losses:
         quick = engine.store.metric.quick
@@ -281,8 +304,8 @@ class Frames:
         if len(landmarks) == 1 and engine.store.metric.native and engine.obeys_triangle:
             stored = engine.stored_points(engine.stored_indices_)
             if (stored != stored[0]).any():
-                problem = f"all points lie within {LEAST_SIZE:g} of each other, where distances cannot be distinguished"
-                raise InputError(f"{problem}; rescale the data")
+                problem = f"all points lie within {engine.initial_radius:.2g} of each other"
+                raise InputError(f"{problem}, where distances cannot be distinguished; rescale the data")
         given: dict[str, Any] = {}
         fixed, anchors, diameter, last = cover, None, 0.0, self.current
         if self.stored_cache is not None:
@@ -315,8 +338,7 @@ class Frames:
             return self.n_anchors
         if not engine.store.metric.quick:
             return ANCHOR_COUNTS[0]
-        n_stored = len(engine.stored_indices_)
-        if self.choice is None or not self.choice.holds(n_stored, landmarks):
+        if self.choice is None or not self.choice.holds(len(engine.stored_indices_), landmarks):
 
             def place_by(n: int) -> tuple[Ids, Callable[[Ids], Array]]:
                 frames = Frames(self.embedding, self.n_components, n, False)
@@ -324,7 +346,7 @@ class Frames:
                 frame = frames.present(engine)
                 return frame.fixed.ids, lambda ids: frame.place_stored(engine, ids)
 
-            self.choice = AnchorCount(count_anchors(engine, place_by, len(landmarks)), n_stored, landmarks)
+            self.choice = count_anchors(engine, place_by, landmarks)
         return self.choice.n_anchors
 
     def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:

@@ -11,6 +11,7 @@ import numpy as np
 from driftmap.embedding.factory import EMBEDDING_TYPES
 from driftmap.map.frame import Frame
 from driftmap.map.frames import Frames
+from driftmap.map.registration import Side
 from driftmap.map.stream_map import Novelty, StreamMap, score
 from driftmap.metrics import Store, make_store
 from driftmap.metrics.callables import check_function
@@ -108,6 +109,11 @@ class FrozenMap:
             problem = f"has the columns {list(names)}, but the map was learnt from {list(self.feature_names)}"
             raise InputError(problem, parameter="X")
         return self.store.check_queries(X)
+
+    def side(self) -> Side:
+        """Return what a registration needs of this map: its frame, and its fixed points."""
+        fixed = self.frame.fixed
+        return Side(self.frame, self.store, fixed.points, fixed.masses, self.radius_, self.feature_names)
 
     # --- files ---
 

@@ -1,7 +1,8 @@
 """Chooses the number of landmarks: the fewest whose stress is within 2 % of that of four times as many.
 
 One pass learns the largest number. Its weighted stored points then arrive at maps with fewer landmarks, and all maps
-place the same sample. While all points are stored, such a map equals that of a separate pass to the bit.
+place the same sample. While all points are stored, such a map equals that of a separate pass to the bit. Where the
+number of anchors is chosen, too, all maps have the same one, so that only their landmarks differ.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from driftmap.utils.errors import InputError
 
 LANDMARK_COUNTS = (10, 20, 40, 80, 160, 320)
 """Candidate numbers of landmarks, each twice the previous one; the pass over the stream uses the last."""
+N_ANCHORS = next(n for n in ANCHOR_COUNTS if n > LANDMARK_COUNTS[-1])
+"""Anchors of each map that is compared, unless a number was given."""
 TOLERANCE = 0.02
 EXACT = 1e-3
 """A stress below this counts as zero, so more landmarks cannot improve it."""
@@ -88,7 +91,7 @@ def count_landmarks(largest: StreamMap) -> LandmarkCount:
 
 def _with_landmarks(mapper: StreamMap, m: int) -> StreamMap:
     memory = None if mapper.memory is None else "auto"  # the map's own memory may be too small
-    n_anchors = ANCHOR_COUNTS[0] if isinstance(mapper.n_anchors, str) else mapper.n_anchors
+    n_anchors = N_ANCHORS if isinstance(mapper.n_anchors, str) else mapper.n_anchors
     return StreamMap(**mapper.params() | {"n_landmarks": m, "memory": memory, "n_anchors": n_anchors})
 
 

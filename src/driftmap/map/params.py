@@ -16,7 +16,7 @@ class MapParams(LandmarkParams):
     n_components: int = 2
     _: KW_ONLY
     embedding: str | Embedding = "stress"
-    n_anchors: int | str | None = 128
+    n_anchors: int | str | None = "auto"
     align: bool = True
     frame_tolerance: float | None = 0.02
     n_jobs: int | None = None

@@ -20,11 +20,14 @@ from driftmap.landmarks.serialization import KNOWN
 from driftmap.map.arrivals import Arrivals, alerts_of, learnt
 from driftmap.map.drift import Drift, DriftMonitor
 from driftmap.map.frame import PLACED_AT_ONCE, Frame, FrameChange
+from driftmap.map.frame_loss import sampled
 from driftmap.map.frames import LEAST_SIZE, Frames
 from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.map.params import MapParams
+from driftmap.map.registration import MOST_COMPARED, Reference, Side, registration
 from driftmap.metrics import Store
-from driftmap.quality import stress
+from driftmap.metrics.factory import find_metric
+from driftmap.quality import Displacement, stress
 from driftmap.storage.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import Lock, n_threads, new_lock
@@ -200,7 +203,8 @@ class StreamMap(MapParams, HasLandmarks):
         frames = Frames(self.embedding, self.n_components, self.n_anchors, self.align, self.frame_tolerance)
         if hasattr(frames.embedding, "check"):
             frames.embedding.check(self.n_landmarks)
-        landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=LEAST_SIZE)
+        least = max(LEAST_SIZE, find_metric(self.metric, self.metric_params).least)
+        landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=least)
         landmarks.lock, landmarks.fewest_landmarks = self.lock, (fewest, f" for {self.n_components} dimensions")
         return landmarks, frames
 
@@ -240,6 +244,37 @@ class StreamMap(MapParams, HasLandmarks):
         with self.lock:
             engine = self._landmark_engine()
             return engine.stored_indices_, self.frames.present(engine).place_stored(engine, engine.stored_indices_)
+
+    def side(self) -> Side:
+        """Return what a registration needs of this map: its last frame, and stored points by mass."""
+        with self.lock:
+            engine, given = self._landmark_engine(), self.given_frame()
+            frame = self.unobserved_frame() if given is None else given[1]
+            return self._side(engine, frame)
+
+    def _side(self, engine: LandmarkEngine, frame: Frame) -> Side:
+        names = self.feature_names or self.dict_names
+        if engine.store.metric.quick:
+            ids, masses = sampled(engine.stored_indices_, engine.stored_masses(), MOST_COMPARED)
+            points = engine.stored_points(ids) if engine.store.metric.form != "distances" else None
+        else:
+            points, masses = frame.points, frame.cover.masses
+        return Side(frame, engine.store, points, masses, engine.radius_, names)
+
+    def register(self, reference: Reference, *, scale: bool = False) -> Displacement:
+        """Lay the map on an older one; see :meth:`driftmap.DriftMap.register`."""
+        old = reference.side()
+        with self.lock:
+            engine = self._landmark_engine()
+            frame = self.frames.present(engine)
+            if scale and getattr(frame.embedding, "keeps_distances", False):
+                raise InputError(
+                    "is for embeddings that do not keep distances: this map has the scale of the data",
+                    parameter="scale",
+                )
+            laid = registration(self._side(engine, frame), old, scale=scale)
+            self.frames.register(engine, laid)
+        return laid.residual
 
     def unobserved_frame(self) -> Frame:
         """Return the current frame without recording its use, so that later frames do not depend on this call."""

@@ -26,6 +26,8 @@ class Metric(ABC):
     """True if the core measures it."""
     quick = True
     """False if a Python function measures one pair at a time."""
+    least = 0.0
+    """Distances below this are not measured exactly, because powers of differences underflow."""
     hint = ": a distance must be a finite number and not negative"
     """Hint appended to the error for an invalid distance."""
 
@@ -47,6 +49,14 @@ class Metric(ABC):
         distances = self.between(X, Y)
         distances[rows[:, None] == columns] = 0.0
         return distances
+
+    def check_spread(self, rows: Any) -> None:
+        """Raise an error if all rows are so close to each other that the metric cannot measure their distances."""
+        if self.least > 0 and len(rows) and 0 < (gap := float(np.ptp(rows, axis=0).max())) < self.least:
+            problem = (
+                f"has rows that differ by at most {gap:.2g}, and distances below {self.least:.2g} cannot be measured"
+            )
+            raise InputError(f"{problem}, because powers underflow; multiply the data", parameter="X")
 
     def stacked(self, points: list[Any]) -> Any:
         """Return single points as :meth:`between` takes several of them."""

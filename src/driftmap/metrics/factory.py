@@ -64,7 +64,9 @@ def make_store(metric: MetricLike, metric_params: dict[str, Any] | None, X: Any 
 def stored(X: Any, metric: MetricLike, metric_params: dict[str, Any] | None = None) -> SourceStore:
     """Return a store of the points of X, without a stream."""
     store = source_store(find_metric(metric, metric_params, X))
-    store.extend(store.check(X))
+    rows = store.check(X)
+    store.metric.check_spread(rows)
+    store.extend(rows)
     return store
 
 

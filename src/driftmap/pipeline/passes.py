@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from driftmap.map.novelty import Alert
+from driftmap.map.registration import Reference
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
 from driftmap.pipeline.operator import Operator, part_of
 from driftmap.pipeline.operator_state import OWN
+from driftmap.quality import Displacement
 from driftmap.storage.serialization import Arrays
 from driftmap.tables.cache import CachedRows
-from driftmap.tables.scaling import statistics_for
+from driftmap.tables.scaling import Moments, statistics_for
 from driftmap.tables.steps import Step
 from driftmap.tables.table import Chunk
+from driftmap.utils.errors import InputError
+from driftmap.utils.validation import LEAST_SQUARABLE
 
 
 class Measuring(Operator):
@@ -36,6 +40,11 @@ class Measuring(Operator):
 
     def complete(self) -> None:
         """Find the scaling."""
+        if isinstance(self.known, Moments) and self.kind == "zscore" and len(bad := self.known.without_square()):
+            problem = (
+                f"holds numbers that differ by less than {LEAST_SQUARABLE:g}, where squares underflow; multiply them"
+            )
+            raise InputError(problem, column=self.columns[int(bad[0])])
         self.scaling = self.known.scaling(self.kind)
 
     def _arrays(self) -> Arrays:
@@ -52,6 +61,15 @@ class Learning(Operator):
 
     stage = "learning"
     scores: CachedRows | None = None
+    older: Reference | None = None
+    """The map on which the new one is laid when all rows are learnt; ``residual`` is then how far off rows lie."""
+    residual: Displacement | None = None
+
+    def complete(self) -> None:
+        """Lay the map on the older one, in its scale where distances on the map are not those of the data."""
+        if self.older is not None:
+            keeps = getattr(self.mapper.fitted_embedding_, "keeps_distances", False)
+            self.residual = self.mapper.register(self.older, scale=not keeps)
 
     def apply(self, first: int, rows: Chunk) -> Update:
         """Learn further rows."""

@@ -27,12 +27,12 @@ from driftmap.plot.figures import (
     require_matplotlib,
     set_time_axis,
 )
-from driftmap.plot.legend import add_colorbar, add_legend, label_axis, legend_width
+from driftmap.plot.legend import add_colorbar, add_legend, add_note, label_axis, legend_width, outside_note
 from driftmap.plot.panels import Panel, axis_spans
-from driftmap.plot.points import INK, draw_landmarks, draw_points
+from driftmap.plot.points import INK, draw_landmarks, draw_outside, draw_points, is_outside
 from driftmap.storage.atomic import scratch_folder
 from driftmap.utils import Array, Ids, validation
-from driftmap.utils.validation import ANIMATION_FORMATS
+from driftmap.utils.validation import ANIMATION_FORMATS, LIMITS
 
 __all__ = ["Film", "require_ffmpeg", "save_animation"]
 
@@ -171,18 +171,20 @@ def save_animation(
     color: Any = None,
     color_label: str | None = None,
     title: str | None = None,
+    limits: str = "bulk",
 ) -> None:
     """Write a film to an open file as "gif" or "mp4"; equal films give equal images.
 
-    ``color`` has an entry for each of ``film.arrivals``; it, ``color_label`` and ``title`` are as in
+    ``color`` has an entry for each of ``film.arrivals``; it, ``color_label``, ``title`` and ``limits`` are as in
     :func:`~driftmap.plot.map_figure`.
     """
+    validation.one_of(limits, "limits", LIMITS)
     validation.one_of(format, "format", [suffix[1:] for suffix in ANIMATION_FORMATS])
     program = require_ffmpeg() if format == "mp4" else ""
     require_matplotlib()
     arrivals = film.arrivals
     coloring = by_arrival(arrivals, color_label) if color is None else coloring_of(color, color_label, len(arrivals))
-    screen = Screen(film.scenes(), arrivals, coloring, title or "")
+    screen = Screen(film.scenes(), arrivals, coloring, title or "", limits)
     if format == "gif":
         _write_gif(screen, file)
     else:
@@ -195,15 +197,19 @@ def save_animation(
 class Screen:
     """A figure that shows one scene at a time."""
 
-    def __init__(self, scenes: list[Scene], arrivals: Ids, coloring: Coloring, title: str) -> None:
+    def __init__(
+        self, scenes: list[Scene], arrivals: Ids, coloring: Coloring, title: str, limits: str = "bulk"
+    ) -> None:
         from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         self.scenes, self._arrivals = scenes, arrivals
         self._colors, self._k = coloring.rgba(), scenes[-1].points.shape[1]
-        everything = np.concatenate([part for scene in scenes for part in (scene.points, scene.landmarks)])
-        panel = Panel(title, np.array([everything.min(axis=0), everything.max(axis=0)]), None)
+        points, landmarks = (
+            np.concatenate([getattr(scene, part) for scene in scenes]) for part in ("points", "landmarks")
+        )
+        panel = Panel(title, points, landmarks, limits=limits)
         spans = axis_spans([panel])
         # The axes of a map in the plane have the shape of the map.
         shape = {1: 0.6, 2: min(1.0, float(spans[-1] / spans[0])), 3: 0.8}[self._k]
@@ -220,7 +226,7 @@ class Screen:
         format_axes(self._map, panel, spans)
         self._set_up_curve()
         add_colorbar(figure, [self._map], coloring)
-        add_legend(self._map, coloring, landmarks=True)
+        add_legend(self._map, coloring, landmarks=max(len(scene.landmarks) for scene in scenes))
         self._drawn: list[Any] = []
         for _ in range(2):  # labels depend on the lengths of the axes, which depend on the labels
             self.picture(-1)
@@ -246,9 +252,13 @@ class Screen:
         points, marks = list(scene.points.T), list(scene.landmarks.T)
         if self._k == 1:
             points, marks = [self._arrivals[:shown], *points], [scene.landmark_arrivals, *marks]
+        outside = is_outside(self._map, points)
+        colors = self._colors[:shown]
         so_far = self.scenes[: number % len(self.scenes) + 1]
         self._drawn = [
-            draw_points(self._map, points, self._colors[:shown], most=len(self._arrivals)),
+            draw_points(self._map, [axis[~outside] for axis in points], colors[~outside], most=len(self._arrivals)),
+            *draw_outside(self._map, [axis[outside] for axis in points], colors[outside]),
+            *([add_note(self._map, outside_note(int(outside.sum())), at_top=True)] if outside.any() else []),
             draw_landmarks(self._map, marks),
             *self._curve.plot([s.seen for s in so_far], [s.radius for s in so_far], color=INK, linewidth=1.2),
             *self._curve.plot([scene.seen], [scene.radius], "D", color=INK, markersize=4, clip_on=False),

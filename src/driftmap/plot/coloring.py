@@ -11,20 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.utils import Array
+from driftmap.web.palette import GROUP_COLORS, MISSING_COLOR, OTHER_COLOR, few_whole_numbers, palette_slots
 
 COLORMAP = "viridis"
 MANY = 100
 """With at least this many values, the scale may exclude outliers."""
-# Okabe and Ito's colours, which remain distinct for colour-blind readers, without yellow (pale on white) and black
-# (used for outlines). Each further colour is as distinct as possible from those before it, for these readers, too.
-PALETTE = (
-    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7A5195", "#8C564B", "#66A61E", "#4D4D4D",
-    "#1F2BE0", "#D8C46A", "#5A5A00", "#B84DF0", "#F0506E", "#3FD0C9", "#3D0A78", "#0B5020", "#D3B8F0", "#F4A3A3",
-)  # fmt: skip
-OTHER_COLOR = "#9AA1A9"
-"""Colour of the classes for which the palette has no colour left."""
-MISSING_COLOR = "#C9CDD2"
-"""Colour of points without a value."""
 
 
 class Coloring(NamedTuple):
@@ -68,7 +59,7 @@ def by_arrival(arrivals: NDArray[Any], label: str | None = None) -> Coloring:
 
 def in_one_color(n: int) -> Coloring:
     """Give n points the same colour."""
-    return Coloring(np.zeros(n), "", ("",), PALETTE[:1], is_explained=False)
+    return Coloring(np.zeros(n), "", ("",), GROUP_COLORS[:1], is_explained=False)
 
 
 def coloring_of(color: Any, label: str | None, n: int) -> Coloring:
@@ -85,26 +76,25 @@ def coloring_of(color: Any, label: str | None, n: int) -> Coloring:
     if values.dtype.kind in "iuf":
         numbers = values.astype(np.float64)
         numbers[~np.isfinite(numbers)] = np.nan
-        different = np.unique(numbers[~np.isnan(numbers)])
-        if not 0 < len(different) <= len(PALETTE) or bool((different != np.floor(different)).any()):
+        whole = few_whole_numbers(numbers)
+        if whole is None:
             return Coloring(numbers, label or "value")
-        return _classes(
-            numbers,
-            different,
-            [f"{value:{',' if abs(value) >= 10_000 else ''}.0f}" for value in different],
-            PALETTE,
-            label,
-        )
+        texts = {value: f"{value:.0f}" for value in whole}
+        names = np.array([texts.get(value, "") for value in numbers.tolist()])
+        return _classes(names, list(texts.values()), label)
     names = np.array(["" if _is_missing(value) else str(value) for value in values.tolist()])
     different, counts = np.unique(names[names != ""], return_counts=True)
-    if len(different) <= len(PALETTE):
-        return _classes(names, different, different.tolist(), PALETTE, label)
-    # The most frequent classes get a colour each; the others share grey.
-    shown = np.sort(different[np.argsort(-counts, kind="stable")[: len(PALETTE) - 1]])
-    others = f"{len(different) - len(shown)} others"
-    coloring = _classes(names, shown, [*shown.tolist(), others], (*PALETTE[: len(shown)], OTHER_COLOR), label)
+    if len(different) <= len(GROUP_COLORS):
+        return _classes(names, different.tolist(), label)
+    # The largest classes get a colour each; the others share grey.
+    shown = np.sort(different[np.argsort(-counts, kind="stable")[: len(GROUP_COLORS)]]).tolist()
+    coloring, others = _classes(names, shown, label), f"{len(different) - len(shown)} others"
     is_other = (names != "") & ~np.isin(names, shown)
-    return coloring._replace(values=np.where(is_other, float(len(shown)), coloring.values))
+    return coloring._replace(
+        values=np.where(is_other, float(len(shown)), coloring.values),
+        classes=(*coloring.classes, others),
+        colors=(*coloring.colors, OTHER_COLOR),
+    )
 
 
 def days(dates: NDArray[Any]) -> Array:
@@ -130,13 +120,10 @@ def _is_missing(value: Any) -> bool:
     return value is None or value == "" or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _classes(
-    values: NDArray[Any], different: NDArray[Any], names: Sequence[str], colors: Sequence[str], label: str | None
-) -> Coloring:
-    places = np.searchsorted(different, values)
-    known = np.isin(values, different)
-    numbers = np.where(known, places.astype(np.float64), np.nan)
-    return Coloring(numbers, label or "", tuple(names), tuple(colors[: len(names)]))
+def _classes(names: NDArray[Any], different: Sequence[str], label: str | None) -> Coloring:
+    places, slots = {name: i for i, name in enumerate(different)}, palette_slots(different)
+    numbers = np.array([places.get(name, np.nan) for name in names.tolist()], dtype=np.float64)
+    return Coloring(numbers, label or "", tuple(different), tuple(GROUP_COLORS[slots[name]] for name in different))
 
 
 def colormap() -> Any:

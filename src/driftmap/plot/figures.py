@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from driftmap.plot.coloring import Coloring, coloring_of, in_one_color
-from driftmap.plot.legend import GREY, add_colorbar, add_legend, add_note, label_axis
+from driftmap.plot.legend import GREY, add_colorbar, add_legend, add_note, label_axis, outside_note
 from driftmap.plot.panels import Panel, Time, axis_spans, box, positions_of, time_of
-from driftmap.plot.points import INK, MOST_DOTS, draw_density, draw_landmarks, draw_points
+from driftmap.plot.points import INK, MOST_DOTS, draw_density, draw_landmarks, draw_outside, draw_points, is_outside
 from driftmap.storage.atomic import replacing
-from driftmap.utils import Array
+from driftmap.utils import Array, validation
 from driftmap.utils.errors import MissingDependencyError
-from driftmap.utils.validation import FIGURE_FORMATS
+from driftmap.utils.validation import FIGURE_FORMATS, LIMITS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,6 +53,7 @@ def map_figure(
     landmark_times: ArrayLike | None = None,
     note: str | None = None,
     size: tuple[float, float] | None = None,
+    limits: str = "bulk",
 ) -> Figure:
     """Draw a map: points as dots, landmarks as hollow diamonds.
 
@@ -84,6 +85,9 @@ def map_figure(
         A remark in the lower right corner, such as the stress of the map.
     size : (width, height) in inches, optional
         Default: derived from the shape of the map.
+    limits : "bulk" or "all"
+        "bulk": the axes hold all points but outliers, at most 1 % on each side and farther from the others than the map
+        without them is long. These are triangles at the border, and are counted. "all": the axes hold all points.
 
     Examples
     --------
@@ -99,7 +103,7 @@ def map_figure(
         color = Coloring(time.values, color_label or time.label, is_date=time.is_date)
     if landmark_times is not None and marks is not None:
         time = time._replace(of_landmarks=time_of(landmark_times, None, len(marks), "landmark_times").values)
-    panel = Panel(title or "", points, marks, time)
+    panel = Panel(title or "", points, marks, time, limits)
     figure = _figure([panel], color, color_label, None, size)
     if note:
         add_note(figure.axes[0], note)
@@ -112,6 +116,7 @@ def comparison_figure(
     color: Any = None,
     color_label: str | None = None,
     title: str | None = None,
+    limits: str = "bulk",
 ) -> Figure:
     """Draw several maps of the same points side by side, with the same scale and colours.
 
@@ -119,7 +124,7 @@ def comparison_figure(
     ----------
     maps : dict
         Maps the title of each panel to its (coordinates, landmark coordinates).
-    color, color_label, title
+    color, color_label, title, limits
         As in :func:`map_figure`.
 
     Examples
@@ -133,7 +138,7 @@ def comparison_figure(
     if not maps:
         raise ValueError("maps is empty: at least one map is needed")
     panels = [
-        Panel(name, positions_of(points), None if marks is None else positions_of(marks))
+        Panel(name, positions_of(points), None if marks is None else positions_of(marks), limits=limits)
         for name, (points, marks) in maps.items()
     ]
     return _figure(panels, color, color_label, title, None)
@@ -173,6 +178,7 @@ def _figure(
     from driftmap.plot.artists import MapFigure
 
     n, k = panels[0].points.shape
+    validation.one_of(panels[0].limits, "limits", LIMITS)
     for panel in panels:
         if panel.points.shape != (n, k):
             raise ValueError(f"the maps have different shapes: {(n, k)} and {panel.points.shape}")
@@ -194,7 +200,8 @@ def _figure(
         format_axes(ax, panel, spans)
         most = max(most, _draw(ax, panel, coloring, scale=1.0 if len(panels) == 1 else 0.7))
     add_colorbar(figure, axes, coloring)
-    add_legend(axes[-1], coloring, landmarks=any(panel.landmarks is not None for panel in panels), most=most)
+    landmarks = max(0 if panel.landmarks is None else len(panel.landmarks) for panel in panels)
+    add_legend(axes[-1], coloring, landmarks=landmarks, most=most)
     return figure
 
 
@@ -202,10 +209,15 @@ def _draw(ax: Any, panel: Panel, coloring: Coloring, scale: float) -> int:
     """Draw a map on axes whose limits are set; return the number of points in the fullest cell of a density, or 0."""
     n, k = panel.points.shape
     points, colors, most = panel.drawn_points(), coloring.rgba(), 0
+    outside = is_outside(ax, points)
+    inside = [axis[~outside] for axis in points]
     if n > MOST_DOTS and k < 3:
-        most = draw_density(ax, np.column_stack(points), colors, has_shape=k == 2)
+        most = draw_density(ax, np.column_stack(inside), colors[~outside], has_shape=k == 2)
     else:
-        draw_points(ax, points, colors, scale)
+        draw_points(ax, inside, colors[~outside], scale, most=n)
+    if outside.any():
+        draw_outside(ax, [axis[outside] for axis in points], colors[outside])
+        add_note(ax, outside_note(int(outside.sum())), at_top=True)
     if panel.landmarks is not None:
         draw_landmarks(ax, panel.drawn_landmarks(), scale)
     return most

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from driftmap.utils import Array
+from driftmap.plot.limits import limits_of
+from driftmap.utils import Array, validation
 from driftmap.web.columns import column_of
 from driftmap.web.page import standalone
 
@@ -26,6 +27,7 @@ def html(
     landmark_arrivals: ArrayLike | None = None,
     landmark_mass: ArrayLike | None = None,
     note: str = "",
+    limits: str = "bulk",
 ) -> str:
     """Return a map as the text of an HTML file with zoom, hover, lasso, a time slider and colours by any column.
 
@@ -48,6 +50,8 @@ def html(
         Arrival numbers and masses of the landmarks.
     note : str
         A remark that is shown beside the number of rows, such as the stress of the map.
+    limits : "bulk" or "all"
+        "bulk" shows all points but outliers at first, which a button brings into view.
 
     Examples
     --------
@@ -57,6 +61,7 @@ def html(
     >>> "<title>A map</title>" in text
     True
     """
+    validation.one_of(limits, "limits", validation.LIMITS)
     points = _positions(coordinates)
     n, k = points.shape
     shown = [column_of(str(name), values) for name, values in (columns or {}).items()]
@@ -66,7 +71,8 @@ def html(
     if color is not None and color not in {column.name for column in shown}:
         raise ValueError(f"color must name one of the columns, got {color!r}")
     landmarks = None
-    unit = ASPECT * (float(np.ptp(points[:, 0])) or 1.0) / n
+    bulk = limits_of(points, limits)
+    unit = ASPECT * (float((bulk.high - bulk.low)[0]) or 1.0) / n
     if landmark_coordinates is not None:
         marks = _positions(landmark_coordinates)
         if marks.shape[1] != k:
@@ -74,7 +80,7 @@ def html(
         arrivals = np.full(len(marks), n) if landmark_arrivals is None else np.asarray(landmark_arrivals)
         mass = np.ones(len(marks)) if landmark_mass is None else np.asarray(landmark_mass, dtype=np.float64)
         landmarks = arrivals, _plane(marks, unit * arrivals), mass
-    return standalone(_plane(points, unit * np.arange(n)), shown, landmarks, title, color, note)
+    return standalone(_plane(points, unit * np.arange(n)), shown, landmarks, title, color, note, limits)
 
 
 def _positions(coordinates: ArrayLike) -> Array:

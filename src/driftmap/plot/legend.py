@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftmap.plot.coloring import MISSING_COLOR, Coloring, beyond, colormap, normalization
+from driftmap.plot.coloring import Coloring, beyond, colormap, normalization
 from driftmap.plot.panels import shortened
-from driftmap.plot.points import INK, LEAST_OPACITY
+from driftmap.plot.points import INK, LEAST_OPACITY, MOST_DIAMONDS
+from driftmap.web.palette import MISSING_COLOR
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 GREY = "#9AA1A9"
@@ -59,10 +59,11 @@ def _shared_date(first: float, last: float) -> str:
     return f"{first_time:%Y}" if first_time.year == last_time.year else ""
 
 
-def add_legend(ax: Any, coloring: Coloring, *, landmarks: bool, most: int = 0) -> None:
+def add_legend(ax: Any, coloring: Coloring, *, landmarks: int, most: int = 0) -> None:
     """Add a legend outside the axes: to the right for classes, below for a scale.
 
-    ``most`` is the number of points in the fullest cell of a density.
+    ``landmarks`` is their number, of which not all may be drawn; ``most`` is the number of points in the fullest cell
+    of a density.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -72,7 +73,8 @@ def add_legend(ax: Any, coloring: Coloring, *, landmarks: bool, most: int = 0) -
     if coloring.missing.any():
         handles.append(_handle("no value", "o", MISSING_COLOR, MISSING_COLOR))
     if landmarks:
-        handles.append(_handle("landmark", "D", "none", INK))
+        name = "landmark" if landmarks <= MOST_DIAMONDS else f"{MOST_DIAMONDS} of {landmarks:,} landmarks"
+        handles.append(_handle(name, "D", "none", INK))
     if most > 1:
         handles += [_handle("1 point", "s", INK, "none", LEAST_OPACITY), _handle(f"{most:,} points", "s", INK, "none")]
     if not handles:
@@ -128,10 +130,17 @@ def _handle(name: str, marker: str, face: Any, edge: Any, opacity: float = 1.0) 
     return Line2D([], [], linestyle="none", marker=marker, markersize=5, label=label, alpha=opacity, **style)
 
 
-def add_note(ax: Axes, note: str) -> None:
-    """A remark in the lower right corner, over the points."""
-    ax.annotate(
-        note, (1, 0), (-4, 4), xycoords="axes fraction", textcoords="offset points", ha="right", va="bottom",
+def outside_note(count: int) -> str:
+    """Return the remark on points beyond the limits."""
+    return f"{count:,} {'point' if count == 1 else 'points'} outside"
+
+
+def add_note(ax: Any, note: str, *, at_top: bool = False) -> Any:
+    """Add a remark in the lower or upper right corner, over the points."""
+    up = int(at_top)
+    return ax.annotate(
+        note, (1, up), (-4, 4 - 8 * up), xycoords="axes fraction", textcoords="offset points",
+        ha="right", va="top" if at_top else "bottom",
         fontsize=7.5, color=INK, parse_math=False, zorder=10,
         bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
     )  # fmt: skip

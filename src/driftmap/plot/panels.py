@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from driftmap.plot.coloring import days
+from driftmap.plot.limits import Limits, limits_of
 from driftmap.utils import Array
 
 
@@ -30,6 +31,8 @@ class Panel(NamedTuple):
     points: Array
     landmarks: Array | None
     time: Time = Time()
+    limits: str = "bulk"
+    """What the axes hold: see :func:`driftmap.plot.limits.limits_of`."""
 
     def drawn_points(self) -> list[Array]:
         """Return the points axis by axis; a map with one dimension has the times as its first axis."""
@@ -73,14 +76,18 @@ def time_of(times: ArrayLike, label: str | None, n: int, parameter: str = "times
 
 
 def shortened(name: str, longest: int) -> str:
-    """Cut a name to at most ``longest`` letters, with an ellipsis."""
-    return name if len(name) <= longest else f"{name[: longest - 3]}..."
+    """Shorten a name to at most ``longest`` letters, in the middle, since names of classes often differ at their ends.
+
+    >>> shortened("sensor in the hall, number 12", 15)
+    'sensor...ber 12'
+    """
+    head = (longest - 2) // 2
+    return name if len(name) <= longest else f"{name[:head]}...{name[len(name) - (longest - 3 - head) :]}"
 
 
-def box(panel: Panel) -> tuple[Array, Array]:
-    """Return the corners of the bounding box of points and landmarks."""
-    everything = panel.points if panel.landmarks is None else np.vstack([panel.points, panel.landmarks])
-    return everything.min(axis=0), everything.max(axis=0)
+def box(panel: Panel) -> Limits:
+    """Return the corners of the box that the axes hold."""
+    return limits_of(panel.points, panel.limits, panel.landmarks)
 
 
 def axis_spans(panels: Sequence[Panel]) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftmap.utils import Array, Ids
 
@@ -13,6 +14,8 @@ MOST_DOTS = 20_000
 """More points than this are shaded by density in the plane and, in space, rasterized in vector files."""
 CELLS = 320
 """Cells along the longer side of a density."""
+MOST_DIAMONDS = 100
+"""Landmarks drawn, at most."""
 LEAST_OPACITY = 0.45
 """Opacity of a cell with one point."""
 
@@ -90,13 +93,42 @@ def draw_density(ax: Any, points: Array, colors: Array, *, has_shape: bool) -> i
 
 
 def draw_landmarks(ax: Any, positions: list[Array], scale: float = 1.0) -> Any:
-    """Draw landmarks, given axis by axis, as hollow diamonds with a white rim."""
+    """Draw landmarks, given axis by axis, as small hollow diamonds with a white rim: at most 100, evenly over time."""
     from matplotlib.patheffects import Normal, Stroke
 
-    size = scale * float(np.clip(200 / np.sqrt(len(positions[0])), 12.0, 30.0))
-    rim = [Stroke(linewidth=2.2, foreground="white", alpha=0.85), Normal()]
-    style = {"marker": "D", "s": size, "facecolors": "none", "edgecolors": INK, "linewidths": 0.9, "zorder": 3}
-    return ax.scatter(*positions, **style, path_effects=rim, **_in_space(len(positions)))
+    m = len(positions[0])
+    shown = np.unique(np.linspace(0, m - 1, min(m, MOST_DIAMONDS)).astype(np.int64))
+    size = scale * float(np.clip(80 / np.sqrt(len(shown)), 7.0, 24.0))
+    rim = [Stroke(linewidth=1.8, foreground="white", alpha=0.75), Normal()]
+    style = {"marker": "D", "s": size, "facecolors": "none", "edgecolors": INK, "linewidths": 0.8, "zorder": 3}
+    places = clamped(ax, [axis[shown] for axis in positions])
+    return ax.scatter(*places, **style, path_effects=rim, clip_on=False, **_in_space(len(positions)))
+
+
+def is_outside(ax: Any, points: list[Array]) -> NDArray[np.bool_]:
+    """Return a mask of the points, given axis by axis, that are beyond the limits of the axes."""
+    moved = zip(points, clamped(ax, points), strict=True)
+    return np.any([axis != inside for axis, inside in moved], axis=0)
+
+
+def clamped(ax: Any, points: list[Array]) -> list[Array]:
+    """Return points, given axis by axis, with those beyond the limits of the axes moved to the border."""
+    limits = [getattr(ax, f"get_{name}lim")() for name in "xyz"[: len(points)]]
+    return [np.clip(axis, low, high) for axis, (low, high) in zip(points, limits, strict=True)]
+
+
+def draw_outside(ax: Any, points: list[Array], colors: Array) -> list[Any]:
+    """Draw points beyond the limits, given axis by axis, as triangles at the border that point to them."""
+    places = clamped(ax, points)
+    gaps = np.array([axis - inside for axis, inside in zip(points[:2], places[:2], strict=True)])
+    side = 2 * np.abs(gaps).argmax(axis=0) + (gaps.sum(axis=0) > 0)
+    style: dict[str, Any] = {"s": 26, "linewidths": 0, "zorder": 4, "clip_on": False, **_in_space(len(points))}
+    drawn = []
+    for number, marker in enumerate("<>v^"):
+        chosen = side == number
+        if chosen.any():
+            drawn.append(ax.scatter(*(axis[chosen] for axis in places), c=colors[chosen], marker=marker, **style))
+    return drawn
 
 
 def _in_space(k: int) -> dict[str, Any]:

@@ -22,6 +22,8 @@ class RowSource(ABC):
     resumes: Literal["position", "start", "here"] = "position"
     """Where reading goes on in a later process: at the position; at the start of a stream that is given again, of which
     the rows before are passed over; or here, since the rows before do not come again."""
+    forgot = False
+    """True if the rows after the last position read from are gone, and all that come are new."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -266,6 +266,7 @@ class FollowedText(Text):
                 continue
             if not rows:
                 return
+            ahead = 0 if self._rows.forgot else ahead
             data = b"".join(rows[ahead:]).removeprefix(BOM if lines == 0 else b"")
             self._parser = self._parser or self._choose_parser(data)
             bounds = np.append(0, self._parser.ends(data, final=True))

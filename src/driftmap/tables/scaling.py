@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftmap.storage.schema import ArrayOf, check_arrays
 from driftmap.tables.steps import RowsLeftOut, State
 from driftmap.utils import Array, Ids, validation
-from driftmap.utils.validation import LARGEST_NUMBER
+from driftmap.utils.validation import LARGEST_NUMBER, LEAST_SQUARABLE
 
 NORMALIZATIONS = ("minmax", "zscore", "robust")
 MOST_SAMPLED = 2**13
@@ -111,10 +111,16 @@ class Moments:
         base = np.where(np.isnan(self._state["base"]), first, self._state["base"])
         return known, base, np.where(known, rows - base, 0.0)
 
+    def without_square(self) -> Ids:
+        """The columns whose numbers differ, but by so little that squares underflow."""
+        low, high = self._state["low"], self._state["high"]
+        return np.flatnonzero((high > low) & (high - low < LEAST_SQUARABLE))
+
     def scaling(self, kind: str, sums: Mapping[str, Array] | None = None) -> Scaling:
         """To [0, 1] ("minmax"), or to mean 0 and deviation 1 ("zscore"); a constant column is only shifted.
 
-        By all rows so far or, with ``sums`` of :meth:`running`, row by row.
+        By all rows so far or, with ``sums`` of :meth:`running`, row by row. For "zscore", a column is constant until
+        its numbers differ by 1e-150: smaller squares underflow.
         """
         sums = self._state if sums is None else sums
         base, n = np.nan_to_num(self._state["base"]), np.maximum(sums["count"], 1)
@@ -123,7 +129,7 @@ class Moments:
             return Scaling(low, np.where(high > low, high - low, 1.0))
         mean = sums["total"] / n
         deviation = np.sqrt(np.maximum(sums["squares"] / n - mean**2, 0.0))
-        return Scaling(base + mean, np.where((high > low) & (deviation > 0), deviation, 1.0))
+        return Scaling(base + mean, np.where((high - low >= LEAST_SQUARABLE) & (deviation > 0), deviation, 1.0))
 
 
 def _running(operation: np.ufunc, start: Array, rows: NDArray[Any]) -> Array:

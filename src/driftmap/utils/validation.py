@@ -20,6 +20,8 @@ RULES = ("tight", "paper")
 """Names of the replacement rules; the first is the default."""
 FIGURE_FORMATS = (".png", ".svg", ".pdf")
 ANIMATION_FORMATS = (".gif", ".mp4")
+LIMITS = ("bulk", "all")
+"""What the axes of a picture hold: all points but outliers, or all points."""
 
 NATIVE_DTYPES = (np.dtype(np.float64), np.dtype(np.float32))
 """Types that the core takes without conversion."""
@@ -27,6 +29,8 @@ LARGEST_NUMBER = np.float64(1e140)  # a Python float would be compared with sing
 """Largest feature of a point."""
 LARGEST_SQUARABLE = np.float64(1e150)
 """Largest distance or position: sums of many squares do not overflow."""
+LEAST_SQUARABLE = 1e-150
+"""Least difference whose square is exact: smaller squares underflow."""
 MISSING_ADVICE = (
     "fill such entries first, for example with sklearn.impute.SimpleImputer, or drop such rows, "
     'or choose metric="nan_euclidean"'

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from driftmap.utils import Array
 
-COLOURED_GROUPS = 10
-"""Groups that get a colour; the others share grey."""
 MOST_NAMES = 20_000
 """Most distinct texts stored: the most frequent ones; others are missing values."""
 MOST_LIVE_NAMES = 1000
@@ -39,7 +37,7 @@ def column_of(name: str, values: Any) -> Column:
     """Return the column of an array or list of numbers, dates (of any type) or text.
 
     >>> column_of("kind", ["b", "a", "b"])
-    Column(name='kind', kind='category', values=array([1., 0., 1.]), base=0.0, names=('a', 'b'))
+    Column(name='kind', kind='category', values=array([0., 1., 0.]), base=0.0, names=('b', 'a'))
     >>> column_of("day", np.array(["2026-01-01", "2026-01-02"], "datetime64[D]"))
     Column(name='day', kind='date', values=array([    0., 86400.]), base=1767225600.0, names=())
     """
@@ -48,7 +46,7 @@ def column_of(name: str, values: Any) -> Column:
         array = array.astype("datetime64[us]")
     if array.dtype.kind == "M":
         return dates(name, array)
-    if array.dtype.kind in "iufb":
+    if array.dtype.kind in "iuf":
         return Column(name, "number", array.astype(np.float64))
     return groups(name, [str(value) for value in array.tolist()])
 
@@ -61,10 +59,8 @@ def dates(name: str, moments: NDArray[Any]) -> Column:
 
 
 def groups(name: str, texts: Sequence[str]) -> Column:
-    """Return a column of text. With more groups than colours, groups are numbered by decreasing frequency."""
+    """Return a column of text. Groups are numbered by decreasing frequency."""
     different, places, counts = np.unique(np.array(texts, dtype=str), return_inverse=True, return_counts=True)
-    if len(different) <= COLOURED_GROUPS:
-        return Column(name, "category", places.astype(np.float64), names=tuple(different.tolist()))
     order = np.argsort(-counts, kind="stable")
     rank = np.empty(len(order))
     rank[order] = np.arange(len(order))
@@ -92,7 +88,7 @@ class GrowingColumn:
 
     def add(self, values: Any) -> Array:
         """Encode further values as numbers; values that do not fit the kind become NaN."""
-        if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
             self.kind = self.kind or "number"
             return values.astype(np.float64)
         if isinstance(values, np.ndarray) and values.dtype.kind == "M":

@@ -81,9 +81,10 @@ def standalone(
     title: str,
     color: str | None,
     note: str,
+    limits: str,
 ) -> str:
     """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
-    message = _message(coordinates, columns, landmarks, title, color, note)
+    message = _message(coordinates, columns, landmarks, title, color, note, limits)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
         title=html.escape(title),
@@ -101,6 +102,7 @@ def _message(
     title: str,
     color: str | None,
     note: str,
+    limits: str,
 ) -> bytes:
     n = len(coordinates)
     numbers = sum(column.kind != "category" for column in columns)
@@ -120,7 +122,7 @@ def _message(
             if codes
             else _as_kind(column.values, "u2" if (column.kind, value) == ("date", "u1") else value)
         )
-        if isinstance(array, Quantized) and not codes:
+        if isinstance(array, Quantized) and not codes and array.step != 1.0:
             described[j]["step"] = array.step
         arrays[f"v{j}"] = array
     if landmarks is not None:
@@ -132,6 +134,7 @@ def _message(
         "title": title,
         "color": color,
         "note": note,
+        "limits": limits,
         "columns": described,
         "capacity": max(1, n),
         "oldest": 0,

@@ -38,14 +38,17 @@ def missing_code(kind: str) -> int:
 
 
 def quantize(values: Array, kind: str) -> Quantized:
-    """Encode numbers in one byte ("u1") or two ("u2") each.
+    """Encode numbers in one byte ("u1") or two ("u2") each. Whole numbers stay exact if the codes suffice.
 
+    >>> quantize(np.array([1.0, 2.5, np.nan]), "u1")
+    Quantized(codes=array([  0, 254, 255], dtype=uint8), low=1.0, step=0.005905511811023622)
     >>> quantize(np.array([1.0, 2.0, np.nan]), "u1")
-    Quantized(codes=array([  0, 254, 255], dtype=uint8), low=1.0, step=0.003937007874015748)
+    Quantized(codes=array([  0,   1, 255], dtype=uint8), low=1.0, step=1.0)
     """
     known, missing = np.isfinite(values), missing_code(kind)
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
-    step = (high - low) / (missing - 1) or 1.0
+    is_exact = high - low < missing and bool((values[known] == np.floor(values[known])).all())
+    step = 1.0 if is_exact else (high - low) / (missing - 1)
     codes = np.rint((np.where(known, values, low) - low) / step)
     return Quantized(np.where(known, codes, missing).astype(TYPES[kind]), low, step)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import queue
+import secrets
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
@@ -88,6 +89,8 @@ class MqttTopic(Broker):
         self._state = threading.Event()
         self._problem: str | None = None
         self._refused = self._resumed = False
+        self._session: str | None = None
+        """A name of the session, if it began in this process or its position is known; positions hold it."""
         self._learnt = Learnt()
         self._done: int | None = None
         """The number of the last message that is done: its acknowledgement, or that of a copy, may be sent."""
@@ -96,10 +99,11 @@ class MqttTopic(Broker):
 
     def _open(self, position: Any) -> None:
         self._close()
-        mark: dict[str, Any] = {"last": [], "read": 0}
+        mark: dict[str, Any] = {"last": [], "read": 0, "session": None}
         mark = mark if position == 0 else self._identified(position, *mark)
         self._learnt = Learnt(((int(packet), str(found)) for packet, found in mark["last"]), int(mark["read"]))
-        is_first, self._done = self._done is None, mark["read"] if self._done is None else self._done
+        is_first = self._done is None
+        self._done = mark["read"] if self._done is None else min(self._done, mark["read"])
         self._arrived, self._problem, self._refused = queue.SimpleQueue(), None, False
         self._state.clear()
         self._client = client_of(self._mqtt, self.address, session=True)
@@ -115,11 +119,17 @@ class MqttTopic(Broker):
         if not self._state.wait(CONNECT_TIMEOUT):
             raise LostError("no answer")
         self._check()
-        if self._resumed:
+        if not self._resumed:
+            self._session = secrets.token_hex(8)
+        elif position != 0 and self._session is None:
+            self._session = mark["session"]
+        # The first connection of a process finds the columns. It may have begun another session than the position's.
+        self.forgot = not self._resumed or self._session != mark["session"]
+        if not self.forgot:
             self._learnt.resume()
             return
         self._learnt = Learnt(read=mark["read"])
-        if position != 0 or not is_first:
+        if position != 0 or not (is_first or self._resumed):
             self.report(f"{self.name} has forgotten its session: messages sent since the connection ended may be lost")
 
     def _on_connect(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any = None) -> None:
@@ -163,7 +173,8 @@ class MqttTopic(Broker):
                     continue
             messages.append(Message(message.payload, None))
         if messages:
-            position = {"last": [list(name) for name in self._learnt.messages()], "read": self._learnt.read}
+            last = [list(name) for name in self._learnt.messages()]
+            position = {"last": last, "read": self._learnt.read, "session": self._session}
             messages[-1] = messages[-1]._replace(position=position)
         else:
             self._check()
@@ -221,7 +232,14 @@ def client_of(mqtt: Any, address: Address, *, session: bool) -> Any:
     """A client of version 5 of the protocol, with the name of its session or with a name that nothing belongs to."""
     key = f"{platform.node()} {address.name}"
     name = address.options.get("client", f"driftmap-{hashlib.sha256(key.encode()).hexdigest()[:16]}") if session else ""
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=name, protocol=mqtt.MQTTv5, manual_ack=session)
+    # A source connects again itself: what comes again after that may be copies.
+    client = mqtt.Client(
+        mqtt.CallbackAPIVersion.VERSION2,
+        client_id=name,
+        protocol=mqtt.MQTTv5,
+        manual_ack=session,
+        reconnect_on_failure=not session,
+    )
     if address.user is not None:
         client.username_pw_set(address.user, address.password)
     return client

@@ -17,20 +17,31 @@ export class Camera {
     return [this.x + (px - this.width / 2) / this.scale, this.y - (py - this.height / 2) / this.scale];
   }
 
+  /** The scale at which a whole rectangle is in view. */
+  fitting([left, bottom, right, top]) {
+    if (right === left && top === bottom) return this.height / 2;
+    return 0.9 * Math.min(this.width / (right - left || 1e-9), this.height / (top - bottom || 1e-9));
+  }
+
   /** Move towards a view of a whole rectangle; `part` is the fraction of the way. */
-  fit([left, bottom, right, top], part = 1) {
+  fit(bounds, part = 1) {
+    const [left, bottom, right, top] = bounds;
     if (!(right >= left && top >= bottom)) return;
-    const fit = Math.min(this.width / (right - left || 1e-9), this.height / (top - bottom || 1e-9));
-    const scale = right === left && top === bottom ? this.height / 2 : 0.9 * fit;
     this.x += part * ((left + right) / 2 - this.x);
     this.y += part * ((bottom + top) / 2 - this.y);
-    this.scale *= (scale / this.scale) ** part;
+    this.scale *= (this.fitting(bounds) / this.scale) ** part;
   }
 
   pan(dx, dy) {
     this.auto = false;
     this.x -= dx / this.scale;
     this.y += dy / this.scale;
+  }
+
+  /** Move a place of the map to the centre. */
+  centre([x, y]) {
+    this.auto = false;
+    [this.x, this.y] = [x, y];
   }
 
   /** Zoom around a fixed point of the screen. */

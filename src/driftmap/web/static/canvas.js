@@ -1,6 +1,6 @@
 /** Renders with a plain canvas if WebGL 2 is unavailable: squares instead of dots, and slower. */
 
-import { cssColour } from "./colours.js";
+import { cssColour, HIDDEN_SHADE } from "./colours.js";
 import { DIAMOND, LINE } from "./marks.js";
 
 export class CanvasPicture {
@@ -20,11 +20,12 @@ export class CanvasPicture {
       const slot = store.slot(arrival);
       const old = (store.next - 1 - look.back - arrival) / shown;
       const [x, y] = camera.toScreen(store.position(arrival, now));
-      const shade = look.byAge ? Math.floor(254 * (1 - old)) : store.look[2 * slot];
-      const selected = store.look[2 * slot + 1];
-      context.globalAlpha = look.selecting ? (selected ? 1 : 0.12) : 1 - look.fade * old;
+      const shade = look.byAge ? Math.floor(250 * (1 - old)) : store.look[2 * slot];
+      if (look.hides && shade === HIDDEN_SHADE) continue;
+      context.globalAlpha = look.selecting && !store.look[2 * slot + 1] ? 0.12 : look.crowding ? 0.6 : 1;
       context.fillStyle = colours[shade];
-      context.fillRect(x - look.size / 2, y - look.size / 2, look.size, look.size);
+      const size = look.size * (1 - look.shrink * old);
+      context.fillRect(x - size / 2, y - size / 2, size, size);
     }
     store.changed = [];
     for (const mark of marks) this.drawMark(mark, look);
@@ -34,7 +35,7 @@ export class CanvasPicture {
   drawMark({ shape, from: [x, y], to, radius, width, colour, alpha }, look) {
     const { context } = this;
     context.globalAlpha = alpha;
-    context.strokeStyle = cssColour(look[colour]);
+    context.strokeStyle = cssColour(look[colour] ?? colour);
     context.fillStyle = cssColour(look.paper);
     context.lineWidth = width;
     context.beginPath();

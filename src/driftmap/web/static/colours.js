@@ -1,12 +1,16 @@
-/** Colours of points: a scale for numbers and dates, a palette for groups, as in the figures. */
+/** Colours of points: a scale for numbers and dates, a palette for groups, by the rules of web/palette.py. */
 
 const VIRIDIS =
   "440154 48186a 472d7b 424086 3b528b 33638d 2c728e 26828e 21918c 1fa088 28ae80 3fbc73 5ec962 84d44b addc30 d8e219 fde725"
     .split(" ").map(parseColour);
-const GROUPS = "0072b2 e69f00 009e73 cc79a7 56b4e9 d55e00 7a5195 8c564b 66a61e 4d4d4d".split(" ").map(parseColour);
-const GREY = parseColour("a9afb6");
-/** Palette index of missing values, and of groups beyond the tenth. */
-export const MISSING_SHADE = 255;
+export const GROUPS = "0072b2 e69f00 009e73 b62a90 56b4e9 d55e00 c752ff 9f86b1 5d6d42 f11159".split(" ").map(parseColour);
+const OTHER = parseColour("9aa1a9");
+const MISSING = ["c9cdd2", "565d65"].map(parseColour);
+/** Largest palette index of a scale; above are those of groups without a colour, hidden points and missing values. */
+const SCALE_END = 250;
+export const [OTHER_SHADE, HIDDEN_SHADE, MISSING_SHADE] = [253, 254, 255];
+/** A group takes the colour of another one if it is this many times as large, so that colours seldom change. */
+const TAKES_OVER = 2;
 
 /** Parse six hexadecimal digits as red, green and blue. */
 export function parseColour(hex) {
@@ -23,9 +27,9 @@ function onScale(t, dark) {
 /** 256 colours, each as red, green, blue. */
 export function paletteOf(coloring, dark) {
   return Array.from({ length: 256 }, (_, i) => {
-    if (i === MISSING_SHADE) return GREY;
-    if (coloring.kind === "category") return i < GROUPS.length ? GROUPS[i] : GREY;
-    return onScale(i / 254, dark);
+    if (i === MISSING_SHADE) return MISSING[dark ? 1 : 0];
+    if (coloring.groups) return GROUPS[i] ?? OTHER;
+    return onScale(Math.min(1, i / SCALE_END), dark);
   });
 }
 
@@ -33,20 +37,75 @@ export function cssColour([r, g, b]) {
   return `rgb(${r} ${g} ${b})`;
 }
 
+/** The palette index of each of at most ten names: that of its hash or, if another one has that, the next free one. */
+export function paletteSlots(names) {
+  const slots = new Map();
+  const taken = new Set();
+  for (const name of [...names].sort()) {
+    let hash = 0x811c9dc5; // FNV-1a
+    for (const byte of new TextEncoder().encode(name)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+    let slot = hash % GROUPS.length;
+    while (taken.has(slot)) slot = (slot + 1) % GROUPS.length;
+    taken.add(slot);
+    slots.set(name, slot);
+  }
+  return slots;
+}
+
 /** How points are coloured: by arrival (no column), or by the values of a column. */
 export class Coloring {
   /** @param {{name: string, kind: string, base: number, names: string[]}|null} column */
   constructor(column, values) {
     this.column = column;
-    this.kind = column ? column.kind : "arrival";
     this.values = values;
     this.low = 0;
     this.high = 1;
+    /** The names of the groups, or null for a scale. */
+    this.groups = null;
+    /** The groups with a colour, by number. */
+    this.coloured = [];
+    /** Groups that are not shown, by name. */
+    this.hidden = new Set();
+  }
+
+  /** Find the groups and the largest of them, or the range of the scale. */
+  measure(store) {
+    if (!this.column) return;
+    const { kind, names } = this.column;
+    const numbers = kind === "number" ? fewWholeNumbers(store, this.values) : null;
+    this.places = numbers && new Map(numbers.map((value, i) => [value, i]));
+    this.groups = kind === "category" ? names : (numbers?.map(String) ?? null);
+    if (this.groups) this.rank(store);
+    else this.measureScale(store);
+  }
+
+  /** The number of a value's group; undefined: missing. */
+  groupOf(value) {
+    return this.places ? this.places.get(value) : Number.isFinite(value) ? value : undefined;
+  }
+
+  /** Choose the groups with a colour: the largest ones. */
+  rank(store) {
+    const sizes = this.groups.map(() => 0);
+    for (let arrival = store.oldest; arrival < store.next; arrival++) {
+      const group = this.groupOf(this.values[store.slot(arrival)]);
+      if (group !== undefined) sizes[group]++;
+    }
+    const bySize = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a] || (this.groups[a] < this.groups[b] ? -1 : 1));
+    const most = GROUPS.length;
+    if (this.coloured.length < most || bySize.length <= most) this.coloured = bySize.slice(0, most);
+    for (const i of bySize) {
+      const smallest = this.coloured.reduce((a, b) => (sizes[b] < sizes[a] ? b : a));
+      if (this.coloured.includes(i)) continue;
+      if (sizes[i] < TAKES_OVER * sizes[smallest] || !sizes[i]) break;
+      this.coloured[this.coloured.indexOf(smallest)] = i;
+    }
+    const slots = paletteSlots(this.coloured.map((i) => this.groups[i]));
+    this.shades = this.groups.map((name, i) => (this.coloured.includes(i) ? slots.get(name) : OTHER_SHADE));
   }
 
   /** Set the range of the scale to the middle 98 % of the values, so that outliers do not compress it. */
-  measure(store) {
-    if (!this.column || this.kind === "category") return;
+  measureScale(store) {
     const step = Math.max(1, Math.floor(store.count / 5000));
     const known = [];
     for (let arrival = store.oldest; arrival < store.next; arrival += step) {
@@ -61,10 +120,14 @@ export class Coloring {
   shade(slot) {
     if (!this.column) return 0;
     const value = this.values[slot];
+    if (this.groups) {
+      const group = this.groupOf(value);
+      if (this.hidden.size && this.hidden.has(this.groups[group])) return HIDDEN_SHADE;
+      return group === undefined ? MISSING_SHADE : (this.shades[group] ?? OTHER_SHADE);
+    }
     if (!Number.isFinite(value)) return MISSING_SHADE;
-    if (this.kind === "category") return value < GROUPS.length ? value : MISSING_SHADE;
     const span = this.high - this.low || 1;
-    return Math.round(254 * Math.min(1, Math.max(0, (value - this.low) / span)));
+    return Math.round(SCALE_END * Math.min(1, Math.max(0, (value - this.low) / span)));
   }
 
   /** Colour the arrivals from `first` on. */
@@ -75,4 +138,16 @@ export class Coloring {
     }
     store.touch(first, store.next);
   }
+}
+
+/** The values of a column in order if they are few whole numbers, which are groups; otherwise null. */
+function fewWholeNumbers(store, values) {
+  const found = new Set();
+  for (let arrival = store.oldest; arrival < store.next; arrival++) {
+    const value = values[store.slot(arrival)];
+    if (!Number.isFinite(value)) continue;
+    found.add(value);
+    if (found.size > GROUPS.length || !Number.isInteger(value)) return null;
+  }
+  return found.size ? [...found].sort((a, b) => a - b) : null;
 }

@@ -1,4 +1,4 @@
-/** Curves over time as SVG: radius, stress, novelty and rate, all non-negative. */
+/** Curves over time as SVG: radius, stress, novelty and rate, all non-negative, above one time axis. */
 
 import { element, formatNumber, svg } from "./dom.js";
 import { panel } from "./panels.js";
@@ -9,9 +9,11 @@ const CURVES = [
   ["novelty", "Novelty (largest reach)"],
   ["rate", "Rows per second"],
 ];
-const HEIGHT = 72;
+/** Curves that a burst at the start would flatten: they are cut off above what is usual. */
+const CUT = new Set(["rate"]);
+const [HEIGHT, AXIS_HEIGHT] = [56, 16];
 /** Left, top and bottom of the plot, and the margin at its right, in pixels. */
-const [LEFT, TOP, BOTTOM, MARGIN] = [46, 8, 52, 4];
+const [LEFT, TOP, BOTTOM, MARGIN] = [46, 6, 50, 4];
 /** Pixels that a label needs: the height of a value and the width of a time. */
 const [VALUE_SPACE, TIME_SPACE] = [15, 72];
 const DAY = 86400;
@@ -21,17 +23,25 @@ const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 720
 export function curvePanel(view) {
   const charts = CURVES.map(([name, title]) => {
     const picture = svg("svg", { role: "img", "aria-label": title, height: HEIGHT });
-    const box = element("div", { className: "curve" }, element("h3", { textContent: title }), picture);
-    return { name, title, picture, box };
+    const last = element("output", { "aria-live": "off" });
+    const box = element("div", { className: "curve" }, element("h3", {}, title, last), picture);
+    return { name, title, picture, last, box };
   });
-  const body = element("div", {}, ...charts.map(({ box }) => box));
+  const axis = svg("svg", { height: AXIS_HEIGHT, "aria-hidden": "true", class: "times" });
+  const body = element("div", {}, ...charts.map(({ box }) => box), element("div", { className: "curve" }, axis));
   let samples = {};
   const draw = () => {
     if (!(samples.time?.length > 1) || body.clientWidth <= LEFT + MARGIN) return;
-    for (const { name, title, picture } of charts) {
-      picture.setAttribute("aria-label", `${title}: ${formatNumber(samples[name].at(-1))}`);
-      picture.replaceChildren(...chart(samples.time, samples[name], body.clientWidth - MARGIN));
+    const right = body.clientWidth - MARGIN;
+    for (const { name, title, picture, last } of charts) {
+      const [values, highest] = [samples[name], highestOf(samples[name], CUT.has(name))];
+      const most = values.reduce((a, b) => Math.max(a, b || 0), 0);
+      const peak = most > highest ? ` (peak ${formatNumber(Math.round(most))})` : "";
+      last.textContent = formatNumber(values.at(-1)) + peak;
+      picture.setAttribute("aria-label", `${title}: ${last.textContent}`);
+      picture.replaceChildren(...chart(samples.time, values, highest, right));
     }
+    axis.replaceChildren(...timeLabels(samples.time, right));
   };
   view.addEventListener("received", ({ detail: { arrays } }) => {
     if (!arrays.time) return;
@@ -42,23 +52,24 @@ export function curvePanel(view) {
   return panel("Over time", body);
 }
 
+/** The highest value that is drawn; `cut`: rare values far above the others are not. */
+function highestOf(values, cut) {
+  const known = Array.from(values).filter(Number.isFinite).sort((a, b) => a - b);
+  const usual = 1.5 * known[Math.floor(0.9 * known.length)];
+  const most = known.at(-1) ?? 0;
+  return 1.1 * (cut && most > 2 * usual && usual > 0 ? usual : most);
+}
+
+const across = (times, right) => (time) => LEFT + ((right - LEFT) * (time - times[0])) / (times.at(-1) - times[0] || 1);
+
 /** The lines and labels of one curve, with gaps where values are not finite; `right` is its right edge. */
-function chart(times, values, right) {
-  const [start, end] = [times[0], times.at(-1)];
-  const highest = 1.1 * values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), 0) || 1;
-  const x = (time) => LEFT + ((right - LEFT) * (time - start)) / (end - start || 1);
-  const y = (value) => BOTTOM - ((BOTTOM - TOP) * value) / highest;
+function chart(times, values, highest, right) {
+  const x = across(times, right);
+  const y = (value) => BOTTOM - ((BOTTOM - TOP) * Math.min(value, highest)) / (highest || 1);
   const parts = [];
-  for (const value of multiples(0, highest, roundStep((highest * VALUE_SPACE) / (BOTTOM - TOP)))) {
+  for (const value of multiples(0, highest, roundStep(((highest || 1) * VALUE_SPACE) / (BOTTOM - TOP)))) {
     parts.push(svg("line", { x1: LEFT, x2: right, y1: y(value), y2: y(value) }));
     parts.push(svg("text", { class: "value", x: LEFT - 7, y: y(value) + 4 }, formatNumber(value)));
-  }
-  const needed = ((end - start) * TIME_SPACE) / (right - LEFT);
-  const step = TIME_STEPS.find((known) => known >= needed) ?? DAY * Math.ceil(needed / DAY);
-  const offset = 60 * new Date(1000 * start).getTimezoneOffset(); // labels fall on full hours and days of local time
-  for (const time of multiples(start - offset, end - offset, step)) {
-    const at = x(time + offset);
-    if (at < right - TIME_SPACE / 3) parts.push(svg("text", { x: at, y: HEIGHT - 5 }, timeLabel(time, step)));
   }
   let path = "";
   let command = "M";
@@ -67,6 +78,17 @@ function chart(times, values, right) {
     command = Number.isFinite(values[i]) ? "L" : "M";
   }
   return [...parts, svg("path", { d: path })];
+}
+
+/** The labels of the time axis, none of which is cut off. */
+function timeLabels(times, right) {
+  const [start, end, x] = [times[0], times.at(-1), across(times, right)];
+  const needed = ((end - start) * TIME_SPACE) / (right - LEFT);
+  const step = TIME_STEPS.find((known) => known >= needed) ?? DAY * Math.ceil(needed / DAY);
+  const offset = 60 * new Date(1000 * start).getTimezoneOffset(); // labels fall on full hours and days of local time
+  const places = multiples(start - offset, end - offset, step).map((time) => [time, x(time + offset)]);
+  const inside = places.filter(([, at]) => at < right - TIME_SPACE / 3);
+  return inside.map(([time, at]) => svg("text", { x: at, y: AXIS_HEIGHT - 4 }, timeLabel(time, step)));
 }
 
 /** The multiples of a step from low to high. */

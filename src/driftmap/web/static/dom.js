@@ -53,3 +53,33 @@ export function formatValue(column, value) {
   const text = date.toISOString().slice(0, 19).replace("T", " ");
   return text.endsWith(" 00:00:00") ? text.slice(0, 10) : text;
 }
+
+/**
+ * Show entries as the children of a list. Nodes stay where their key stays, so that a new entry does not take the focus.
+ * @param {(entry: object) => Node} make  @param {(node: Node, entry: object) => void} update
+ */
+export function showEntries(list, entries, keyOf, make, update) {
+  const keys = new Set(entries.map((entry) => String(keyOf(entry))));
+  for (const node of [...list.children]) {
+    if (keys.has(node.dataset.key)) continue;
+    if (node.contains(document.activeElement)) list.focus();
+    node.remove();
+  }
+  const known = new Map(Array.from(list.children, (node) => [node.dataset.key, node]));
+  let place = list.firstElementChild;
+  for (const entry of entries) {
+    const key = String(keyOf(entry));
+    const node = known.get(key) ?? make(entry);
+    node.dataset.key = key;
+    if (node === place) place = place.nextElementSibling;
+    else list.insertBefore(node, place);
+    update(node, entry);
+  }
+}
+
+/** Shorten a name in the middle, since names of groups often differ at their ends only. */
+export function shortenName(name, longest = 32) {
+  if (name.length <= longest) return name;
+  const head = Math.ceil((longest - 1) / 2);
+  return `${name.slice(0, head)}…${name.slice(name.length - (longest - 1 - head))}`;
+}

@@ -1,6 +1,6 @@
 /** The current landmarks, which glide to new positions, and earlier ones for the time slider. */
 
-import { GLIDE_MS } from "./store.js";
+import { glide } from "./store.js";
 
 const SETS_KEPT = 200;
 
@@ -14,7 +14,7 @@ export class LandmarkSet {
   }
 
   blend(now) {
-    const t = Math.min(1, Math.max(0, (now - this.start) / GLIDE_MS));
+    const t = Math.min(1, Math.max(0, (now - this.start) / glide.ms));
     return t * t * (3 - 2 * t);
   }
 

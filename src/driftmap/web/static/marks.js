@@ -1,60 +1,76 @@
-/** Marks over the points: the trail, landmarks as diamonds, rings around alerts and the hovered row. */
+/** Marks over the points: trails, landmarks as diamonds, rings around alerts and the hovered row, outliers at the border. */
+
+import { chosenAlerts } from "./alerts.js";
+import { paths } from "./trail.js";
 
 export const [LINE, DIAMOND, RING] = [0, 1, 2];
-const TRAIL = 60;
+/** Landmarks drawn, at most: the heaviest. */
+const MOST_DIAMONDS = 100;
+const MOST_OUTLIERS = 100;
+const OUTLIER_LENGTH = 7;
 
 /**
  * The marks of a map, bottom first, for a renderer. Sizes are in CSS pixels.
  * @param view see view.js
- * @returns {{shape: number, from: number[], to: number[], radius: number, width: number, colour: string, alpha: number}[]}
- *   a line goes from `from` to `to`; other shapes are centred on `from`; colour is a key of look
+ * @returns {{shape: number, from: number[], to: number[], radius: number, width: number, colour: string|number[], alpha: number}[]}
+ *   a line goes from `from` to `to`; other shapes are centred on `from`; colour is a key of look, or red, green and blue
  */
 export function marksOf(view, now) {
   return [
-    ...(view.showTrail ? trail(view, now) : []),
+    ...(view.showTrail && view.mayTrail() ? trails(view, now) : []),
     ...(view.showLandmarks ? diamonds(view, now) : []),
-    ...alertRings(view, now),
+    ...outliers(view, now),
+    ...(view.showRings ? alertRings(view, now) : []),
     ...hoverMarks(view, now),
   ];
 }
 
-const line = (from, to, width, alpha) => ({ shape: LINE, from, to, radius: 0, width, colour: "ink", alpha });
+const line = (from, to, width, alpha, colour = "ink") => ({ shape: LINE, from, to, radius: 0, width, colour, alpha });
 const ring = (at, radius, width, colour) => ({ shape: RING, from: at, to: at, radius, width, colour, alpha: 1 });
 
-/** Lines between successive recent arrivals; if points are coloured by group, between those of the same group. */
-function trail({ store, camera, back, coloring }, now) {
-  const stop = store.next - back;
-  const last = new Map();
-  const lines = [];
-  for (let arrival = Math.max(store.oldest, stop - TRAIL); arrival < stop; arrival++) {
-    const group = coloring.kind === "category" ? coloring.values[store.slot(arrival)] : 0;
-    const place = camera.toScreen(store.position(arrival, now));
-    if (last.has(group)) lines.push(line(last.get(group), place, 1, 0.5 * (1 - (stop - arrival) / TRAIL)));
-    last.set(group, place);
-  }
-  return lines;
+/** The way of the centre of each group on a rim of paper, the newest part strongest. */
+function trails(view, now) {
+  return paths(view, now).flatMap((places) => {
+    const way = places.map((place) => view.camera.toScreen(place));
+    const parts = (width, colour) => way.slice(1).map((place, i) => line(way[i], place, width, (i + 1) / (way.length - 1), colour));
+    return [...parts(4.5, "paper"), ...parts(2, "ink")];
+  });
 }
 
 /** Diamonds with area proportional to the landmark's mass, within limits. */
 function diamonds(view, now) {
   const set = view.landmarksShown();
-  let mean = 0;
-  for (const mass of set.mass) mean += mass / set.mass.length;
-  return Array.from(set.ids, (_, i) => {
+  const mean = set.mass.reduce((sum, mass) => sum + mass / set.mass.length, 0) || 1;
+  const heaviest = Array.from(set.ids.keys()).sort((a, b) => set.mass[b] - set.mass[a]).slice(0, MOST_DIAMONDS);
+  const usual = Math.min(4, Math.max(2.5, 20 / Math.sqrt(heaviest.length)));
+  return heaviest.map((i) => {
     const at = view.camera.toScreen(set.position(i, now));
-    const radius = Math.min(11, Math.max(2.5, 4 * Math.sqrt(set.mass[i] / (mean || 1))));
+    const radius = Math.min(1.8 * usual, Math.max(2, usual * Math.sqrt(set.mass[i] / mean)));
     return { shape: DIAMOND, from: at, to: at, radius, width: 1.1, colour: "ink", alpha: 0.9 };
   });
 }
 
-/** Rings around rows with an alert; rows outside the view are marked at its border. */
-function alertRings({ store, camera, alerts, back }, now) {
-  const shown = alerts.filter(({ row }) => store.has(row) && row < store.next - back);
-  return shown.map(({ row }) => {
-    const [x, y] = camera.toScreen(store.position(row, now));
-    const seen = [Math.min(camera.width, Math.max(0, x)), Math.min(camera.height, Math.max(0, y))];
-    return ring(seen, 9, 2, "alarm");
+/** Short lines at the border for rows outside the bounds of the view, until the user moves it. */
+function outliers(view, now) {
+  const { camera, store, palette } = view;
+  return view.outside.slice(-MOST_OUTLIERS).map((arrival) => {
+    const at = camera.toScreen(store.position(arrival, now));
+    const edge = clamped(at, camera, 2);
+    const inner = clamped(at, camera, 2 + OUTLIER_LENGTH);
+    return line(edge, inner, 3, 1, palette[store.look[2 * store.slot(arrival)]]);
   });
+}
+
+/** The point of the view, without its margin, that is nearest to a place. */
+function clamped([x, y], { width, height }, margin) {
+  return [Math.min(width - margin, Math.max(margin, x)), Math.min(height - margin, Math.max(margin, y))];
+}
+
+/** Rings around the rows of the listed alerts; rows outside the view are marked at its border. */
+function alertRings(view, now) {
+  const { store, camera, back } = view;
+  const shown = chosenAlerts(view).filter(({ row }) => store.has(row) && row < store.next - back);
+  return shown.map(({ row }) => ring(clamped(camera.toScreen(store.position(row, now)), camera, 0), 9, 2, "alarm"));
 }
 
 /** A ring around the hovered row, and a line to its nearest landmark. */

@@ -1,6 +1,6 @@
 /** Elements over the canvas that change rarely: a scale bar, and the lasso during drawing. */
 
-import { element, svg } from "./dom.js";
+import { element, formatNumber, svg } from "./dom.js";
 
 /** A bar of a round length. Distances on the map approximate distances between rows. */
 export class ScaleBar {
@@ -32,5 +32,20 @@ export class Lasso {
   show(corners) {
     this.element.toggleAttribute("hidden", !corners);
     if (corners) this.polygon.setAttribute("points", corners.map((corner) => corner.join(",")).join(" "));
+  }
+}
+
+/** How many rows are outside the view, with a button to show them. */
+export class OutsideCount {
+  constructor(showAll) {
+    this.element = element("button", { className: "outside", hidden: true, onclick: showAll });
+    this.element.addEventListener("pointerdown", (event) => event.stopPropagation()); // a press on the map would take it
+  }
+
+  show(count) {
+    const text = count ? `${formatNumber(count)} ${count === 1 ? "row" : "rows"} outside · show` : "";
+    if (this.element.textContent === text) return;
+    this.element.textContent = text;
+    this.element.hidden = !count;
   }
 }

@@ -11,8 +11,10 @@ let socket = null;
 /** True while the server waits for the acknowledgement of its last message. */
 let owed = false;
 let wait = 250;
+/** What is wrong with the last message, if anything. */
+let damage = null;
 
-const { view, setStatus, isPaused } = mount(document.getElementById("driftmap"), {
+const { view, setStatus, setBehind, setProblem, isPaused } = mount(document.getElementById("driftmap"), {
   live: true,
   onPause: () => acknowledge(),
   more: (map) => [curvePanel(map)],
@@ -25,19 +27,36 @@ function acknowledge() {
   socket.send(String(view.store.next));
 }
 
+/** Show a message. After a damaged one, the page connects again, which brings the whole scene. */
+function receive(data) {
+  if (typeof data === "string") {
+    if (isPaused() && view.store) setBehind(Number(data) - view.store.next);
+    return;
+  }
+  try {
+    view.receive(decodeMessage(data));
+  } catch (error) {
+    damage = `A message was damaged (${error.message}). The page asks for all of it again.`;
+    setProblem(damage);
+    view.forget();
+    socket.close();
+    return;
+  }
+  owed = true;
+  wait = 250;
+  damage = null;
+  setProblem(null);
+}
+
 function connect() {
   socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/stream`);
   socket.binaryType = "arraybuffer";
   owed = false;
   // A hidden page does not draw, but the server expects a first message soon.
   socket.addEventListener("open", () => socket.send("open"));
-  socket.addEventListener("message", ({ data }) => {
-    wait = 250;
-    owed = true;
-    view.receive(decodeMessage(data));
-  });
+  socket.addEventListener("message", ({ data }) => receive(data));
   socket.addEventListener("close", () => {
-    setStatus("not connected; trying again");
+    if (!damage) setProblem("The connection is lost: the map is as it was then. The page tries to connect again.", { isLost: true });
     setTimeout(connect, (wait = Math.min(LONGEST_WAIT_MS, 2 * wait)));
   });
 }
@@ -46,6 +65,7 @@ view.addEventListener("drawn", acknowledge);
 view.addEventListener("begun", () => (document.title = `${view.title} · Driftmap`));
 view.addEventListener("received", ({ detail: { arrays } }) => {
   const last = (name) => arrays[name][arrays[name].length - 1];
-  if (arrays.time) setStatus(`${formatNumber(last("rows"))} rows · ${formatNumber(Math.round(last("rate")))} rows/s`);
+  if (isPaused()) setBehind(0);
+  else if (arrays.time) setStatus(`${formatNumber(last("rows"))} rows · ${formatNumber(Math.round(last("rate")))} rows/s`);
 });
 connect();

@@ -1,62 +1,13 @@
-/** Panels around the map: choice of colours, legend, the hovered row, selection, alerts, time. */
+/** Panels around the map: the hovered row, selection, time. */
 
-import { cssColour } from "./colours.js";
 import { download, element, formatNumber, formatValue } from "./dom.js";
 import { selectionAsCsv } from "./table.js";
 
-const ALERTS_SHOWN = 5;
-const GROUPS_SHOWN = 10;
 const TIME_MS = 250;
 
 /** A section of the side bar with a title. */
 export function panel(title, ...children) {
   return element("section", { className: "panel" }, element("h2", { textContent: title }), ...children);
-}
-
-/** The choice of the column that colours the points, with its legend. */
-export function colourPanel(view) {
-  const choice = element("select", { "aria-label": "Colour by" });
-  const legend = element("div", { className: "legend" });
-  choice.addEventListener("change", () => {
-    view.chosen = choice.value;
-    view.colourBy(choice.value);
-  });
-  view.addEventListener("begun", () => {
-    const names = ["", ...view.columns.map(({ name }) => name)];
-    choice.replaceChildren(...names.map((name) => element("option", { value: name, textContent: name || "arrival" })));
-  });
-  view.addEventListener("coloured", () => {
-    const { coloring } = view;
-    choice.value = coloring.column?.name ?? "";
-    legend.replaceChildren(...(coloring.kind === "category" ? groups(view) : scale(view)));
-  });
-  return panel("Colour by", choice, legend);
-}
-
-function scale({ coloring, palette, store }) {
-  const bar = element("canvas", { className: "bar", width: 255, height: 1, "aria-hidden": "true" });
-  const context = bar.getContext("2d");
-  for (let i = 0; i < 255; i++) {
-    context.fillStyle = cssColour(palette[i]);
-    context.fillRect(i, 0, 1, 1);
-  }
-  const { column, low, high } = coloring;
-  const [first, last] = column
-    ? [formatValue(column, low), formatValue(column, high)]
-    : [`row ${formatNumber(store.oldest)}`, store.count ? formatNumber(store.next - 1) : "–"];
-  return [bar, element("div", { className: "ends" }, element("span", { textContent: first }), element("span", { textContent: last }))];
-}
-
-function groups({ coloring, palette }) {
-  const { names } = coloring.column;
-  const entry = (name, colour) => {
-    const mark = element("span", { className: "mark" });
-    mark.style.background = cssColour(colour);
-    return element("li", {}, mark, element("span", { textContent: name || "(none)", title: name }));
-  };
-  const list = names.slice(0, GROUPS_SHOWN).map((name, i) => entry(name, palette[i]));
-  if (names.length > GROUPS_SHOWN) list.push(entry(`${names.length - GROUPS_SHOWN} others`, palette[255]));
-  return [element("ul", {}, ...list)];
 }
 
 /** A tooltip with the values of the hovered row, which screen readers announce. */
@@ -115,31 +66,9 @@ export function selectionPanel(view) {
   return box;
 }
 
-/** The latest alerts; a click hovers over the row. */
-export function alertPanel(view) {
-  const list = element("ol", { className: "alerts", role: "log", "aria-label": "Alerts" });
-  const box = panel("Alerts", list);
-  let shown = -1;
-  view.addEventListener("received", () => {
-    const last = view.alerts[view.alerts.length - 1]?.row ?? null;
-    if (last === shown) return;
-    shown = last;
-    const latest = view.alerts.slice(-ALERTS_SHOWN).reverse();
-    list.replaceChildren(...latest.map((alert) => element("li", {}, alertButton(view, alert))));
-    if (!latest.length) list.append(element("li", { textContent: "None so far." }));
-  });
-  return box;
-}
-
-function alertButton(view, { row, time, reach, features }) {
-  const what = features.slice(0, 2).map(({ name, value }) => `${name} ${formatNumber(value)}`).join(", ");
-  const text = `${time ?? `row ${formatNumber(row)}`}: reach ${reach === null ? "∞" : formatNumber(reach)}${what ? `, ${what}` : ""}`;
-  return element("button", { textContent: text, title: text, onclick: () => view.hover(view.store.has(row) ? row : null) });
-}
-
 /** The time slider: shows the map after any of the kept arrivals. */
 export function timePanel(view, onBack) {
-  const label = element("output");
+  const label = element("output", { "aria-live": "off" }); // the slider says it
   const slider = element("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Time" });
   const show = () => {
     if (!view.store) return;

@@ -24,7 +24,18 @@ export function decodeMessage(buffer) {
     arrays[name] = step === undefined ? codes : dequantize(codes, low, step);
     offset += Math.ceil(codes.byteLength / 8) * 8;
   }
+  check(header, arrays);
   return { header, arrays };
+}
+
+/** Throw an error if a message is damaged, before anything of it is shown. */
+function check({ kind, oldest, first, alerts, columns, capacity }, arrays) {
+  const sizes = (names) => new Set(names.map((name) => arrays[name]?.length));
+  const values = Object.keys(arrays).filter((name) => /^(v\d+|nearest)$/.test(name));
+  const isWhole = kind === "whole" && Array.isArray(columns) && capacity > 0 && arrays.x;
+  const isSound = [oldest, first].every(Number.isSafeInteger) && Array.isArray(alerts) && (isWhole || kind === "delta");
+  const groups = [["x", "y", ...values], ["moved_x", "moved_y"], ["landmark", "landmark_x", "landmark_y", "mass"]];
+  if (!isSound || groups.some((names) => sizes(names).size !== 1)) throw new Error("its parts do not belong together");
 }
 
 /** Decode numbers from their codes; the largest code is a missing value. */

@@ -1,7 +1,10 @@
 /** The points on the map: a ring buffer of the last arrivals, with their previous and target positions. */
 
-export const GLIDE_MS = 500;
+/** Milliseconds of a glide; shorter if the user prefers reduced motion. */
+export const glide = { ms: matchMedia("(prefers-reduced-motion: reduce)").matches ? 1 : 500 };
 const SAMPLED = 4000;
+/** Share of the points on each side that may be outliers, and at least how many of at least how many points. */
+const [OUTLIERS, FEW_OUTLIERS, FEW] = [0.01, 2, 20];
 
 export class PointStore {
   /**
@@ -69,7 +72,7 @@ export class PointStore {
 
   /** Progress of the glide from 0 to 1, eased at both ends. */
   blend(now) {
-    const t = Math.min(1, Math.max(0, (now - this.glideStart) / GLIDE_MS));
+    const t = Math.min(1, Math.max(0, (now - this.glideStart) / glide.ms));
     return t * t * (3 - 2 * t);
   }
 
@@ -79,20 +82,33 @@ export class PointStore {
     return [this.from[i] + blend * (this.to[i] - this.from[i]), this.from[i + 1] + blend * (this.to[i + 1] - this.from[i + 1])];
   }
 
-  /** Bounds of the target positions, [left, bottom, right, top]; `share` of the points is cut off on each side. */
-  box(share = 0) {
-    const step = share ? Math.max(1, Math.floor(this.count / SAMPLED)) : 1;
-    const n = Math.ceil(this.count / step);
-    const [xs, ys] = [new Float32Array(n), new Float32Array(n)];
-    for (let i = 0; i < n; i++) {
-      const slot = this.slot(this.oldest + i * step);
-      xs[i] = this.to[2 * slot];
-      ys[i] = this.to[2 * slot + 1];
+  /** Bounds of the target positions, [left, bottom, right, top]; unless `all`, without outliers, as in plot/limits.py. */
+  box(all) {
+    const cores = [0, 1].map((axis) => this.core(axis));
+    const far = all ? Infinity : Math.max(...cores.map(([low, high]) => high - low)) || Infinity;
+    const [[left, right], [bottom, top]] = cores.map(([low, high], axis) => this.extent(axis, low - far, high + far));
+    return [left, bottom, right, top];
+  }
+
+  /** The interval of an axis without the outermost points of each side, which may be outliers. */
+  core(axis) {
+    const step = Math.max(1, Math.floor(this.count / SAMPLED));
+    const sample = new Float32Array(Math.ceil(this.count / step));
+    for (let i = 0; i < sample.length; i++) sample[i] = this.to[2 * this.slot(this.oldest + i * step) + axis];
+    sample.sort();
+    const out = sample.length < FEW ? 0 : Math.max(FEW_OUTLIERS, Math.floor(OUTLIERS * sample.length));
+    return [sample[out], sample[sample.length - 1 - out]];
+  }
+
+  /** The smallest and the largest position from `low` to `high`. */
+  extent(axis, low, high) {
+    let [least, most] = [Infinity, -Infinity];
+    for (let arrival = this.oldest; arrival < this.next; arrival++) {
+      const x = this.to[2 * this.slot(arrival) + axis];
+      if (x < least && x >= low) least = x;
+      if (x > most && x <= high) most = x;
     }
-    const out = Math.floor(share * n);
-    xs.sort();
-    ys.sort();
-    return n ? [xs[out], ys[out], xs[n - 1 - out], ys[n - 1 - out]] : [0, 0, 0, 0];
+    return this.count ? [least, most] : [0, 0];
   }
 
   /** Mark the slots of these arrivals for upload. */

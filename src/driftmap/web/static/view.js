@@ -2,32 +2,45 @@
 
 import { Camera } from "./camera.js";
 import { CanvasPicture } from "./canvas.js";
-import { Coloring, paletteOf, parseColour } from "./colours.js";
+import { Coloring, HIDDEN_SHADE, paletteOf, parseColour } from "./colours.js";
 import { element } from "./dom.js";
 import { LandmarkHistory, LandmarkSet } from "./landmarks.js";
 import { marksOf } from "./marks.js";
-import { Lasso, ScaleBar } from "./overlay.js";
-import { PointStore } from "./store.js";
+import { Lasso, OutsideCount, ScaleBar } from "./overlay.js";
+import { glide, PointStore } from "./store.js";
 import { WebGLPicture } from "./webgl.js";
 
 const ALERTS_KEPT = 100;
 const REACH_PIXELS = 14;
 const MEASURE_MS = 1000;
-const FOLLOW_MS = 200;
-/** Share of a stream's points on each side that may be out of view, so that one outlier does not shrink the map. */
-const STRAGGLERS = 0.002;
+const FOLLOW_MS = glide.ms > 1 ? 200 : 1;
+/** Groups that have trails, at most. */
+const MOST_TRAILS = 12;
+/** More points than this are drawn as a density. */
+const MOST_DOTS = 20000;
+/** Milliseconds between descriptions of the map for screen readers. */
+const DESCRIBED_MS = 5000;
 
 export class MapView extends EventTarget {
-  /** @param {boolean} live true if points keep arriving: old ones fade, and a trail shows the last ones */
+  /** @param {boolean} live true if points keep arriving: old ones shrink, and a trail shows where they come from */
   constructor(live) {
     super();
     this.camera = new Camera();
     this.landmarks = new LandmarkHistory();
     this.live = live;
-    this.fade = live ? 0.7 : 0;
+    /** By how much the oldest points are smaller. */
+    this.shrink = live ? 0.5 : 0;
     this.store = null;
     this.columns = [];
     this.alerts = [];
+    this.alertCount = 0;
+    /** The alerts that are listed and ringed: those of this kind ("": all), in this order (see alerts.js). */
+    this.alertKind = "";
+    this.alertOrder = "latest";
+    this.showRings = true;
+    /** Arrivals outside the bounds of the view, as long as it follows the others. */
+    this.outside = [];
+    this.showAll = false;
     /** Number of latest arrivals that the time slider hides. */
     this.back = 0;
     this.hovered = this.lasso = null;
@@ -39,7 +52,8 @@ export class MapView extends EventTarget {
     this.points = element("canvas", { className: "points" });
     this.scaleBar = new ScaleBar();
     this.lassoShape = new Lasso();
-    const over = [this.scaleBar.element, this.lassoShape.element];
+    this.outsideCount = new OutsideCount(() => this.fit(true));
+    const over = [this.scaleBar.element, this.lassoShape.element, this.outsideCount.element];
     this.element = element("div", { className: "map", tabIndex: 0, role: "application" }, this.points, ...over);
     try {
       this.renderer = new WebGLPicture(this.points, () => this.redraw());
@@ -76,13 +90,53 @@ export class MapView extends EventTarget {
       const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
       this.landmarks.add(new LandmarkSet(landmark, x, y, mass, store.next), now);
     }
-    this.alerts = [...(continued ? [] : this.alerts), ...header.alerts].slice(-ALERTS_KEPT);
+    const alerts = header.alerts.map((alert, i) => ({ ...alert, number: (continued ? 0 : this.alertCount) + i }));
+    this.alerts = [...(continued ? [] : this.alerts), ...alerts].slice(-ALERTS_KEPT);
+    this.alertCount = this.alerts.length ? this.alerts.at(-1).number + 1 : 0;
     if (this.hovered !== null && !store.has(this.hovered)) this.hover(null);
-    this.bounds = store.box(this.live ? STRAGGLERS : 0);
+    this.measureBounds();
     if (header.kind === "whole" && this.camera.auto) this.camera.fit(this.bounds);
-    this.describe();
+    this.describing ??= setTimeout(() => this.describe(), DESCRIBED_MS);
     this.redraw();
     this.emit("received", { header, arrays });
+  }
+
+  /** Start over with the next message, even if it continues the scene. */
+  forget() {
+    this.title = undefined;
+  }
+
+  /** Find the bounds that the view shows, and the rows outside them. */
+  measureBounds() {
+    const { store } = this;
+    const bounds = (this.bounds = store.box(this.showAll));
+    this.outside = [];
+    for (let arrival = store.oldest; arrival < store.next; arrival++) {
+      const i = 2 * store.slot(arrival);
+      const [x, y] = [store.to[i], store.to[i + 1]];
+      if (x < bounds[0] || y < bounds[1] || x > bounds[2] || y > bounds[3]) this.outside.push(arrival);
+    }
+  }
+
+  /** Show the points, and resume following them; with outliers if `all`. */
+  fit(all = false) {
+    const { camera, store } = this;
+    if (!store) return;
+    this.showAll = all;
+    this.measureBounds();
+    camera.auto = true;
+    camera.fit(this.bounds);
+    this.redraw();
+  }
+
+  /** Centre the map on a row that is still shown, and hover over it. */
+  goTo(row) {
+    const { store, camera } = this;
+    if (!store?.has(row)) return;
+    if (row >= store.next - this.back) this.goBack(store.next - 1 - row);
+    camera.centre(store.position(row, performance.now()));
+    this.hover(row);
+    this.redraw();
   }
 
   /** True if a whole scene continues the one shown, so that its points glide. */
@@ -101,7 +155,8 @@ export class MapView extends EventTarget {
     this.store.oldest = this.store.next = header.first;
     this.landmarks = new LandmarkHistory();
     this.alerts = [];
-    this.back = this.selected = 0;
+    this.alertCount = this.back = this.selected = 0;
+    this.showAll = header.limits === "all";
     this.hover(null);
     this.emit("begun", {});
     this.colourBy(this.chosen ?? header.color);
@@ -129,6 +184,22 @@ export class MapView extends EventTarget {
     this.palette = paletteOf(this.coloring, this.dark);
     this.emit("coloured", {});
     this.redraw();
+  }
+
+  /** Show a group alone or, if it is alone, all groups again; with `hide`, hide or show that group only. */
+  toggleGroup(name, hide) {
+    const { hidden, groups } = this.coloring;
+    const isAlone = hidden.size === groups.length - 1 && !hidden.has(name);
+    if (!hide) {
+      hidden.clear();
+      if (!isAlone) for (const other of groups) if (other !== name) hidden.add(other);
+    } else if (!hidden.delete(name)) hidden.add(name);
+    this.recolour();
+  }
+
+  /** True if the trails of the groups can be told apart. */
+  mayTrail() {
+    return (this.coloring?.groups?.length ?? 1) <= MOST_TRAILS;
   }
 
   setDark(dark) {
@@ -166,15 +237,29 @@ export class MapView extends EventTarget {
     return best < 0 ? null : { id: set.ids[best], mass: set.mass[best], position: set.position(best, now) };
   }
 
-  /** The arrival drawn nearest to a point of the screen, or null if none is close. */
-  pick(at) {
+  /** True if a row may be pointed at and selected. */
+  isShown(arrival) {
+    return arrival < this.store.next - this.back && !this.isHidden(this.store.slot(arrival));
+  }
+
+  isHidden(slot) {
+    return Boolean(this.coloring.groups) && this.store.look[2 * slot] === HIDDEN_SHADE;
+  }
+
+  /** The arrival drawn nearest to a point of the screen, or null if none is within `reach` pixels. */
+  pick(at, reach = REACH_PIXELS) {
     if (!this.store) return null;
-    const now = performance.now();
-    let [best, least] = [null, REACH_PIXELS];
-    for (let arrival = this.store.oldest; arrival < this.store.next - this.back; arrival++) {
-      const [x, y] = this.camera.toScreen(this.store.position(arrival, now));
-      const distance = Math.hypot(x - at[0], y - at[1]);
-      if (distance <= least) [best, least] = [arrival, distance];
+    const { store, camera } = this;
+    const { from, to } = store;
+    const blend = store.blend(performance.now());
+    const [x, y] = camera.toMap(at);
+    let [best, least] = [null, (reach / camera.scale) ** 2];
+    for (let arrival = store.oldest; arrival < store.next - this.back; arrival++) {
+      const i = 2 * store.slot(arrival);
+      const dx = from[i] + blend * (to[i] - from[i]) - x;
+      const dy = from[i + 1] + blend * (to[i + 1] - from[i + 1]) - y;
+      const distance = dx * dx + dy * dy;
+      if (distance <= least && !this.isHidden(i / 2)) [best, least] = [arrival, distance];
     }
     return best;
   }
@@ -188,15 +273,26 @@ export class MapView extends EventTarget {
 
   /** Select the rows drawn inside a polygon on the screen; null clears the selection. */
   select(polygon) {
-    const { store } = this;
+    const { store, camera } = this;
     if (!store) return;
     const now = performance.now();
+    this.mark((arrival) => polygon && this.isShown(arrival) && isInside(camera.toScreen(store.position(arrival, now)), polygon));
+    this.emit("chosen", {});
+  }
+
+  /** Select rows by arrival number. */
+  selectRows(arrivals) {
+    const wanted = new Set(arrivals);
+    if (this.store) this.mark((arrival) => wanted.has(arrival));
+  }
+
+  mark(isSelected) {
+    const { store } = this;
     this.selected = 0;
     for (let arrival = store.oldest; arrival < store.next; arrival++) {
-      const shown = polygon && arrival < store.next - this.back;
-      const inside = shown && isInside(this.camera.toScreen(store.position(arrival, now)), polygon);
-      store.look[2 * store.slot(arrival) + 1] = inside ? 255 : 0;
-      if (inside) this.selected++;
+      const chosen = Boolean(isSelected(arrival));
+      store.look[2 * store.slot(arrival) + 1] = chosen ? 255 : 0;
+      this.selected += chosen;
     }
     store.touch(store.oldest, store.next);
     this.emit("selected", {});
@@ -212,8 +308,9 @@ export class MapView extends EventTarget {
 
   /** Update the description for screen readers. */
   describe() {
+    this.describing = undefined;
     const n = (this.store?.count ?? 0).toLocaleString("en");
-    const label = `Map of ${n} rows with ${this.landmarks.latest.ids.length} landmarks. Arrow keys move it, plus and minus zoom, N and P go from row to row.`;
+    const label = `Map of ${n} rows with ${this.landmarks.latest.ids.length} landmarks. Arrow keys move it, plus and minus zoom, N and P go from row to row, question mark lists all keys.`;
     this.element.setAttribute("aria-label", label);
   }
 
@@ -248,15 +345,26 @@ export class MapView extends EventTarget {
     const look = {
       palette: this.palette, ink, paper, alarm,
       byAge: !this.coloring.column,
-      fade: this.fade,
-      size: Math.min(8, Math.max(3, 300 / Math.sqrt(store.count))),
+      hides: Boolean(this.coloring.groups),
+      shrink: this.shrink,
+      ...this.dots(),
       back: this.back,
       selecting: this.selected > 0,
     };
     this.renderer.draw(store, camera, look, marksOf(this, now), now, this.ratio);
     this.scaleBar.show(camera);
     this.lassoShape.show(this.lasso);
+    this.outsideCount.show(camera.auto ? this.outside.length : 0);
     if (store.blend(now) < 1 || this.landmarks.latest.blend(now) < 1) this.redraw();
+  }
+
+  /** The size of points, which follows the zoom; and how many lie over each other if they are drawn as a density. */
+  dots() {
+    const { store, camera, bounds } = this;
+    const zoom = Math.sqrt(camera.scale / camera.fitting(bounds));
+    const size = Math.min(16, Math.max(2, Math.min(8, Math.max(3, 300 / Math.sqrt(store.count))) * zoom));
+    const area = (bounds[2] - bounds[0]) * (bounds[3] - bounds[1]) * camera.scale ** 2;
+    return { size, crowding: store.count > MOST_DOTS ? (store.count * size * size) / Math.max(1, area) : 0 };
   }
 
   /** Move the camera smoothly to keep the points in view. */

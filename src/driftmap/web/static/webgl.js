@@ -1,5 +1,6 @@
 /** Renders with WebGL 2. */
 
+import { WebGLDensity } from "./webgl_density.js";
 import { WebGLMarks } from "./webgl_marks.js";
 import { WebGLPoints } from "./webgl_points.js";
 
@@ -22,11 +23,12 @@ export class WebGLPicture {
     const { gl } = this;
     this.points = new WebGLPoints(gl);
     this.marks = new WebGLMarks(gl);
+    this.density = new WebGLDensity(gl);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  /** @param {{palette, ink, paper, alarm, byAge, fade, size, back, selecting}} look  @param marks see marks.js */
+  /** @param {{palette, ink, paper, alarm, byAge, hides, shrink, size, crowding, back, selecting}} look  @param marks see marks.js */
   draw(store, camera, look, marks, now, ratio) {
     const { gl } = this;
     if (gl.isContextLost()) return;
@@ -34,7 +36,9 @@ export class WebGLPicture {
     gl.viewport(0, 0, width, height);
     gl.clearColor(...look.paper.map((c) => c / 255), 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    this.points.draw(store, camera, look, now, ratio);
+    const draw = () => this.points.draw(store, camera, look, now, ratio);
+    if (look.crowding && !look.selecting && this.density.supported) this.density.draw(draw, look, width, height);
+    else draw();
     this.marks.draw(marks, look, width, height, ratio);
   }
 }

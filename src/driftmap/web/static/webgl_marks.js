@@ -38,7 +38,7 @@ void main() {
   float away = shape.x == 0.0 ? abs(local.y) : diamond ? (abs(local.x) + abs(local.y) - shape.y) * 0.7071 : length(local) - shape.y;
   float stroke = clamp(0.5 + shape.z / 2.0 - abs(away), 0.0, 1.0) * min(1.0, shape.z);
   float fill = diamond ? clamp(0.5 - away, 0.0, 1.0) : 0.0;
-  pixel = shape.w * (vec4(colour, 1.0) * stroke + vec4(paper, 1.0) * fill * (1.0 - stroke));
+  pixel = shape.w * (vec4(colour, 1.0) * stroke + vec4(paper, 1.0) * fill * 0.55 * (1.0 - stroke));
 }`;
 
 export class WebGLMarks {
@@ -63,7 +63,7 @@ export class WebGLMarks {
     if (!marks.length) return;
     const data = new Float32Array(FLOATS * marks.length);
     marks.forEach(({ shape, from, to, radius, width, colour, alpha }, i) => {
-      data.set([...from, ...to, shape, radius, width, alpha, ...look[colour].map((c) => c / 255)], FLOATS * i);
+      data.set([...from, ...to, shape, radius, width, alpha, ...(look[colour] ?? colour).map((c) => c / 255)], FLOATS * i);
     });
     gl.useProgram(this.program);
     gl.bindVertexArray(this.arrays);

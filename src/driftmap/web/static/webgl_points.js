@@ -1,5 +1,6 @@
 /** Draws points with WebGL 2. The shader blends two position buffers, so a glide needs no uploads. */
 
+import { HIDDEN_SHADE } from "./colours.js";
 import { buildProgram } from "./program.js";
 
 const POINT_VERTEX = `#version 300 es
@@ -7,26 +8,26 @@ in vec2 from;
 in vec2 to;
 in vec2 look;
 uniform vec4 camera;
-uniform float blend, size, fade;
+uniform float blend, size, shrink;
 uniform int newest, capacity, shown, back;
-uniform bool byAge, selecting;
+uniform bool byAge, hides, selecting;
 uniform sampler2D palette;
 out vec4 colour;
 out float edge;
 void main() {
   int age = (newest - gl_VertexID + capacity) % capacity - back;
-  if (age < 0) {
+  if (age < 0 || (hides && int(look.x * 255.0 + 0.5) == ${HIDDEN_SHADE})) {
     gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
     gl_PointSize = 1.0;
     return;
   }
   float old = float(age) / float(max(shown - 1, 1));
-  int shade = byAge ? int(254.0 * (1.0 - old)) : int(look.x * 255.0 + 0.5);
+  int shade = byAge ? int(250.0 * (1.0 - old)) : int(look.x * 255.0 + 0.5);
   bool selected = look.y > 0.0;
-  float alpha = selecting ? (selected ? 1.0 : 0.12) : 1.0 - fade * old;
+  float alpha = selecting && !selected ? 0.12 : 1.0;
   colour = vec4(texelFetch(palette, ivec2(shade, 0), 0).rgb, alpha);
   gl_Position = vec4(mix(from, to, blend) * camera.xy + camera.zw, 0.0, 1.0);
-  gl_PointSize = size * (fade > 0.0 && age < 40 ? 1.0 + 0.8 * (1.0 - float(age) / 40.0) : 1.0);
+  gl_PointSize = size * (1.0 - shrink * old + (shrink > 0.0 ? 0.8 * max(0.0, 1.0 - float(age) / 40.0) : 0.0));
   edge = min(0.25, 1.0 / gl_PointSize);
 }`;
 
@@ -41,7 +42,7 @@ void main() {
   pixel = vec4(colour.rgb * alpha, alpha);
 }`;
 
-const POINT_UNIFORMS = "camera blend size fade newest capacity shown back byAge selecting palette".split(" ");
+const POINT_UNIFORMS = "camera blend size shrink newest capacity shown back byAge hides selecting palette".split(" ");
 
 export class WebGLPoints {
   constructor(gl) {
@@ -93,12 +94,13 @@ export class WebGLPoints {
     gl.uniform4f(uniforms.camera, sx, sy, -camera.x * sx, -camera.y * sy);
     gl.uniform1f(uniforms.blend, store.blend(now));
     gl.uniform1f(uniforms.size, look.size * ratio);
-    gl.uniform1f(uniforms.fade, look.fade);
+    gl.uniform1f(uniforms.shrink, look.shrink);
     gl.uniform1i(uniforms.newest, store.slot(store.next - 1));
     gl.uniform1i(uniforms.capacity, store.capacity);
     gl.uniform1i(uniforms.shown, store.count - look.back);
     gl.uniform1i(uniforms.back, look.back);
     gl.uniform1i(uniforms.byAge, look.byAge);
+    gl.uniform1i(uniforms.hides, look.hides);
     gl.uniform1i(uniforms.selecting, look.selecting);
     // Oldest first, so that new points cover old ones.
     const [a, b] = [store.slot(store.oldest), store.slot(store.next - 1) + 1];
