@@ -110,15 +110,15 @@ void descend_tsne_from(const Ndarray<const int64_t, 1>& starts, const Ndarray<co
                        const Vector& values, double exaggeration, double momentum, double rate, int n_iter,
                        const Ndarray<double, 2>& positions) {
     const int n = int(positions.shape(0)), k = int(positions.shape(1));
-    require(starts.size() == size_t(n) + 1 && starts(0) == 0 && starts(n) == int64_t(columns.size()) &&
-                std::is_sorted(starts.data(), starts.data() + n + 1) && columns.size() == values.size() &&
-                std::all_of(columns.data(), columns.data() + columns.size(), [&](int64_t j) { return j >= 0 && j < n; }),
-            "the affinities are no sparse matrix of these points");
+    require(
+        starts.size() == size_t(n) + 1 && starts(0) == 0 && starts(n) == int64_t(columns.size()) &&
+            std::is_sorted(starts.data(), starts.data() + n + 1) && columns.size() == values.size() &&
+            std::all_of(columns.data(), columns.data() + columns.size(), [&](int64_t j) { return j >= 0 && j < n; }),
+        "the affinities are no sparse matrix of these points");
     const AffinityMatrix affinities{starts.data(), columns.data(), values.data()};
     nb::gil_scoped_release released;
-    in_dimension(k, [&]<int K>() {
-        descend_tsne<K>(n, k, affinities, exaggeration, momentum, rate, n_iter, positions.data());
-    });
+    in_dimension(
+        k, [&]<int K>() { descend_tsne<K>(n, k, affinities, exaggeration, momentum, rate, n_iter, positions.data()); });
 }
 
 }  // namespace

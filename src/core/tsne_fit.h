@@ -21,7 +21,8 @@ struct SinglePoints {
     SinglePoints(int n, int k, const double* positions) : SinglePoints(n, k) { set(positions); }
     void set(const double* positions) {  // (n, k)
         for (int i = 0; i < n; ++i)
-            for (int c = 0; c < k; ++c) coordinates[size_t(c) * groups + i / 16].set(i % 16, float(positions[i * k + c]));
+            for (int c = 0; c < k; ++c)
+                coordinates[size_t(c) * groups + i / 16].set(i % 16, float(positions[i * k + c]));
     }
 
     // The sum of w = 1 / (1 + |y - y_j|^2) over all points, and to `push` that of w^2 (y - y_j).

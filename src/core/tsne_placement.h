@@ -20,10 +20,10 @@ namespace driftmap {
 
 struct TsnePlacement {
     int n, k;
-    Doubles positions;   // of the fixed points, (n, k)
-    double perplexity;   // less than n, or 1
+    Doubles positions;  // of the fixed points, (n, k)
+    double perplexity;  // less than n, or 1
     bool repels;
-    Affine squares;      // squared distances to the fixed points of what is given
+    Affine squares;  // squared distances to the fixed points of what is given
     SinglePoints points{n, k, positions.data()};
     double nearness = repels ? in_dimension(k, [&]<int K>() { return points.mean_nearness<K>(); }) : 0;
 

@@ -40,7 +40,8 @@ class Embedding(Protocol):
       that overrides ``place`` has to override it, too; otherwise it is not used.
     - ``state()`` returns all that was fitted as a dict of numbers and arrays, and ``restore(distances, masses, state)``
       goes back to it, so that a checkpoint holds the frame. Without them, a map that is loaded makes a new frame.
-    - ``keeps_distances`` is true if distances on the map stand for true distances, so that stress can judge it.
+    - ``keeps_distances`` is true if distances on the map stand for true distances, so that stress can judge it;
+      ``keeps_neighbours`` if trustworthiness says how many landmarks are enough.
     - ``point_losses(distances, positions, weights)`` returns the loss of each point of a sample, (n,), given the
       distances between these points, (n, n), their places on the map, (n, k), and their shares in the mass,
       which sum to 1. Their mean is the loss of the map and decides whether it has to move. Without this member, that
@@ -97,6 +98,7 @@ class Configured:
     """An embedding with parameters, which its repr shows and a checkpoint holds."""
 
     keeps_distances: ClassVar[bool] = False
+    keeps_neighbours: ClassVar[bool] = False
 
     def _asdict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}

@@ -6,7 +6,7 @@ most landmarks stay where the stream began. So the map is made of stored points 
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -70,6 +70,8 @@ class LandmarkTSNE(Configured):
     True
     """
 
+    keeps_neighbours: ClassVar[bool] = True
+
     coordinates_: Array
     """Positions of the landmarks, (m, k)."""
     n_dimensions_: int
@@ -80,9 +82,7 @@ class LandmarkTSNE(Configured):
     """The map of these points, and its loss."""
     _placer: TsnePlacer
 
-    def __init__(
-        self, n_components: int = 2, *, perplexity: float | None = None, n_anchors: int | None = None
-    ) -> None:
+    def __init__(self, n_components: int = 2, *, perplexity: float | None = None, n_anchors: int | None = None) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
         self.n_anchors = n_anchors

@@ -29,6 +29,8 @@ STALE_LAYOUT = 0.5
 """The share of points that may be exchanged before the next cold fit, which has early exaggeration."""
 MOST_WARM_LOSS = 1.1
 """Maximum loss of a warm start, relative to that of the last cold fit."""
+BLOCK_ROWS = 512
+"""Rows of a block of pairs."""
 MIN_LEARNING_RATE = 50.0
 """The least rate of learning; else it is the number of points over the exaggeration, as in openTSNE."""
 
@@ -100,7 +102,9 @@ def loss_of(affinities: csr_array, positions: Array) -> float:
     """The Kullback-Leibler divergence of affinities on the map from the true ones."""
     pairs = affinities.tocoo()
     squares = ((positions[pairs.row] - positions[pairs.col]) ** 2).sum(axis=1)
-    total = sum(float(_nearness(positions, rows).sum()) for rows in np.array_split(positions, len(positions) // 512 + 1))
+    total = sum(
+        float(_nearness(positions, rows).sum()) for rows in np.array_split(positions, len(positions) // 512 + 1)
+    )
     on_map = np.maximum(1.0 / (1.0 + squares) / (total - len(positions)), SMALLEST_NORMAL)
     there = pairs.data > 0
     loss = np.sum(pairs.data[there] * np.log(pairs.data[there] / on_map[there]))
