@@ -259,11 +259,22 @@ def test_anchors_are_stored_points_or_the_landmarks():
         assert (mapper.fitted_embedding_.anchors_.ids == mapper.landmark_indices_).all()
 
 
+def test_landmarks_and_the_last_points_are_anchors():
+    X = np.random.default_rng(0).standard_normal((1000, 4))
+    mapper = DriftMap(n_landmarks=20, embedding="tsne").fit(X)
+    mapper.transform(X[:1])
+    anchors = mapper.anchor_indices_
+    assert len(anchors) == 200
+    assert np.isin(mapper.landmark_indices_, anchors).all()
+    assert np.isin(np.arange(950, 1000), anchors).all()
+    assert np.sum(anchors < 500) > 50
+
+
 def test_forgotten_points_are_not_on_the_map():
     X = np.random.default_rng(0).standard_normal((400, 4))
     mapper = DriftMap(n_landmarks=20, window=60, embedding="tsne").fit(X)
     mapper.transform(X[:1])
-    assert mapper.anchor_indices_.min() >= 340
+    assert np.setdiff1d(mapper.anchor_indices_, mapper.landmark_indices_).min() >= 340
 
 
 def test_a_python_function_as_metric():

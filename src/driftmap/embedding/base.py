@@ -30,7 +30,8 @@ class Embedding(Protocol):
       "to_landmarks" and "neighbours": these with the fields of these names, ``n_neighbors`` neighbours of each.
       "anchors": ``anchors=``, the :class:`Anchors`, whose positions are then in ``anchor_coordinates_``, (a, k). Where
       distances to anchors can be measured, ``fit`` and ``place`` are given these instead of those to the landmarks.
-      A map has ``n_anchors`` of them, or as many as ``anchors_for(n_landmarks)`` of the embedding returns.
+      A map has ``n_anchors`` of them, by mass; or as many as ``anchors_for(n_landmarks)`` of the embedding returns,
+      with the landmarks and the last points, a quarter of them, and the others by mass.
       "start": ``start=``, where the last map has the anchors, or the landmarks if there are no anchors, (a, k) or
       (m, k); None on the first fit and where maps are not aligned.
     - ``check(n_landmarks)`` is called before the first point is learnt. It raises an error for parameters that no

@@ -1,7 +1,8 @@
 """t-SNE of stored points; other points where t-SNE would put one more row.
 
 Landmarks cover the points: where a few of these are outliers, most landmarks are, and where all distances are alike,
-most landmarks stay where the stream began. So the map is made of stored points by mass (anchors).
+most landmarks stay where the stream began. So the map is also made of stored points (anchors): the last ones, among
+which a new group is large, and others by mass.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LARGEST_DISTANCE = 1e140
 
 
 class LandmarkTSNE(Configured):
-    """t-SNE of stored points, chosen by mass; other points by the loss of their row, with its repulsion.
+    """t-SNE of landmarks and stored points; other points by the loss of their row, with its repulsion.
 
     A point has affinities to the points of the map near it (perplexity 10). It starts at one of these, the one that the
     others attract most, and goes to a minimum of the part of t-SNE's loss that depends on one more point: neighbours
@@ -53,9 +54,10 @@ class LandmarkTSNE(Configured):
     perplexity : float or None
         Effective number of neighbours of a point of the map; None: 30, or a third of the others.
     n_anchors : int or None
-        Points of which the map is made, stored points by mass. None: ten per landmark, at most 1,000 up to 333
-        landmarks, and three per landmark from there; 0: the landmarks. The fit takes time by their square, placing by
-        their number. Where a Python function measures, distances to anchors are inferred from those to the landmarks.
+        Points of which the map is made: the landmarks, the last points (a quarter), and others by mass. None: ten per
+        landmark, at most 1,000 up to 333 landmarks, and three per landmark from there; 0: the landmarks. The fit takes
+        time by their square, placing by their number. Where a Python function measures, distances to anchors are
+        inferred from those to the landmarks.
 
     Examples
     --------

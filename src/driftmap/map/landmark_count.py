@@ -8,8 +8,6 @@ none are left out, such a map equals that of a separate pass to the bit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,15 +45,15 @@ class LandmarkCount(NamedTuple):
 
     n_landmarks: int
     stresses: dict[int, float]
-    """The stress of each candidate; empty if it is not what was compared."""
-    trusts: Mapping[int, float] = MappingProxyType({})
-    """The trustworthiness of each candidate; empty if it is not what was compared."""
+    """The stress of each candidate; empty if neighbours were compared."""
+    trusts: dict[int, float] | None = None
+    """The trustworthiness of each candidate; None if stress was compared."""
 
     def __str__(self) -> str:
         m, more = self.n_landmarks, 4 * self.n_landmarks
-        scores, what, within = dict(self.stresses), "stress", f"{TOLERANCE:.0%}"
-        if self.trusts:
-            scores, what, within = dict(self.trusts), "trustworthiness", f"{TRUST_TOLERANCE:g}"
+        scores, what, within = self.stresses, "stress", f"{TOLERANCE:.0%}"
+        if self.trusts is not None:
+            scores, what, within = self.trusts, "trustworthiness", f"{TRUST_TOLERANCE:g}"
         if not scores:
             return f"{m} landmarks: there are too few points to compare maps of fewer"
         tried = ", ".join(f"{n}: {value:.4f}" for n, value in scores.items())
