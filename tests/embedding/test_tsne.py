@@ -316,7 +316,7 @@ def test_precomputed_distances():
 
 @pytest.mark.parametrize("name", ["tsne", "kernel-tsne", "bikernel-tsne"])
 def test_frames_start_from_the_last_one(name):
-    digits, embedding = DIGITS[0], LandmarkTSNE(n_anchors=200) if name == "tsne" else name
+    digits, embedding = DIGITS[0], LandmarkTSNE(n_anchors=400) if name == "tsne" else name
     mapper = DriftMap(n_landmarks=100, embedding=embedding, frame_tolerance=0).partial_fit(digits.points[:300])
     mapper.transform(digits.new[:1])
     for part in np.array_split(digits.points[300:], 8):
