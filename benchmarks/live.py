@@ -188,8 +188,8 @@ def frames_per_second(browser, n, seconds):
 
     def change():
         while not stopped.wait(0.1):
-            scene.append(scene.next, rng.standard_normal((1000, 2)), [rng.random(1000)])
-            scene.move(scene.oldest, rng.standard_normal((n, 2)))
+            scene.append(scene.rows.next, rng.standard_normal((1000, 2)), [rng.random(1000)])
+            scene.move(scene.rows.oldest, rng.standard_normal((n, 2)))
 
     with serving(scene, port=0) as server:
         page = browser.new_page(viewport={"width": 1280, "height": 800})

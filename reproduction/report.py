@@ -48,7 +48,7 @@ def to_html(
         table1=_table1(cells),
         statements=_statements(comparison),
         rules=_rules(comparison),
-        fidelity_notes=escape("; ".join(notes(fidelities))),
+        fidelity_notes="\n".join(f"<li>{escape(note)}</li>" for note in notes(fidelities)),
         fidelity=_table(heading, methods),
         hours=_hours(comparison),
         dislocations=_dislocations(comparison),

@@ -610,10 +610,11 @@ def exact_square(x, y):
 
 
 def two_sample(reference, window):
-    """G of the pooled cells and its number of cells, and the z-score of the mean distance to each landmark.
+    """G of the pooled cells and its number of cells, and z-scores of mean distances and of their contrasts.
 
     Cells in which the window expects fewer than 5 rows are one; if that expects fewer, it joins the smallest other.
-    The z-score is that of a mean drawn without replacement from both samples together.
+    A z-score is that of a mean drawn without replacement from both samples together: first of the distance to each
+    landmark, then of |a - b| for standardised distances to two landmarks, each with up to 4 before it (cyclically).
     """
     m, w, n = len(window[0]), len(window), len(window) + len(reference)
     cell = [[min(range(m), key=lambda j: row[j]) for row in rows] for rows in (reference, window)]
@@ -636,11 +637,21 @@ def two_sample(reference, window):
             observed = sum(part.count(j) for j in group)
             if observed:
                 g += 2 * observed * math.log(observed / (size(group) * len(part) / n))
+    rows = [*reference, *window]
+    columns = [_standard_scores([row[j] for row in rows]) for j in range(m)]
+    for k in range(1, min(4, (m - 1) // 2) + 1):
+        for j in range(m):
+            pair = zip(columns[j], columns[(j - k) % m], strict=True)
+            columns.append([abs(a - b) for a, b in pair])
     z = []
-    for j in range(m):
-        values = [row[j] for row in [*reference, *window]]
-        mean = math.fsum(values) / n
-        variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-        now = math.fsum(row[j] for row in window) / w
-        z.append(0.0 if variance == 0 else (now - mean) / math.sqrt(variance * (1 / w - 1 / n)))
+    for column in columns:
+        scores = _standard_scores(column)
+        z.append(math.fsum(scores[-w:]) / math.sqrt(w * (n - w) / (n - 1)))
     return g, len(groups), z
+
+
+def _standard_scores(values):
+    """The values with mean 0 and deviation 1; 0 if they are all the same."""
+    mean = math.fsum(values) / len(values)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    return [0.0 if max(values) == min(values) else (value - mean) / deviation for value in values]

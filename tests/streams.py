@@ -7,6 +7,8 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
+import naive
+
 # DRIFTMAP_STREAMS=1000000 tries a million streams in each property test instead of the few hundred of the suite.
 EXAMPLES = int(os.environ.get("DRIFTMAP_STREAMS", "120"))
 
@@ -106,3 +108,13 @@ def facts(landmarks):
         "replacements": landmarks.n_replacements_,
         "events": landmarks.events_,
     }
+
+
+def assert_follows(landmarks, oracle, metric):
+    """A landmark selector in which nothing was merged says what the oracle says, to the bit."""
+    assert landmarks.landmark_indices_.tolist() == oracle.landmarks
+    assert landmarks.landmark_mass_.tolist() == oracle.masses()
+    assert landmarks.radius_ == naive.true(oracle.rho, metric)
+    assert landmarks.covering_radius_ == naive.true(oracle.covering_radius(), metric)
+    assert landmarks.n_samples_seen_ == len(oracle.points)
+    assert landmarks.stored_indices_.tolist() == oracle.remembered

@@ -42,7 +42,7 @@ def worker():
     worker.close()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("messages", "forgetting")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("messages", "forgetting", "databases")])
 def test_cases(worker, kind):
     counts = Counter()
     for number in range(max(1, SECONDS.get(kind, 1) * EXAMPLES // 120)):

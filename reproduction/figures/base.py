@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from driftmap.plot import require_matplotlib
 from driftmap.storage.atomic import replacing
 from driftmap.utils import Array
+from driftmap.web.palette import GROUP_COLORS
 from reproduction.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ SEQUENCE = (
     "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#f2d21b",
 )  # fmt: skip
 """Ten colours in order, for the ten years of the prices."""
-DAYS = ("#2563a8", "#d9822b", "#3a8f5c", "#8e44ad", "#c0392b")
-"""One colour for each weekday."""
+DAYS = tuple(GROUP_COLORS[i] for i in (0, 5, 2, 3, 8))
+"""One colour for each weekday, on which white text can be read."""
 
 PANELS = ("a", "b", "c")
 PANEL_OF = {"s-curve": "a", "spy": "b", "hospital": "c"}
@@ -67,6 +68,13 @@ def panels(titles: list[str], height: float = 3.9, **kwargs: Any) -> tuple[Figur
         heading(panel, title)
         axes.append(panel)
     return figure, axes
+
+
+def scale_alike(axes: Axes) -> None:
+    """Give both axes of a map one scale, since its distances stand for distances of the data, and name them."""
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xlabel("x1", fontsize=8, color=PAPER_INK)
+    axes.set_ylabel("x2", fontsize=8, color=PAPER_INK)
 
 
 def heading(axes: Axes, title: str) -> None:

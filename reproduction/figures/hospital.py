@@ -19,6 +19,7 @@ from reproduction.figures.base import (
     heading,
     new_figure,
     panels,
+    scale_alike,
 )
 from reproduction.hospital import DAYTIME, WEEKDAYS, clock, hourly_means
 from reproduction.scenarios import DataSetResults, aligned_maps
@@ -67,6 +68,7 @@ def _hours(
             axes.scatter(*means.positions[own].T, s=62, color=colour, linewidths=0, zorder=2, label=label)
             for hour, (x, y) in zip(means.hour[own], means.positions[own], strict=True):
                 axes.text(x, y, str(hour), fontsize=5, ha="center", va="center", color="white", zorder=3)
+        scale_alike(axes)
     handles, labels = row[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
     return PaperFigure(name, title, caption, figure)
@@ -95,10 +97,10 @@ def _landmark_times(results: DataSetResults) -> PaperFigure:
 
 def _trajectories(results: DataSetResults, positions: Array) -> PaperFigure:
     when = clock(results.stream)
-    figure = new_figure(10.0, 8.6)
     shown = (when.day < 2) & when.within(DAYTIME)
     low, high = positions[shown].min(axis=0), positions[shown].max(axis=0)
     margin = 0.06 * (high - low)
+    figure = new_figure(10.0, 1.0 + 4 * (0.35 + 2.2 * float(np.divide(*(high - low)[::-1]))))
     first: Axes = None
     for i, (day, hour) in enumerate(HOURS, start=1):
         axes: Axes = figure.add_subplot(4, 4, i, sharex=first, sharey=first)
@@ -108,8 +110,11 @@ def _trajectories(results: DataSetResults, positions: Array) -> PaperFigure:
         axes.title.set_fontsize(8)
         axes.plot(*chosen.T, color=DAYS[day], linewidth=0.7, marker="o", markersize=1.6, markeredgewidth=0)
         axes.tick_params(labelbottom=i > 12, labelleft=i % 4 == 1)
+        axes.set_aspect("equal")
     if first is not None:
         first.set(xlim=(low[0] - margin[0], high[0] + margin[0]), ylim=(low[1] - margin[1], high[1] + margin[1]))
+    figure.supxlabel("x1", fontsize=8, color=PAPER_INK)
+    figure.supylabel("x2", fontsize=8, color=PAPER_INK)
     return PaperFigure(
         "figS3-hospital-trajectories",
         "Figure S3: sixteen hours of the hospital's trajectory",

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reproduction.figures.base import PANELS, PRINTED_SCENARIOS, RULE_TITLES, PaperFigure, draw_landmarks, panels
+from reproduction.figures.base import (
+    PANELS,
+    PRINTED_SCENARIOS,
+    RULE_TITLES,
+    PaperFigure,
+    draw_landmarks,
+    panels,
+    scale_alike,
+)
 from reproduction.scenarios import DataSetResults, aligned_maps
 
 
@@ -55,5 +63,5 @@ def _maps(results: DataSetResults, keys: tuple[str, ...], name: str, title: str,
     for axes, key in zip(row, keys, strict=True):
         axes.scatter(*maps[key].T, c=np.arange(len(maps[key])), cmap="viridis", s=9, alpha=0.8, linewidths=0)
         draw_landmarks(axes, maps[key][sets[key]], size=20)
-        axes.set_aspect("equal", adjustable="datalim")
+        scale_alike(axes)
     return PaperFigure(name, title, caption, figure)

@@ -17,6 +17,7 @@ from reproduction.figures.base import (
     heading,
     new_figure,
     panels,
+    scale_alike,
 )
 from reproduction.scenarios import DataSetResults, aligned_maps
 from reproduction.spy import fraction_by_year, stocks_of, years
@@ -53,7 +54,7 @@ def _maps(results: DataSetResults, keys: tuple[str, ...], name: str, title: str,
         for colour, y in zip(SEQUENCE, np.unique(year), strict=False):
             axes.scatter(*maps[key][year == y].T, s=8, color=colour, linewidths=0, label=str(y))
         draw_landmarks(axes, maps[key][sets[key]], size=34)
-        axes.set_aspect("equal", adjustable="datalim")
+        scale_alike(axes)
     handles, labels = row[0].get_legend_handles_labels()
     figure.legend(
         handles, labels, loc="outside lower center", ncols=10 if len(keys) > 2 else 5, fontsize=8, frameon=False,

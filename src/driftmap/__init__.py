@@ -5,12 +5,13 @@ from __future__ import annotations
 from driftmap._lazy import TYPE_CHECKING, lazily
 
 if TYPE_CHECKING:
+    from driftmap.comparison import compare
     from driftmap.estimator import DriftMap
     from driftmap.landmarks import OnlineLandmarks
     from driftmap.map.frozen import FrozenMap
     from driftmap.utils.errors import InputError
 
-__all__ = ["DriftMap", "FrozenMap", "InputError", "OnlineLandmarks"]
+__all__ = ["DriftMap", "FrozenMap", "InputError", "OnlineLandmarks", "compare"]
 __version__ = "0.2.0"
 
 # The command line imports no estimator, and so no scikit-learn.
@@ -21,6 +22,7 @@ __getattr__ = lazily(
         "FrozenMap": "driftmap.map.frozen",
         "InputError": "driftmap.utils.errors",
         "OnlineLandmarks": "driftmap.landmarks",
+        "compare": "driftmap.comparison",
     },
 )
 

@@ -1,4 +1,4 @@
-"""The command ``driftmap``, also ``python -m driftmap``, as a process that does nothing else."""
+"""The command ``driftmap``, also ``python -m driftmap``, as a separate process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 try:
     import signal
-except KeyboardInterrupt:  # it is Python code, too
+except KeyboardInterrupt:  # the module is Python code, too
     os.write(2, b"driftmap: interrupted\n")
     os._exit(130)
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 COLLECTION_THRESHOLD = 100_000
-"""Objects made before garbage is looked for: modules make many, all of which stay."""
+"""Objects created before garbage collection: modules create many, all of which stay."""
 SWITCH_INTERVAL = 0.0005
-"""Seconds after which a thread lets others go on: those that read and those that map wait for each other often."""
+"""Seconds after which a thread yields to others: readers and learners wait for each other often."""
 SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
-"""The signals that end the command, and what it says then."""
+"""The signals that end the command, and what it prints then."""
 
 
-def quit_at_once(signum: int, frame: FrameType | None) -> NoReturn:
+def quit_immediately(signum: int, frame: FrameType | None) -> NoReturn:
     """Handle a signal by ending the process, without an exception.
 
-    An exception might come while a module is imported, a lock is taken or a file is removed: then it would be lost, or
-    its cleanup would.
+    An exception might be raised while a module is imported, a lock is taken or a file is removed: then it, or the
+    cleanup, would be lost.
     """
     remove_unfinished = getattr(sys.modules.get("driftmap.storage.atomic"), "remove_unfinished", None)
     if remove_unfinished is not None:
@@ -48,24 +48,24 @@ def leave(code: int) -> NoReturn:
         try:
             stream.flush()
         except (AttributeError, OSError, RuntimeError, ValueError):
-            continue  # it is closed, or in use
+            continue  # closed, or in use
     os._exit(code)
 
 
 def run() -> NoReturn:
     """Set up the process, and carry out the command in it."""
-    for descriptor in (0, 1, 2):  # one that is closed would be given to the next file that is opened
+    for descriptor in (0, 1, 2):  # a closed descriptor would be reused by the next file that is opened
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
     for name in SIGNALS:
         signum = getattr(signal, name, None)
-        if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:  # as nohup asks for
-            signal.signal(signum, quit_at_once)
+        if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:  # ignored under nohup
+            signal.signal(signum, quit_immediately)
     gc.set_threshold(COLLECTION_THRESHOLD)
     sys.setswitchinterval(SWITCH_INTERVAL)
-    if sys.argv[1:2] in (["embed"], ["follow"], ["watch"], ["contacts"]):  # threads of BLAS start slowly
+    if sys.argv[1:2] in (["embed"], ["follow"], ["watch"], ["contacts"]):  # BLAS threads start slowly
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from driftmap.cli import main
 

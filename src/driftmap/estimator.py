@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from driftmap.embedding import Embedding
@@ -26,9 +24,12 @@ from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
+from driftmap.metrics.table import known
 from driftmap.quality import Displacement
+from driftmap.river_interface import RiverInterface
 from driftmap.utils import Array, Ids, validation
-from driftmap.utils.data_frames import as_row, materialized
+from driftmap.utils.columns import suggestion
+from driftmap.utils.data_frames import materialized
 from driftmap.utils.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from driftmap.live.notebook import NotebookView
 
 
-class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
+class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
     """A low-dimensional map of a stream, based on a few landmarks that follow it.
 
     ``partial_fit`` learns from points as they arrive; ``transform`` places points by their distances to the current
@@ -283,6 +284,12 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """
         from driftmap.plot import map_figure
 
+        known = [*inspect.signature(map_figure).parameters][2:]  # without the coordinates
+        if unknown := options.keys() - set(known):
+            name = min(unknown)
+            is_color = name in ("c", "colour", "hue", "label", "labels", "y")
+            hint = ": give color, a value for each row" if is_color else suggestion(name, known)
+            raise TypeError(f"DriftMap.plot() has no option {name!r}{hint}")
         mapper = self._fitted_engine()
         if X is None:
             ids, coordinates = mapper.stored_positions()
@@ -373,53 +380,12 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
         """Return the current frame as an immutable map, which places and scores points but does not learn."""
         return freeze(self._fitted_engine())
 
-    def learn_one(self, x: Mapping[str, float]) -> Self:
-        """Learn from one point given as a dict of features (river's interface)."""
-        names = self._names_of(x)
-        row = as_row(x, names)
-        with self._learning_engine(row) as mapper:
-            mapper.partial_fit(row)
-            mapper.dict_names = names
-        return self
-
-    def transform_one(self, x: Mapping[str, float]) -> dict[str, float]:
-        """Place one point given as a dict of features (river's interface); at 0 before the first point is learnt.
-
-        If the learnt points had no feature names, the first dict placed or learnt defines the names and their order.
-        """
-        if not self.__sklearn_is_fitted__():
-            return dict.fromkeys(map(str, self.get_feature_names_out()), 0.0)
-        mapper = self._fitted_engine()
-        names = self._names_of(x)
-        place = mapper.transform(as_row(x, names))[0]
-        mapper.dict_names = names
-        return dict(zip(map(str, self.get_feature_names_out()), map(float, place), strict=True))
-
-    _supervised = False
-    """Tells river's pipelines that ``learn_one`` takes no target."""
-
-    def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """Return a copy with these parameters (river's interface); ``include_attributes`` keeps the learnt state."""
-        other = copy.deepcopy(self) if include_attributes else clone(self)
-        return other.set_params(**(new_params or {}))
-
-    @property
-    def _last_step(self) -> Any:
-        """Register the class as one of river's transformers, and raise AttributeError.
-
-        river looks up the last step of a pipeline here when it checks the type of an object. At that moment river is
-        imported, so the class can be registered without importing it.
-        """
-        river = sys.modules.get("river.base")
-        if river is not None:
-            river.Transformer.register(type(self))
-        raise AttributeError("a map is not a pipeline")
-
     # --- features, as scikit-learn defines them ---
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.metric in ("euclidean", "l2", "cosine")
+        metric = known(self.metric)
+        tags.input_tags.sparse = metric is not None and metric.sparse
         return tags
 
     @property
@@ -446,19 +412,6 @@ class DriftMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimato
             return  # the common case; scikit-learn's validation takes longer than learning a point
         if mapper.metric != "precomputed" and len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
-
-    def _names_of(self, x: Mapping[str, float]) -> tuple[str, ...]:
-        """Return the feature names in the order learnt; the first dict defines them if the points had no names."""
-        if not isinstance(x, Mapping):
-            raise InputError(f"must be a dict of features, got {type(x).__name__}", parameter="x")
-        if not self.__sklearn_is_fitted__():
-            return tuple(x)
-        names = self._engine.feature_names or self._engine.dict_names or tuple(x)
-        if set(names) != set(x):
-            missing, new = sorted(set(names) - set(x)), sorted(set(x) - set(names))
-            problem = f"must have the features seen first; missing: {missing}, new: {new}"
-            raise InputError(problem, parameter="x")
-        return names
 
     @property
     def _n_features_out(self) -> int:

@@ -149,13 +149,13 @@ def test_progress_counts_spectra(school, monkeypatch):
         ),
         (["contacts", "school.dat", "--start", "monday"], "'monday' is not a date such as 2024-03-31"),
         (["contacts", "school.dat", "--metadata", "nowhere.txt"], "nowhere.txt"),
-        (["contacts", "school.dat", "--metadata", "other.txt"], "other.txt describes none of the nodes"),
+        (["contacts", "school.dat", "--metadata", "other.txt"], "other.txt does not describe any of the nodes"),
         (["contacts", "school.dat", "--metadata", "o.csv"], "-o (o.csv) is the same file as --metadata"),
         (["contacts", "once.dat"], "--decay: all contacts have the same time"),
         (["contacts", "school.dat", "--columns", "1,2"], "--columns must name time, node, node"),
         (
             ["contacts", "school.dat", "--columns", "time,i,j"],
-            "school.dat, line 1 is no header with the columns 'time'",
+            "school.dat, line 1 is not a header with the columns 'time'",
         ),
     ],
 )

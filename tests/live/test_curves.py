@@ -37,9 +37,9 @@ def curves(chromium):
         page.context.close()
 
 
-def receive(page, times, values):
-    """Show samples whose four curves have the same values; None is no number."""
-    arrays = {"time": times, **dict.fromkeys(NAMES, values)}
+def receive(page, times, values, names=NAMES):
+    """Show samples whose curves have the same values; None is no number."""
+    arrays = {"time": times, **dict.fromkeys(names, values)}
     page.evaluate(
         """(arrays) => {
           for (const name in arrays) arrays[name] = Float64Array.from(arrays[name], (value) => value ?? NaN);
@@ -62,7 +62,15 @@ def labels(page, selector, *, panel=False):
 
 
 def last_values(page):
-    return page.locator("h3 output").all_text_contents()
+    return page.locator("h3 output:visible").all_text_contents()
+
+
+def test_the_p_value_is_shown_where_there_is_a_monitor(curves):
+    page = curves([NOON, NOON + 20], [3, 1.5])
+    assert not page.get_by_text("Drift (").is_visible()
+    receive(page, [NOON, NOON + 20], [3, 1.5], names=[*NAMES, "drift"])
+    assert page.get_by_text("Drift (").is_visible()
+    assert last_values(page) == ["1.5"] * 5
 
 
 def test_thinned_curves_keep_every_peak_and_dip_and_the_last_sample():

@@ -224,7 +224,8 @@ def test_nothing_of_the_data_is_markup():
 def test_the_modules_go_into_one_without_a_name_twice():
     for entry in ("file.js", "widget.js"):
         text = joined(entry)
-        names = re.findall(r"^(?:async )?(?:function|class|const) (\w+)", text, re.MULTILINE)
+        found = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+|\[.*?\])", text, re.MULTILINE)
+        names = [name for names in found for name in re.findall(r"\w+", names)]
         assert len(names) == len(set(names)) > 10
         assert "import " not in re.sub(r"(?s)/\*.*?\*/|//.*", "", text)
         assert "</script" not in text

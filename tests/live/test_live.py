@@ -49,7 +49,7 @@ def new_scene(title="A stream", capacity=50, names=("kind", "v")):
 def add(scene, positions, first=None):
     n = len(positions)
     values = [scene.columns[0].add(["a", "b"] * n)[:n], np.arange(n, dtype=float)]
-    scene.append(scene.next if first is None else first, np.asarray(positions), values, np.zeros(n, np.int64))
+    scene.append(scene.rows.next if first is None else first, np.asarray(positions), values, np.zeros(n, np.int64))
 
 
 def shown(scene):
@@ -70,7 +70,7 @@ def test_a_browser_that_asks_at_any_times_ends_with_what_a_new_one_sees():
         if what == 0:
             add(scene, rng.standard_normal((rng.integers(1, 30), 2)))
         elif what == 1:
-            scene.move(scene.oldest, rng.standard_normal((scene.next - scene.oldest, 2)))
+            scene.move(scene.rows.oldest, rng.standard_normal((scene.rows.next - scene.rows.oldest, 2)))
         elif what == 2:
             m = int(rng.integers(1, 4))
             scene.set_landmarks(Landmarks(np.arange(m), rng.standard_normal((m, 2)), np.ones(m)))
@@ -141,7 +141,7 @@ def test_a_recording_is_played_as_it_was_and_a_cut_one_up_to_the_cut(tmp_path):
         for _ in range(5):
             add(scene, rng.standard_normal((10, 2)))
             recorder.write()
-            scene.move(scene.oldest, rng.standard_normal((scene.next - scene.oldest, 2)))
+            scene.move(scene.rows.oldest, rng.standard_normal((scene.rows.next - scene.rows.oldest, 2)))
             recorder.write()
     replay = Replay(path)
     replay.play(1e9)
@@ -149,7 +149,7 @@ def test_a_recording_is_played_as_it_was_and_a_cut_one_up_to_the_cut(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     replay = Replay(path)
     replay.play(1e9)
-    assert replay.scene.next == 50
+    assert replay.scene.rows.next == 50
     assert shown(replay.scene) != shown(scene)
     path.write_bytes(b"something else")
     with pytest.raises(InputError, match=r"r\.driftmap is not a recording"):
@@ -331,9 +331,9 @@ def test_javascript_reads_what_python_writes(watch):
         for step in range(12):
             add(scene, rng.standard_normal((7, 2)))
             if step % 3 == 0:
-                scene.move(scene.oldest, rng.standard_normal((scene.next - scene.oldest, 2)))
+                scene.move(scene.rows.oldest, rng.standard_normal((scene.rows.next - scene.rows.oldest, 2)))
             page.wait_for_timeout(30)
-        real.eventually(lambda: page.evaluate("window.store?.next") == scene.next)
+        real.eventually(lambda: page.evaluate("window.store?.next") == scene.rows.next)
         page.wait_for_timeout(50)
         places_, values = page.evaluate(
             """() => { const { store } = window; const slots = [];
@@ -614,4 +614,4 @@ def test_a_killed_recorder_leaves_a_recording(folder, start_watching):
     process.communicate()
     replay = Replay(folder / "r.driftmap")
     replay.play(1e9)
-    assert replay.scene.next > 50
+    assert replay.scene.rows.next > 50

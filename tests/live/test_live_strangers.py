@@ -186,7 +186,7 @@ def test_a_view_that_fails_is_reported_once_and_the_run_goes_on(tmp_path, monkey
         monkeypatch.setattr(sys, "stdin", rows)
         assert main(["watch", "-", "--no-open", "--port", "0", "-o", "o.csv"]) == 130
     said = capsys.readouterr().err
-    assert said.count("the page shows no more of the stream: division by zero; the run goes on") == 1
+    assert said.count("the page stops showing the stream: division by zero; the run goes on") == 1
     assert "the stream has ended" in said
     assert len((tmp_path / "o.csv").read_text().splitlines()) == 51
 

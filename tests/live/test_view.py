@@ -27,7 +27,7 @@ def add(scene, positions, kinds=None):
     n = len(positions)
     kinds = ["a", "b"] * n if kinds is None else kinds
     values = [scene.columns[0].add(list(kinds[:n])), np.arange(n) + 0.5]
-    scene.append(scene.next, np.asarray(positions), values, np.zeros(n, np.int64))
+    scene.append(scene.rows.next, np.asarray(positions), values, np.zeros(n, np.int64))
 
 
 def alert(row, reach, quantile=1.0, time=None, **more):
@@ -49,7 +49,7 @@ def watch(chromium):
             if size:
                 page.set_viewport_size(size)
             page.goto(server.address)
-            real.expect(page.locator(".time output")).to_have_text(f"row {scene.next - 1:,}")
+            real.expect(page.locator(".time output")).to_have_text(f"row {scene.rows.next - 1:,}")
             return page
 
         yield show
@@ -166,7 +166,9 @@ def test_screen_readers_are_told_seldom(watch):
     )
     for i in range(20):
         add(scene, CORNERS)
-        scene.add_sample({"time": i, "rows": 4 * i, "radius": 1.0, "stress": 0.1, "novelty": 0.0, "rate": 9.0 + i})
+        scene.add_sample(
+            {"time": i, "rows": 4 * i, "radius": 1.0, "stress": 0.1, "novelty": 0.0, "rate": 9.0 + i, "drift": np.nan}
+        )
         page.wait_for_timeout(50)
     real.expect(page.locator(".status")).to_have_text("76 rows · 28 rows/s")
     assert page.evaluate("window.changes") <= 2

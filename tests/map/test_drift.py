@@ -13,7 +13,8 @@ import naive
 from driftmap import DriftMap, InputError
 from driftmap.cli import main
 from driftmap.map import StreamMap
-from driftmap.map.drift import DriftMonitor, joined_moments, moments_of
+from driftmap.map.changes import joined_moments, moments_of
+from driftmap.map.drift import DriftMonitor
 from driftmap.map.two_sample import Sample, is_confirmed, most_likely_start
 from driftmap.pipeline import MapOperator
 from driftmap.storage import checkpoint
@@ -43,9 +44,11 @@ def test_statistics_are_those_of_the_slow_twin(m, w, n):
     assert g == pytest.approx(expected_g, abs=1e-9)
     assert sample.freedom == k - 1
     assert z == pytest.approx(expected_z, abs=1e-9)
+    n_tests = m - 1 + min(4, (m - 1) // 2) * m
+    assert (len(z), sample.n_tests) == (n_tests + 1, n_tests)
     p = sample.p_values()
     assert p.shares == pytest.approx(stats.chi2.sf(expected_g, k - 1) if k > 1 else 1.0)
-    assert p.means == pytest.approx(min(1.0, 2 * (m - 1) * stats.norm.sf(max(np.abs(expected_z)))))
+    assert p.means == pytest.approx(min(1.0, 2 * n_tests * stats.norm.sf(max(np.abs(expected_z)))))
 
 
 def test_the_permutation_test_has_its_level_where_the_asymptotic_p_values_are_too_small():

@@ -19,14 +19,14 @@ COARSE = "distances are a coarse summary; --embedding tsne shows neighbours"
 
 
 def test_the_stress_of_few_points_is_exact():
-    mapper = DriftMap(n_landmarks=20).fit(NOISE)
-    assert sampled_stress(mapper._engine) == pytest.approx(quality.stress(NOISE, mapper.transform(NOISE)), rel=1e-9)
+    mapper = StreamMap(n_landmarks=20).partial_fit(NOISE)
+    assert sampled_stress(mapper) == pytest.approx(quality.stress(NOISE, mapper.transform(NOISE)), rel=1e-9)
 
 
 def test_a_sample_follows_mass_and_stands_for_all_points():
     X = np.vstack([make("walk", 3000, 6, seed=0), np.repeat([[50.0] * 6], 3000, axis=0)])
-    mapper = DriftMap(n_landmarks=20, memory=640).fit(X)
-    assert sampled_stress(mapper._engine) == pytest.approx(quality.stress(X, mapper.transform(X)), rel=0.1)
+    mapper = StreamMap(n_landmarks=20, memory=640).partial_fit(X)
+    assert sampled_stress(mapper) == pytest.approx(quality.stress(X, mapper.transform(X)), rel=0.1)
     ids, weights = evenly(np.arange(100), np.array([901.0] + [1.0] * 99), 50)
     assert weights[0] == 45  # of 50 steps
     assert weights[1:].tolist() == [1] * 5
@@ -44,9 +44,9 @@ def test_a_look_changes_nothing():
 
 
 def test_maps_that_do_not_keep_distances_have_none():
-    assert sampled_stress(DriftMap(n_landmarks=20, embedding="tsne").fit(NOISE)._engine) is None
-    assert sampled_stress(DriftMap(n_landmarks=20, embedding="lmds").fit(NOISE)._engine) > 0.3
-    assert sampled_stress(DriftMap().fit(np.ones((5, 2)))._engine) == 0.0
+    assert sampled_stress(StreamMap(n_landmarks=20, embedding="tsne").partial_fit(NOISE)) is None
+    assert sampled_stress(StreamMap(n_landmarks=20, embedding="lmds").partial_fit(NOISE)) > 0.3
+    assert sampled_stress(StreamMap().partial_fit(np.ones((5, 2)))) == 0.0
 
 
 def test_a_slow_metric_is_asked_little():
@@ -57,10 +57,10 @@ def test_a_slow_metric_is_asked_little():
         calls += 1
         return float(np.abs(x - y).sum())
 
-    mapper = DriftMap(n_landmarks=10, metric=slow).fit(NOISE)
+    mapper = StreamMap(n_landmarks=10, metric=slow).partial_fit(NOISE)
     mapper.frame_  # noqa: B018
     calls = 0
-    assert sampled_stress(mapper._engine) > 0
+    assert sampled_stress(mapper) > 0
     assert calls <= SLOW_SAMPLE * (SLOW_SAMPLE + 10)
 
 
@@ -70,7 +70,7 @@ def notes_of(figure):
 
 def test_the_corner_of_a_figure():
     mapper = DriftMap(n_landmarks=20).fit(NOISE)
-    words = in_words(sampled_stress(mapper._engine), 'embedding="tsne"')
+    words = in_words(sampled_stress(StreamMap(n_landmarks=20).partial_fit(NOISE)), 'embedding="tsne"')
     assert words.endswith('distances are a coarse summary; embedding="tsne" shows neighbours')
     assert notes_of(mapper.plot()) == notes_of(mapper.plot(NOISE)) == [words]
     assert notes_of(mapper.plot(note="mine")) == ["mine"]

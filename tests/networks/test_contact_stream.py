@@ -263,7 +263,7 @@ def test_a_list_that_is_replaced_is_an_error(folder):
 
 
 BAD = {
-    "0 a b\n5 a\n": "lines, line 2 has 2 fields, where the first line has 3",
+    "0 a b\n5 a\n": "lines, line 2 has 2 fields, but the first line has 3",
     "0 a b\n\nnoon a b\n": "lines, line 3: time 'noon' is neither a number nor a date",
     "0 a b\n5 b c\n4 a c\n": "lines, line 3 has the time 4, which is before that of an earlier line, 5",
     "0 a b\nnan a b\n": "lines, line 2: contact ('a', 'b', nan) has no finite time",

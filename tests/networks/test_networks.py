@@ -3,6 +3,7 @@ import functools
 import gzip
 import itertools
 import math
+import pickle
 import subprocess
 import sys
 
@@ -70,17 +71,15 @@ def test_network_equals_the_direct_sum_at_and_after_the_last_contact(contacts, d
 
 
 @given(contact_lists(), decays)
-def test_one_at_a_time_many_at_once_by_step_and_streamed_give_the_same_network(contacts, decay):
-    single, many, stepped, streamed = (TieDecayNetwork(decay) for _ in range(4))
+def test_one_at_a_time_many_at_once_and_streamed_give_the_same_network(contacts, decay):
+    single, many, streamed = (TieDecayNetwork(decay) for _ in range(3))
     for contact in contacts:
         single.add(*contact)
     many.add_contacts(contacts)
-    for t, step in itertools.groupby(contacts, key=lambda contact: contact[2]):
-        stepped.add_step([(i, j) for i, j, _ in step], t)
     *_, (last, B) = streamed.snapshots(contacts)
-    assert last == single.time == many.time == stepped.time
-    assert single.nodes == many.nodes == stepped.nodes == streamed.nodes
-    for other in (many.adjacency(), stepped.adjacency(), B, streamed.sparse_adjacency().toarray()):
+    assert last == single.time == many.time
+    assert single.nodes == many.nodes == streamed.nodes
+    for other in (many.adjacency(), B, streamed.sparse_adjacency().toarray()):
         np.testing.assert_array_equal(single.adjacency(), other)
 
 
@@ -173,14 +172,12 @@ def test_a_negative_or_infinite_decay_is_refused():
 
 
 def test_memory_does_not_grow_with_the_number_of_contacts():
-    def held(network):
-        return [len(part) for part in (network._ties, network._ends, network._weights, network._last)]
-
     network = TieDecayNetwork(0.01)
     network.add_contacts((k % 3, 3, k) for k in range(3))
-    at_first = held(network)
+    at_first = len(pickle.dumps(network))
     network.add_contacts((k % 3, 3, k) for k in range(3, 3000))
-    assert held(network) == at_first == [3, 6, 3, 3]
+    assert len(pickle.dumps(network)) == at_first
+    assert len(network.ties().ends) == 3
 
 
 def test_a_long_silence_leaves_no_tie_and_no_warning():
@@ -405,7 +402,7 @@ BAD_FILES = {
     "empty": ("", None, "broken is empty"),
     "blank": ("\n\n", None, "broken is empty"),
     "only a header": ("t,i,j\n", None, "line 1 is followed by no contacts"),
-    "ragged": ("20 7 12\n\n20 12\n", None, "line 3 has 2 fields, where the first line has 3"),
+    "ragged": ("20 7 12\n\n20 12\n", None, "line 3 has 2 fields, but the first line has 3"),
     "time is no number": ("20 7 12\nnoon 12 9\n", None, "line 2: time 'noon' is neither a number nor a date"),
     "time is NaN": ("20 7 12\nnan 12 9\n", None, "line 2: .*no finite time"),
     "only self-contacts": ("t,i,j\n20,9,9\n", None, "followed by no contacts but 1 of a node with itself"),
@@ -415,7 +412,7 @@ BAD_FILES = {
     "given column missing": (
         "t,i,whom\n20,7,12\n",
         ("t", "i", "who"),
-        "line 1 is no header with the columns 'who' .did you mean 'whom'.*it has 't', 'i', 'whom'",
+        "line 1 is not a header with the columns 'who' .did you mean 'whom'.*it has 't', 'i', 'whom'",
     ),
     "four columns": ("20 7 12 MED\n", None, "line 1 is neither"),
     "two statuses": ("20 7 12 MED NUR\n40 7 12 PAT NUR\n", None, "line 2: '7' is 'PAT', but was 'MED'"),
@@ -510,7 +507,7 @@ def test_metadata_describe_the_nodes(tmp_path, text, names):
         ("7\n12\n", "line 1 has one field"),
         ("id,role\n7,MED\n12\n", "line 3 has 1 fields"),
         ("id,role\n7,MED\n7,NUR\n", "line 3: '7' has other attributes"),
-        ("id,role\n70,MED\n", "describes none of the nodes: it has 70, where the contacts have 12, 7"),
+        ("id,role\n70,MED\n", "does not describe any of the nodes: it has 70, but the contacts have 12, 7"),
     ],
 )
 def test_bad_metadata_are_named(tmp_path, text, message):

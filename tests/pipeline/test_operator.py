@@ -314,7 +314,7 @@ def test_an_operator_that_was_torn_by_an_interrupt_says_so(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             operator.on_batch(ROWS[100:200])
     for call in (operator.snapshot, lambda: operator.on_batch(ROWS[100:200])):
-        with pytest.raises(InputError, match="go on from a snapshot"):
+        with pytest.raises(InputError, match="continue from a snapshot"):
             call()
     assert MapOperator.restore(blob).on_batch(ROWS[100:200]).first == 100
 

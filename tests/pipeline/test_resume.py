@@ -250,7 +250,7 @@ def test_a_finished_run_whose_files_have_changed_is_no_success(change, said, fol
 def test_an_interrupted_run_is_not_overwritten_by_accident(folder, capfd, monkeypatch):
     interrupted(monkeypatch, *COMMAND)
     before = folder.joinpath("c.ckpt").read_bytes()
-    assert "c.ckpt holds a run that was interrupted" in mistake(capfd, "embed", *COMMAND)
+    assert "c.ckpt holds an interrupted run" in mistake(capfd, "embed", *COMMAND)
     assert folder.joinpath("c.ckpt").read_bytes() == before
 
 

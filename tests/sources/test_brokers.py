@@ -159,7 +159,7 @@ def test_payloads_of_every_kind():
         ("redis://127.0.0.1", r"redis://127.0.0.1 is not a whole address"),
         ("redis://me:secret@127.0.0.1/s?payload=xml", r"has payload='xml': it must be one of json, csv"),
         ("redis://me:secret@127.0.0.1/s?paylod=csv", r"has the unknown option 'paylod' \(did you mean 'payload'"),
-        ("reddis://127.0.0.1/s", r"is no scheme that is known \(did you mean 'redis'"),
+        ("reddis://127.0.0.1/s", r"is not a known scheme \(did you mean 'redis'"),
         ("redis://me:secret@127.0.0.1:99999/s", r"redis://\.\.\. is not a whole address"),
     ],
 )

@@ -104,7 +104,7 @@ def test_a_growing_file_is_a_source_of_rows(tmp_path):
 
 
 def test_an_unknown_scheme_is_named():
-    with pytest.raises(InputError, match="amqp:// is no scheme that is known"):
+    with pytest.raises(InputError, match="amqp:// is not a known scheme"):
         sources.open("amqp://host/rows")
     with pytest.raises(FileNotFoundError):
         sources.open("no such file")

@@ -18,7 +18,9 @@ import naive
 from driftmap import DriftMap
 from driftmap.cli import main
 from driftmap.landmarks import OnlineLandmarks
+from driftmap.landmarks.online import LandmarkEngine
 from driftmap.live.recording import Replay
+from driftmap.map import StreamMap
 from driftmap.sources import files
 from driftmap.storage import checkpoint
 from driftmap.tables import blocks, csv
@@ -137,18 +139,17 @@ class Locked:
         return self
 
 
-@pytest.mark.parametrize("kind", [DriftMap, OnlineLandmarks])
+@pytest.mark.parametrize("kind", [StreamMap, LandmarkEngine])
 def test_a_deep_copy_holds_the_lock(kind):
     metric = Locked()
-    estimator = kind(n_landmarks=5, metric=metric).partial_fit(X)
-    engine = estimator._engine
+    engine = kind(n_landmarks=5, metric=metric).partial_fit(X)
     metric.lock = engine.lock
     twin = copy.deepcopy(engine)
     assert metric.free
     assert not any(metric.free)
     assert twin.lock is not engine.lock
     twin.partial_fit(X[:3])
-    assert estimator.n_samples_seen_ == len(X)
+    assert engine.n_samples_seen_ == len(X)
 
 
 @pytest.mark.parametrize("slack", [1.1e9, 1e200])

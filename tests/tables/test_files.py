@@ -123,8 +123,8 @@ def encoded(some):
 NO_NUMBER = "is {}, not a number; leave out the column with --exclude, or such lines with --skip-bad"
 REFUSED_CSV = {
     "text": ", column 'b' " + NO_NUMBER.format("'x'"),
-    "short": " has 3 cells, where the first line has 4",
-    "long": " has 5 cells, where the first line has 4",
+    "short": " has 3 cells, but the first line has 4",
+    "long": " has 5 cells, but the first line has 4",
     "empty cell": ", column 'b' is empty; choose --missing drop, mean or last, or leave out the column with --exclude",
     "blank cell": ", column 'b' is empty; choose --missing drop, mean or last, or leave out the column with --exclude",
     "nan": ", column 'b' is NaN; choose --missing drop, mean or last, or leave out the column with --exclude",
@@ -216,7 +216,7 @@ REFUSED_JSON = {
     "true": ", column 'b' " + NO_NUMBER.format("'true'"),
     "null": ", column 'b' is empty; choose --missing drop, mean or last, or leave out the column with --exclude",
     "missing": " has no 'b', which the first line has",
-    "more": " has 'd', which the first line has not",
+    "more": " has 'd', which the first line does not have",
     "renamed": " has no 'c', which the first line has",
     "nan": " is not JSON",
     "infinite": " is not JSON",
@@ -746,7 +746,7 @@ def test_bad_lists_are_named(folder, monkeypatch, vectors, problem):
         np.testing.assert_array_equal(read("t.parquet", monkeypatch, missing=True)[0], known)
     if np.inf not in (vectors[1] or ()):
         folder.joinpath("t.jsonl").write_bytes(encoded(json.dumps({"v": v}) for v in vectors))
-        assert "t.jsonl, line 2, column 'v' is no list of 2 numbers" in read("t.jsonl", monkeypatch)[4]
+        assert "t.jsonl, line 2, column 'v' is not a list of 2 numbers" in read("t.jsonl", monkeypatch)[4]
 
 
 def test_numbers_of_other_types(folder, monkeypatch):

@@ -115,3 +115,10 @@ def test_the_help_shows_the_form_of_every_address(capsys):
     assert main(["follow", "--help"]) == 0
     shown = capsys.readouterr().out
     assert all(form in shown for form in forms())
+
+
+def test_a_matrix_of_many_columns_is_read(tmp_path):
+    """In time that grows with the columns, not with their square."""
+    np.save(tmp_path / "wide.npy", np.ones((2, 100_000)))
+    with open_table(str(tmp_path / "wide.npy"), Wanted(), once=False) as table:
+        assert (table.columns[0], table.columns[-1]) == ("1", "100000")

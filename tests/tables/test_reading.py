@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import formats
-from driftmap import DriftMap
 from driftmap.cli import COMMANDS, main
+from driftmap.map import StreamMap
 from driftmap.map.truth import sampled_stress
 from driftmap.quality import stress
 from driftmap.sources import files as source_files
@@ -98,7 +98,7 @@ def test_aligned_rows_that_are_wrong_are_named(folder, capfd):
     folder.joinpath("t.dat").write_text(" 1   2\n 3   4\n\n 5   6\n")
     assert "t.dat, line 3 is empty" in run(capfd, "embed", "t.dat", code=2).err
     folder.joinpath("t.dat").write_text(" 1   2\n 3   4   5\n")
-    assert "t.dat, line 2 has 3 cells, where the first line has 2" in run(capfd, "embed", "t.dat", code=2).err
+    assert "t.dat, line 2 has 3 cells, but the first line has 2" in run(capfd, "embed", "t.dat", code=2).err
     folder.joinpath("t.dat").write_text("a b\n 1   2\n 3   x\n")
     assert "t.dat, line 3, column 'b' is 'x', not a number" in run(capfd, "embed", "t.dat", code=2).err
 
@@ -115,7 +115,8 @@ def test_the_delimiter_can_be_given(folder, capfd, option, mark):
 
 @pytest.mark.parametrize("option", ["", "ab", "a", "1", '"', "é", "."])
 def test_what_is_no_delimiter(folder, capfd, option):
-    assert "is no delimiter: give a character or tab" in run(capfd, "embed", "t.csv", "--delimiter", option, code=2).err
+    err = run(capfd, "embed", "t.csv", "--delimiter", option, code=2).err
+    assert "is not a delimiter: give a character or tab" in err
 
 
 def test_a_delimiter_is_for_csv(folder, capfd):
@@ -127,7 +128,7 @@ def test_a_delimiter_is_for_csv(folder, capfd):
 def test_an_unlikely_delimiter_is_suspected(folder, capfd):
     folder.joinpath("t.csv").write_text("a^b\n1^2,5\n3^4,5\n")
     err = run(capfd, "embed", "t.csv", "--columns", "a^b", code=2).err
-    assert "line 2 has 2 cells, where the first line has 1; if something else separates cells" in err
+    assert "line 2 has 2 cells, but the first line has 1; if something else separates cells" in err
 
 
 LONG = "0.123456789 " * 400
@@ -563,18 +564,16 @@ def test_the_last_line_of_other_runs(folder, capfd, options):
 
 def test_sampled_stress_is_a_look_that_changes_nothing():
     points = np.cumsum(np.random.default_rng(2).standard_normal((900, 4)), axis=0)
-    looked, other = DriftMap(n_landmarks=12), DriftMap(n_landmarks=12)
+    looked, other = StreamMap(n_landmarks=12), StreamMap(n_landmarks=12)
     for part in np.split(points, 9):
         looked.partial_fit(part)
         other.partial_fit(part)
-        assert sampled_stress(looked._fitted_engine()) == sampled_stress(looked._fitted_engine())
+        assert sampled_stress(looked) == sampled_stress(looked)
     np.testing.assert_array_equal(looked.transform(points), other.transform(points))
-    sampled, whole = sampled_stress(looked._fitted_engine()), stress(points, looked.transform(points))
+    sampled, whole = sampled_stress(looked), stress(points, looked.transform(points))
     assert sampled == pytest.approx(whole, rel=0.1)
-    few = DriftMap(n_landmarks=12).fit(points[:150])
-    assert sampled_stress(few._fitted_engine()) == pytest.approx(
-        stress(points[:150], few.transform(points[:150])), rel=0.05
-    )
+    few = StreamMap(n_landmarks=12).partial_fit(points[:150])
+    assert sampled_stress(few) == pytest.approx(stress(points[:150], few.transform(points[:150])), rel=0.05)
 
 
 def test_the_bare_command_prints_short_help(capfd):

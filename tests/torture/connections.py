@@ -9,7 +9,7 @@ import time
 
 from strangers import crowd, write_rows
 from torture.follows import wait_for
-from torture.processes import PATIENCE
+from torture.processes import finish
 
 LIMITED = """\
 import resource, sys
@@ -26,10 +26,10 @@ def run(case):
     words += ["--checkpoint", "c.ckpt", "--checkpoint-every", "0s"]
     words += rng.choice([[], ["--host", "127.0.0.1"]])
     process = subprocess.Popen(
-        [sys.executable, "-c", LIMITED.format(rng.choice([128, 256, 1024])), *words],
-        cwd=case.folder, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-X", "faulthandler", "-c", LIMITED.format(rng.choice([128, 256, 1024])), *words],
+        cwd=case.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    port, written = int(re.search(r":(\d+)/", process.stderr.readline())[1]), 100
+    port, written = int(re.search(r":(\d+)/", process.stderr.readline().decode())[1]), 100
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     n = rng.randint(50, 1500 if allowed < 0 else min(1500, allowed - 200))
     try:
@@ -43,10 +43,10 @@ def run(case):
                 time.sleep(0.1 * rng.random())
             wait_for(case.folder / "o.csv", written + 1, process)
             process.send_signal(signal.SIGINT)
-            err = process.communicate(timeout=PATIENCE)[1]
+            code, err = finish(process)
     finally:
         process.kill()
-    assert process.returncode == 130, f"exit code {process.returncode}: {err}"
+    assert code == 130, f"exit code {code}: {err}"
     assert "Traceback" not in err, err
     assert f"stopped after {written} rows" in err, err
     assert "state saved" in err, err

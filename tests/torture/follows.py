@@ -54,7 +54,7 @@ def wait_for(path, lines, process):
         if process.poll() is not None:
             raise AssertionError(f"it ended: {finish(process)}")
         if time.monotonic() > last + PATIENCE:
-            process.kill()
+            process.send_signal(signal.SIGABRT)
             end = path.read_bytes()[-200:] if path.exists() else b""
             raise AssertionError(f"{path.name} has {found} of {lines} lines, the last ones {end}: {finish(process)}")
         time.sleep(0.01)

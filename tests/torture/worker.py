@@ -15,7 +15,7 @@ from torture.case import Case
 KINDS = {
     "learning": 2, "interrupts": 1, "checkpoints": 2, "states": 1, "inputs": 2, "addresses": 1, "disks": 1,
     "outputs": 1, "kills": 4, "follows": 4, "messages": 4, "forgetting": 4, "signals": 4, "clusters": 1,
-    "connections": 1, "levels": 1, "runs": 2, "recordings": 1,
+    "connections": 1, "levels": 1, "runs": 2, "recordings": 1, "databases": 4,
 }  # fmt: skip
 """Each is a module with a function ``run(case)``, and has a share of the time; to start processes takes long."""
 SECONDS = 300
@@ -39,6 +39,8 @@ def carry_out(name):
 
 def serve(connection):
     os.setsid()  # what a case has started is ended with it
+    for signum in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # a shell lets what it starts by & ignore them
+        signal.signal(signum, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     warnings.simplefilter("ignore")
     while (name := connection.recv()) is not None:

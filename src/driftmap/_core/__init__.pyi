@@ -187,7 +187,7 @@ class Placement:
         A point starts at ``projection`` (k, a) times its squared distances plus ``shift`` (k,). Its place times
         ``size`` plus ``origin`` (k,) is returned. ``steadiness`` weighs the squared distance to the start. Squared
         distances are :func:`affine` of the rows that are placed, or their squares where there is no ``matrix``.
-        A point off the map starts from one of ``places`` (8 p, k), that with the least stress. But for a constant this
+        A point off the map starts from one of ``places`` (8 p, k), that with the least stress. Up to a constant this
         is the product of ``losses`` (p (a + 1), 8) with the distances and 1; or, if there is a ``basis``
         (b (a + 1), 8), that of ``losses`` (p (8 b + 1), 8) with the product of the basis with the distances, and 1.
         """

@@ -24,11 +24,12 @@ COMMANDS = {
     "follow": "map the rows of a stream as they arrive",
     "watch": "show a stream in the browser",
     "contacts": "map a list of contacts",
+    "compare": "compare two tables: what changed, and where on the map",
     "cluster": "map Parquet files on a Dask cluster",
     "info": "show what a checkpoint holds",
     "sample": "write a small file to try things on",
 }
-"""The subcommands, each in the module of its name, and what ``--help`` says of them."""
+"""The subcommands, each in the module of its name, with their lines in ``--help``."""
 
 MOVED = {
     ("embed", "--follow"): "driftmap follow SOURCE",
@@ -36,7 +37,7 @@ MOVED = {
     ("embed", "--dask"): "driftmap cluster FILE --scheduler ADDRESS",
     ("watch", "--contacts"): "driftmap contacts FILE --follow",
 }
-"""What was an option of a command, and is a command now."""
+"""Former options that are commands now."""
 DESCRIPTION = "A true, steady, low-dimensional map of a data stream, from a few landmarks that follow it."
 BRIEF = f"""\
 {DESCRIPTION}
@@ -46,7 +47,7 @@ BRIEF = f"""\
 
 commands: {", ".join(COMMANDS)}
 `driftmap --help` says what each does, `driftmap embed --help` lists its options."""
-"""What is printed without a command."""
+"""The text printed without a command."""
 SIGNALLED = 128
 """Shells expect this plus the number of the signal that ended a program."""
 INTERRUPTED = SIGNALLED + 2
@@ -74,7 +75,7 @@ def exit_code(command: Callable[[], int]) -> int:
         return 0
     except KeyboardInterrupt:
         return _report("interrupted", INTERRUPTED)
-    except Stopped as stopped:  # the second request, where the first one could not be answered yet
+    except Stopped as stopped:  # the second request, before the first one was answered
         return _report("interrupted", stopped.code)
     except MemoryError as error:
         return _report(f"not enough memory: {one_line(error)}", 2)
@@ -107,32 +108,30 @@ def check_spelling(words: Sequence[str]) -> None:
 
 
 def _parser(words: Sequence[str]) -> Parser:
-    # What other commands need takes long to import, and is of use only to those who ask for them or make a mistake.
+    # The modules of other commands take long to import, and matter only after a mistake.
     named = [word for word in words[:1] if word in COMMANDS]
+    is_general = words[0] in ("-h", "--help", "--version")
     parser = Parser(prog="driftmap", description=DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"driftmap {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    formatter = argparse.RawDescriptionHelpFormatter
     for name in named or COMMANDS:
-        module = import_module(f"driftmap.cli.{name}")
-        command = subparsers.add_parser(
-            name,
-            help=COMMANDS[name],
-            description=module.DESCRIPTION,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        add_options(command, module.Options)
+        command = subparsers.add_parser(name, help=COMMANDS[name], formatter_class=formatter, allow_abbrev=False)
         command.set_defaults(command=name)
+        if not is_general:
+            module = import_module(f"driftmap.cli.{name}")
+            command.description = module.DESCRIPTION
+            add_options(command, module.Options)
     return parser
 
 
 def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
-    """One line, without the place in our code where the warning came from."""
+    """Print a warning on one line, without the place in our code where it was raised."""
     warn(str(message))
 
 
 def _report(message: str, code: int) -> int:
-    # Output before the message, so that the two do not mix on a terminal.
+    # Flush output before the message, so that the two do not mix on a terminal.
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The argument parser, and the kinds of values that options take."""
+"""The argument parser, and the types of option values."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from driftmap.sources.addresses import Address, may_hold_password, names_broker
 from driftmap.utils.columns import suggestion
 
 DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
-"""Names of delimiters, which shells pass on as they are."""
+"""Names of delimiters, easier to type in a shell."""
 COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by", "--na"})
 """Options whose values are names of columns, which may look like addresses."""
 
 
 def without_credentials(words: Sequence[str]) -> list[str]:
-    """The words of a command line, in which each address is an :class:`~driftmap.sources.addresses.Address`.
+    """Return the words of a command line, with each address as an :class:`~driftmap.sources.addresses.Address`.
 
-    Its text has no credentials. All that follows, from the parser to the last message, sees these words alone.
+    Its text has no credentials. All later code, from the parser to the last message, sees only these words.
 
     >>> without_credentials(["embed", "--sink=redis://:secret@host/out", "--label", "a:b@c"])
     ['embed', '--sink', 'redis://host/out', '--label', 'a:b@c']
@@ -43,14 +43,14 @@ def without_credentials(words: Sequence[str]) -> list[str]:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line, without the usage."""
+    """A parser that reports a mistake in one line, without the usage."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self._negative_number_matcher = re.compile(r"-\.?\d")  # values such as -99,-999 are no options
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # values such as -99,-999 are not options
 
     def error(self, message: str) -> NoReturn:
-        """Raise the complaint, with what was probably meant; ``main`` prints it."""
+        """Raise an error, with a suggestion for a misspelt word; ``main`` prints it."""
         hint = ""
         if (choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)) is not None:
             hint = suggestion(choice[1], [known.strip(" '") for known in choice[2].split(",")])
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}{hint} (see `{self.prog} --help`)")
 
     def all_options(self) -> list[str]:
-        """The long options of the command, or of its subcommands."""
+        """Return the long options of the command, or of its subcommands."""
         options = [option for option in self._option_string_actions if option.startswith("--")]
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def integer(text: str, lowest: int, highest: int | None = None) -> int:
-    """The type of an option that is an integer of at least ``lowest`` and at most ``highest``."""
+    """Parse an integer of at least ``lowest`` and at most ``highest``."""
     try:
         value = int(text)
     except ValueError:
@@ -81,7 +81,7 @@ def integer(text: str, lowest: int, highest: int | None = None) -> int:
 
 
 def rate(text: str) -> float:
-    """The type of an option that is a finite number, not negative."""
+    """Parse a finite number that is not negative."""
     try:
         value = float(text)
     except ValueError:
@@ -92,17 +92,17 @@ def rate(text: str) -> float:
 
 
 def rate_or_auto(text: str) -> float | str:
-    """The type of an option that is a rate, or "auto"."""
+    """Parse a rate, or "auto"."""
     return text if text == "auto" else rate(text)
 
 
 def rate_or_none(text: str) -> float | None:
-    """The type of an option that is a rate, or "none"."""
+    """Parse a rate, or "none"."""
     return None if text == "none" else rate(text)
 
 
 def date(text: str) -> str:
-    """The type of an option that is a date, perhaps with a time of day; it is returned without its time zone."""
+    """Parse a date, with or without a time of day; return it without its time zone."""
     try:
         return datetime.datetime.fromisoformat(text).replace(tzinfo=None).isoformat()
     except ValueError:
@@ -110,7 +110,7 @@ def date(text: str) -> str:
 
 
 def duration(text: str) -> float:
-    """The type of an option that is a time: a number with s, m or h."""
+    """Parse a time: a number with s, m or h."""
     match = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*([smh])", text.strip())
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time: give a number with s, m or h, such as 10s")
@@ -118,7 +118,7 @@ def duration(text: str) -> float:
 
 
 def names(text: str) -> list[str]:
-    """The type of an option that lists columns; a name with a comma goes in double quotes, as in CSV."""
+    """Parse a list of columns; a name with a comma goes in double quotes, as in CSV."""
     try:
         listed = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     except csv.Error:  # a line feed outside quotes
@@ -129,19 +129,19 @@ def names(text: str) -> list[str]:
 
 
 def delimiter(text: str) -> str:
-    """The type of an option that is what separates cells: a character or its name; a space is any run of blanks.
+    """Parse what separates cells: a character or its name; a space stands for any run of blanks.
 
     >>> delimiter("tab"), delimiter(";")
     ('\\t', ';')
     """
     character = DELIMITERS.get(text.lower(), text)
     if len(character) != 1 or not character.isascii() or character.isalnum() or character in "\"'\r\n\0.+-":
-        raise argparse.ArgumentTypeError(f"{text!r} is no delimiter: give a character or {', '.join(DELIMITERS)}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a delimiter: give a character or {', '.join(DELIMITERS)}")
     return character
 
 
 def file(text: str, *, suffixes: Sequence[str]) -> Path:
-    """The type of an option that is a file whose suffix says its format."""
+    """Parse the name of a file whose suffix determines its format."""
     path = Path(text)
     if path.suffix.lower() not in suffixes:
         raise argparse.ArgumentTypeError(f"{text!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
@@ -149,7 +149,7 @@ def file(text: str, *, suffixes: Sequence[str]) -> Path:
 
 
 def landmark_count(text: str) -> int | str:
-    """The type of ``--landmarks``: an integer or "auto"."""
+    """Parse the value of ``--landmarks``: an integer or "auto"."""
     try:
         return text if text == "auto" else integer(text, lowest=1)
     except argparse.ArgumentTypeError as error:
@@ -157,7 +157,7 @@ def landmark_count(text: str) -> int | str:
 
 
 def anchor_count(text: str) -> int | str | None:
-    """The type of ``--anchors``: an integer, "auto", or "none"."""
+    """Parse the value of ``--anchors``: an integer, "auto", or "none"."""
     if text in ("auto", "none"):
         return None if text == "none" else text
     try:
@@ -167,7 +167,7 @@ def anchor_count(text: str) -> int | str | None:
 
 
 def memory_size(text: str) -> int | str | None:
-    """The type of ``--memory``: an integer, "all" for no limit, or "auto"."""
+    """Parse the value of ``--memory``: an integer, "all" for no limit, or "auto"."""
     if text in ("all", "auto"):
         return None if text == "all" else text
     try:

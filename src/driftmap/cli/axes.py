@@ -1,4 +1,4 @@
-"""What the axes of a map mean: the columns of the table that drive them."""
+"""The meaning of the axes of a map: the columns of the table that drive them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from driftmap.map import StreamMap
 from driftmap.map.explain import explain_axes
 
 SHOWN = 3
-"""Columns that are named for an axis."""
+"""Columns named for an axis."""
 
 
 def explained_axes(mapper: StreamMap, columns: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """For each axis the columns, those that correlate most with it first; one line names the first of them."""
+    """Return the columns for each axis, most correlated first; print a line that names the first ones."""
     axes = []
     for axis, explained in enumerate(explain_axes(mapper)):
         found = [feature._asdict() for feature in explained.features]

@@ -25,19 +25,22 @@ from driftmap.utils.concurrency import n_threads
 from driftmap.utils.errors import MissingDependencyError
 
 DESCRIPTION = """\
-Learn and map Parquet files on a Dask cluster, each file where it lies, and write a file for each into a new folder.
+Learn and map Parquet files on a Dask cluster, each file where it is stored, and write a file for each into a new
+folder.
 
 FILE is a folder of Parquet files, or a pattern in quotes. OUT is a new folder that this machine and all workers share;
-beside the mapped files it holds the map, which `driftmap info` shows and FrozenMap.load loads.
+besides the mapped files it holds the map, which `driftmap info` shows and FrozenMap.load loads. Rows are learnt
+unchanged: normalise the files first, and fill or drop rows with missing numbers. Windows, half-lives and novelty depend
+on the order of all rows and need `driftmap embed`.
 
-Rows are learnt as they stand: normalise the files first, and fill or drop rows with missing numbers. What depends on
-the order of all rows (windows, half-lives, novelty) is for `driftmap embed`.
+Rows are learnt unchanged: normalise the files first, and fill or drop rows with missing numbers. What depends on
+the order of all rows (windows, half-lives, novelty) need `driftmap embed`.
 
 example:
   driftmap cluster 'days/*.parquet' --scheduler tcp://scheduler:8786 --certify -o maps/
 """
 MAP = "_map.ckpt"
-"""Where the map is saved in the folder of the output; readers of Parquet folders pass over names with underscores."""
+"""The file of the map in the folder of the output; readers of Parquet folders skip names with underscores."""
 CONNECT = 10
 """Seconds in which a scheduler must answer."""
 
@@ -116,7 +119,7 @@ def run(options: ClusterOptions, argv: Sequence[str]) -> int:
         raise UserError(
             f"{folder} has no file for {missing}: it must be a folder that this machine and all workers share"
         )
-    frozen.save(folder / MAP)  # last, so that whoever finds it has all files
+    frozen.save(folder / MAP)  # last: where this file exists, all others do
     if options.json:
         print(json.dumps(_summary(options, folder, fitted, frozen, parts, len(leaves(parts, None))), indent=2))
     if not options.quiet:
@@ -126,7 +129,7 @@ def run(options: ClusterOptions, argv: Sequence[str]) -> int:
 
 
 def _input(pattern: str) -> list[str]:
-    """The files of a folder or a pattern, in the order of their names."""
+    """Return the files of a folder or a pattern, sorted by name."""
     files = sorted(glob.glob(f"{glob.escape(pattern)}/*.parquet" if Path(pattern).is_dir() else pattern))
     if not files:
         raise UserError(f"there are no Parquet files {pattern}")
@@ -150,13 +153,13 @@ def _output(folder: Path | None) -> Path:
 
 @contextlib.contextmanager
 def _client(address: str) -> Iterator[Any]:
-    """A client of the cluster at this address, or of a cluster of this machine."""
+    """Yield a client of the cluster at this address, or of a cluster on this machine."""
     import dask.config
     from distributed import Client, LocalCluster
 
     with contextlib.ExitStack() as stack:
         if address == "local":
-            # A task is not to blame for a worker that dies during it, so it is tried again nearly without limit.
+            # A task is not to blame for a worker that dies during it, so the number of retries is nearly unlimited.
             stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 100}))
             stack.callback(logging.disable, logging.root.manager.disable)
             logging.disable(logging.CRITICAL)
@@ -176,7 +179,7 @@ def _client(address: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _failures() -> Iterator[None]:
-    """Around work of the cluster: what can happen to it is said in one line."""
+    """Turn errors of the cluster into messages of one line."""
     from distributed import KilledWorker
 
     from driftmap.dask import ClusterLostError, PartitionError
@@ -195,7 +198,7 @@ def _failures() -> Iterator[None]:
 
 
 def _observe(client: Any, progress: Progress, total: int) -> None:
-    """Show how many rows all workers have done; a partition that is done again is counted once."""
+    """Show the number of rows that all workers have processed; a repeated partition counts once."""
     from driftmap.dask.tasks import TOPIC
 
     done: dict[str, dict[str, int]] = defaultdict(dict)

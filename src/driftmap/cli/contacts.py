@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Map a list of contacts: each time with contacts is one row, the Laplacian spectrum of the network in which ties decay.
 
-FILE is a list as SocioPatterns publishes it, or its like: time, node, node, perhaps a weight or attributes; plain or
-compressed. The label of a row is its time. The other options are those of `driftmap embed`.
+FILE is a list in the format of SocioPatterns or a similar one: time, node, node, and perhaps a weight or attributes;
+plain or compressed. The label of a row is its time. The other options are those of `driftmap embed`.
 
 With --follow, FILE is a list that is still growing, a named pipe, "-", or the address of a message broker whose
 messages are lines of CSV. Contacts come in order of time, and the row of a time is written when a later time arrives or
-standard input ends. A spectrum has one number per node, so --nodes or --metadata says how many nodes there will be;
-those that have not come yet are zeros. Each row is the same as that of a run with --online on the whole list. --resume
-reads the list again from its start, without writing, and goes on where the checkpoint is.
+standard input ends. A spectrum has one number per node, so --nodes or --metadata gives the number of nodes in the end;
+nodes that have not appeared yet are zeros. The rows are the same as with --online on the whole list. --resume reads the
+list again from its start, without writing, and continues from the checkpoint.
 
 examples:
   driftmap contacts contacts.dat.gz --color-by hour -o days.parquet --plot days.png
@@ -53,7 +53,7 @@ examples:
   driftmap contacts badges.csv --follow --decay 0.01 --nodes 200 --alert 0.999 --alerts alerts.jsonl -o map.csv
 """
 DAYS_IN_WORDS = 20
-"""Days that are classes when they colour a figure; more are a scale."""
+"""Most days that colour a figure as classes; more become a scale."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class ContactReading:
     skip_bad: bool = option(
         "--skip-bad",
         default=False,
-        help="with --follow: skip lines that are no contacts or out of order, report each and count them",
+        help="with --follow: skip lines that are not contacts or are out of order, report each and count them",
     )
 
     def check_followed(self) -> None:
-        """Raise an error if something is missing that cannot be known before the list is complete."""
+        """Raise an error if an option is missing that a complete list would not need."""
         if not isinstance(self.decay, float):
             raise UserError("--follow needs --decay RATE: a half-life follows only from a list that is complete")
         if self.nodes is None and self.metadata is None:
@@ -114,7 +114,7 @@ class ContactReading:
             raise UserError("--color-by is for figures, which --follow does not draw")
 
     def check_whole(self) -> None:
-        """Raise an error for an option that is for ``--follow``."""
+        """Raise an error for an option that requires ``--follow``."""
         for flag, given in (("--nodes", self.nodes is not None), ("--skip-bad", self.skip_bad)):
             if given:
                 raise UserError(f"{flag} is for a list that grows: add --follow")
@@ -192,7 +192,7 @@ def run(options: ContactsOptions, argv: Sequence[str]) -> int:
 
 def _growing_input(file: str, reading: ContactReading) -> Input:
     """Return a growing list as the input of a run."""
-    from driftmap.networks import ContactStream, read_nodes  # which take long to import
+    from driftmap.networks import ContactStream, read_nodes  # these take long to import
 
     nodes = None if reading.metadata is None else read_nodes(reading.metadata)
     n_nodes = reading.nodes or len(nodes or ())
@@ -232,7 +232,7 @@ class ContactTable(ArrayTable):
 
 def open_contacts(file: str, reading: ContactReading, *, as_text: bool) -> ContactTable:
     """Read contacts and compute their spectra; ``as_text``: times may be labelled by dates."""
-    from driftmap.networks import laplacian_spectra, read_metadata  # which take long to import
+    from driftmap.networks import laplacian_spectra, read_metadata  # these take long to import
 
     contacts, name = _read(file, reading.columns)
     if reading.metadata is not None:
@@ -273,13 +273,13 @@ def _read(file: str, columns: list[str] | None) -> tuple[Contacts, str]:
         try:
             return read_contacts(source.path, columns), source.name
         except InputError as error:
-            if error.source is not None:  # a copy of standard input has a name that means nothing to the user
+            if error.source is not None:  # the name of a copy of standard input means nothing to the user
                 error.source = source.name
             raise
 
 
 def _decay(contacts: Contacts, given: float | str | None) -> tuple[float, str]:
-    """The rate of decay, and what it follows from."""
+    """Return the rate of decay, and the reason for it."""
     from driftmap.networks import half_life
 
     if isinstance(given, float):
@@ -294,7 +294,7 @@ def _decay(contacts: Contacts, given: float | str | None) -> tuple[float, str]:
 
 
 def _described(name: str, contacts: Contacts, dates: NDArray[np.datetime64] | None, decay: float, reason: str) -> str:
-    """One line: what was read, and how ties decay."""
+    """Return one line on the contacts that were read and the decay of ties."""
     first, last = contacts.event_times[[0, -1]]
     span = f"t = {first:.10g} to {last:.10g}"
     if dates is not None:
@@ -308,7 +308,7 @@ def _described(name: str, contacts: Contacts, dates: NDArray[np.datetime64] | No
 
 
 def _color(name: str, contacts: Contacts, dates: NDArray[np.datetime64] | None, decay: float) -> NDArray[Any]:
-    """What colours the rows: the hour, the day, or the group of nodes whose ties are strongest."""
+    """Return what colours the rows: the hour, the day, or the group of nodes with the strongest ties."""
     from driftmap.networks import group_strengths
 
     if name in contacts.attributes:

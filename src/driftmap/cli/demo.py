@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from driftmap.map import StreamMap
 
 DESCRIPTION = """\
-Stream the S-curve and map it with three kinds of landmarks, all placed by the default embedding: the first points that
-came (initial), landmarks that follow the stream (online, which is DriftMap), and a random sample of all points
-(random). The other two maps are turned to lie on that of DriftMap.
+Stream the S-curve and map it with three kinds of landmarks, all placed by the default embedding: the first points of
+the stream (initial), landmarks that follow the stream (online, which is DriftMap), and a random sample of all points
+(random). The other two maps are aligned with that of DriftMap.
 
-Prints for each its stress (sigma, over all pairs of points), its landmark stress (sigma_L, over pairs of landmarks),
-its radius (no point is farther from its nearest landmark) and, of online landmarks, how often one was replaced. Writes
-the three maps as one figure, s_curve.png, and the coordinates as s_curve.csv.
+For each map, print its stress (sigma, over all pairs of points), its landmark stress (sigma_L, over pairs of
+landmarks), its radius (every point is within it of a landmark) and, for online landmarks, the number of replacements.
+Write the three maps as one figure, s_curve.png, and the coordinates as s_curve.csv.
 
 example:
   driftmap demo -o demo --landmarks 50 --points 2000
@@ -87,7 +87,7 @@ Options = DemoOptions
 
 def run(options: DemoOptions, argv: Sequence[str]) -> int:
     """Carry out the command."""
-    # with scikit-learn, which takes too long to import for those who only ask for help
+    # scikit-learn takes too long to import for those who only ask for help
     from driftmap.datasets import s_curve_stream
     from driftmap.landmarks import InitialLandmarks, RandomLandmarks
     from driftmap.map import StreamMap
@@ -139,7 +139,7 @@ def _learn(name: str, learner: Any, X: Array, progress: Progress) -> None:
 
 
 def _follow(mapper: StreamMap, X: Array, progress: Progress) -> Result:
-    """The map of landmarks that follow the stream."""
+    """Return the map of landmarks that follow the stream."""
     _learn("online", mapper, X, progress)
     coordinates, sigma_landmarks = mapper.transform(X), landmark_stress(mapper)
     return Result(
@@ -155,7 +155,7 @@ def _follow(mapper: StreamMap, X: Array, progress: Progress) -> Result:
 
 
 def _map(name: str, selector: LandmarkSelector, X: Array, onto: Result, progress: Progress) -> Result:
-    """The map of fixed landmarks. Their selectors store no other points, so there are no anchors."""
+    """Return the map of fixed landmarks. Their selectors store no other points, so there are no anchors."""
     _learn(name, selector, X, progress)
     between, masses = selector.landmark_distances(), np.maximum(selector.landmark_mass_, 1).astype(np.float64)
     embedding = LandmarkStress(2).fit(between, masses)
@@ -173,7 +173,7 @@ def _map(name: str, selector: LandmarkSelector, X: Array, onto: Result, progress
 
 
 def _as_text(results: Sequence[Result]) -> str:
-    """The results as a table: a row per kind of landmarks, numbers aligned."""
+    """Return the results as a table: a row per kind of landmarks, numbers aligned."""
     rows = [("landmarks", "sigma", "sigma_L", "radius", "replacements")]
     for result in results:
         numbers = (f"{value:.4f}" for value in (result.sigma, result.sigma_landmarks, result.radius))

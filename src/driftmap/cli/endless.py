@@ -16,13 +16,14 @@ from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map
+from driftmap.cli.monitoring import Metrics, Monitoring, serving_metrics
 from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.whole import Input
 from driftmap.cli.writing import Layout
+from driftmap.pipeline.map_operator import MapOperator
 from driftmap.pipeline.observer import Observer
-from driftmap.pipeline.operator import MapOperator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
 from driftmap.tables.formats import TEXT_SUFFIXES, listed
@@ -32,7 +33,7 @@ from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.columns import describe
 
 View = Callable[[Session, Table, Sequence[str]], AbstractContextManager[Observer]]
-"""Shows a stream while it goes on, given the names of its columns."""
+"""Shows a stream while it is read, given the names of its columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,7 @@ class EndlessOptions:
         metavar="URL",
         help="also send coordinates, novelty and alerts to this stream of messages",
     )
+    monitoring: Monitoring = group(Monitoring, "what to watch it by")
     recovering: Recovering = group(Recovering, "runs that may be interrupted")
 
     def __post_init__(self) -> None:
@@ -66,6 +68,11 @@ class EndlessOptions:
             raise UserError("--json would leave no place for the coordinates: add -o")
         if sys.stdout is None and (output is None or self.coordinates.json):
             raise UserError("standard output is closed: add -o, and leave out --json")
+
+    @property
+    def metrics_host(self) -> str | None:
+        """The address at which metrics are served; None: this machine only."""
+        return None
 
     @property
     def paths(self) -> Mapping[str, Path | None]:
@@ -117,8 +124,9 @@ class _Stream:
     ) -> None:
         self.options, self.source, self.paths, self.rejected = options, source, paths, rejected
         self.current, self.view = current, view
-        self.writes = view is None or options.coordinates.output is not None or options.sink is not None
-        """Whether rows are written, each as it comes. A view alone takes those that came together."""
+        goes_elsewhere = options.sink is not None or source.target is not None
+        self.writes = view is None or options.coordinates.output is not None or goes_elsewhere
+        """Whether rows are written, one by one. A view alone receives rows in the batches in which they arrive."""
         steps = [*source.steps(), *options.normalizing.running()]
         self.operator = MapOperator(
             new_map(options.mapping),
@@ -134,7 +142,7 @@ class _Stream:
         """Read, map and write rows as they arrive."""
         options, current = self.options, self.current
         with contextlib.ExitStack() as stack:
-            with current.waiting():  # a pipe may be slow to say what its columns are
+            with current.waiting():  # a pipe may be slow to provide its columns
                 table = self.table = stack.enter_context(self.source.open(current, Path(), self.rejected))
             current.check_columns(table)
             if table.left_out:
@@ -147,7 +155,7 @@ class _Stream:
             outputs.show_progress(current, stack)
             current.passes(table, self.operator, 1 if self.writes else chunk_rows(len(columns)))
             current.end_growing(self.operator)
-        done = self.report()  # which may warn, too
+        done = self.report()  # it may print a warning
         if not options.coordinates.quiet:
             note(done)
         reports.report_missing_dimensions(self.operator.mapper)
@@ -157,23 +165,29 @@ class _Stream:
         options, current, output = self.options, self.current, self.options.coordinates.output
         files = stack.enter_context(run_files.RunFiles(self.paths, current.saver, grows=True).open())
         current.begin_growing(self.operator)
+        if (port := options.monitoring.metrics) is not None:
+            metrics = Metrics(self.operator, current.saver, self.rejected)
+            stack.enter_context(serving_metrics(metrics, port, options.metrics_host))
+            current.observers.append(metrics)
         layout = Layout(table.label, options.mapping.components, frame=True, novelty=True)
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))
         alerting, file = options.alerting, files.get("alerts")
-        is_shown = self.view is not None and file is None  # a view shows novel rows itself
-        if file is not None or alerting.drift is not None or (alerting.alert is not None and not is_shown):
-            outputs.write_alerts(current, file, drifts_only=is_shown)
+        is_wanted = alerting.alert is not None or alerting.drift is not None
+        if file is not None or (is_wanted and self.view is None):  # a view shows them itself
+            outputs.write_alerts(current, file)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
-        elif self.view is None:
+        elif self.view is None and self.source.target is None:
             kind = options.coordinates.format
             outputs.print_coordinates(current, stack, layout, kind, alone=True, immediately=True)
         if options.sink is not None:
             outputs.send(current, stack, options.sink, layout)
+        if self.source.target is not None:
+            self.source.target.open(current, layout)
 
     def print_summary(self) -> None:
-        """Print what ``--json`` asks for; of a stream, the user usually ends it. Without a row, print nothing."""
+        """Print the summary of ``--json``, also when the user ends the stream. Without a row, print nothing."""
         options, operator, table = self.options, self.operator, self.table
         if not options.coordinates.json or table is None or not operator.mapper.fitted:
             return

@@ -47,12 +47,14 @@ OPTION_ADVICE: Mapping[Advice, str] = {
     "delimiter": "if something else separates cells, give it by --delimiter",
     "address": "give another --host or --port",
     "nodes": "give a larger --nodes",
+    "query": 'add --query "SELECT ..."',
+    "table": "--to-table appends results to the database that is read",
     "decimal '.'": "leave out --decimal, or such lines with --skip-bad",
     "decimal ','": "read it with --decimal , or leave out such lines with --skip-bad",
     "thousands ','": "read it with --thousands , or leave out such lines with --skip-bad",
     "decimal ',', thousands '.'": "read it with --decimal , --thousands . or leave out such lines with --skip-bad",
 }
-"""The options that do what errors of the library advise."""
+"""The options that follow the advice in errors of the library."""
 
 
 class UserError(Exception):
@@ -60,7 +62,7 @@ class UserError(Exception):
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error on one line; a system error names its file, and a parameter is called by its option."""
+    """Return the message of an error on one line, with the file of a system error and the option of a parameter."""
     if isinstance(error, InputError):
         text = error.in_words(OPTIONS.get(error.parameter or "", error.parameter), OPTION_ADVICE)
     elif isinstance(error, OSError) and error.strerror:
@@ -71,7 +73,7 @@ def one_line(error: BaseException) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text on one line, in which control characters, of files or file names, are shown and not sent to a terminal.
+    """Return text on one line with escaped control characters, which file contents must not send to a terminal.
 
     >>> escaped("a\\x1b[2J\\n  b")
     'a\\\\x1b[2J b'
@@ -81,7 +83,7 @@ def escaped(text: str) -> str:
 
 
 def counted(n: int, what: str) -> str:
-    """A number of things.
+    """Return a number of things in words.
 
     >>> counted(1, "row"), counted(2000, "row")
     ('1 row', '2,000 rows')
@@ -90,7 +92,7 @@ def counted(n: int, what: str) -> str:
 
 
 def note(message: str | InputError) -> None:
-    """Report what is done, on one line of standard error."""
+    """Print a note on one line of standard error."""
     print_line(f"driftmap: {escaped(message) if isinstance(message, str) else one_line(message)}")
 
 
@@ -105,7 +107,7 @@ def report(message: str) -> None:
 
 
 def print_line(line: str) -> None:
-    """Print a line to standard error. If that is closed, nothing is printed, least of all to standard output."""
+    """Print a line to standard error. If that is closed, print nothing; standard output is not a substitute."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             clear = "\r\x1b[2K" if sys.stderr.isatty() else ""  # there may be a progress bar

@@ -43,17 +43,17 @@ def writing() -> Iterator[None]:
 
 
 class StandardOutput:
-    """Text on standard output. If its reader closes the pipe, the run ends or, unless it is ``alone``, goes on without.
+    """Text on standard output. If its reader closes the pipe, the run ends if it is ``alone``, and otherwise continues.
 
-    ``at_once``: rows are not buffered; ``continued``: the header was written by an earlier run.
+    ``flushes``: each call of ``write`` reaches the reader; ``continued``: an earlier run has written the header.
     """
 
-    def __init__(self, names: Sequence[str], *, alone: bool, at_once: bool, kind: str, continued: bool) -> None:
+    def __init__(self, names: Sequence[str], *, alone: bool, flushes: bool, kind: str, continued: bool) -> None:
         self._closed = False
-        self._alone, self._at_once, self._kind, self._continued = alone, at_once, kind, continued
+        self._alone, self._flushes, self._kind, self._continued = alone, flushes, kind, continued
         self._writer: Writer | None = None
         self._names = names
-        # Without a buffer (python -u) a write may be cut short and not say so.
+        # Without a buffer (python -u) a write may be truncated silently.
         raw: Any = sys.stdout.buffer
         self._stream: BinaryIO = io.BufferedWriter(raw) if isinstance(raw, io.RawIOBase) else raw
 
@@ -71,16 +71,16 @@ class StandardOutput:
                     else CSVWriter(stream, self._names, continued=self._continued)
                 )
             self._writer.write(columns)
-            if self._at_once:
+            if self._flushes:
                 self._stream.flush()
         except OSError as error:
             self._abandon(error)
 
     def close(self) -> None:
-        """Nothing is missing."""
+        """Do nothing: text has no end."""
 
     def send(self) -> None:
-        """Send what is still buffered, at the end of the run, however it ends."""
+        """Send what is still buffered; called however the run ends."""
         try:
             self._stream.flush()
             if isinstance(self._stream, io.BufferedWriter) and self._stream is not sys.stdout.buffer:

@@ -13,12 +13,7 @@ from driftmap.embedding import EMBEDDINGS
 from driftmap.map.drift import FEWEST_ROWS, DriftMonitor
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.storage.paths import OutputPath, output_path
-from driftmap.tables.cells import Marks
-from driftmap.tables.columns import Wanted
-from driftmap.tables.delay import DelayEmbedding
-from driftmap.tables.formats import FORMATS, JSON_LINES, KEYS, TABLE_SUFFIXES, listed
-from driftmap.tables.missing import METHODS, FillMissing
-from driftmap.tables.rejected import RejectedLines
+from driftmap.tables.formats import JSON_LINES, TABLE_SUFFIXES, listed
 from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
 from driftmap.tables.steps import Step
 from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, LIMITS, RULES
@@ -28,118 +23,18 @@ NOVELTY = ("reach", "quantile", "residual")
 PAGE_SUFFIX = ".html"
 """The suffix of a plot for a browser."""
 ANCHORS = "auto"
-"""Anchors of a map."""
+"""Default number of anchors of a map."""
 WARM_UP = 100
-"""Rows by which a running normalisation begins."""
+"""Default number of rows before a running normalisation begins."""
 CHECKPOINT_INTERVAL = 30.0
-"""Seconds between two checkpoints."""
+"""Default seconds between two checkpoints."""
 DRIFT_WINDOW = 200
-"""Recent rows that ``--drift`` compares with earlier ones."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How a table is read."""
-
-    columns: list[str] | None = option(
-        "--columns", type=kinds.names, metavar="A,B,C", help="the features (default: all columns of numbers)"
-    )
-    exclude: list[str] | None = option(
-        "--exclude", type=kinds.names, metavar="A,B", help="columns that are not features"
-    )
-    label: str | None = option(
-        "--label",
-        metavar="COLUMN",
-        help="colour by this column and copy it to the output; it is not a feature unless --columns lists it",
-    )
-    header: str = option("--header", default="auto", choices=("auto", "yes", "no"), help="of CSV (default: auto)")
-    input_format: str | None = option(
-        "--input-format", choices=tuple(KEYS), help="of the input, whatever its suffix; text may also be compressed"
-    )
-    delimiter: str | None = option(
-        "--delimiter",
-        type=kinds.delimiter,
-        metavar="C",
-        help="what separates the cells of CSV: a character, tab or space, which is any run of blanks (default: by the "
-        "first two lines)",
-    )
-    na: list[str] | None = option(
-        "--na",
-        action="extend",
-        type=kinds.names,
-        metavar="VALUE",
-        help="what else stands for a missing number: a text of CSV such as off, or a number such as -200; several are "
-        "separated by commas",
-    )
-    missing: str | None = option(
-        "--missing",
-        choices=("error", *METHODS),
-        help="a missing number ends the run (error, the default), drops its row, or is filled by the mean or the last "
-        "of the earlier values in its column; without earlier values, its row is dropped",
-    )
-    decimal: str = option("--decimal", default=".", choices=(".", ","), help="decimal point of CSV (default: .)")
-    thousands: str = option(
-        "--thousands", default="", choices=(",", ".", " ", "'", "_"), help="thousands separator of CSV"
-    )
-    delay: int | None = option(
-        "--delay",
-        type=partial(kinds.integer, lowest=2, highest=10_000),
-        metavar="N",
-        help="for a time series: map each row together with the rows before it, N rows in all",
-    )
-    every: int | None = option(
-        "--every", type=partial(kinds.integer, lowest=1), metavar="K", help="use every K-th of these rows (default: 1)"
-    )
-    skip_bad: bool = option(
-        "--skip-bad",
-        default=False,
-        help="skip lines that are not rows of numbers, report each on standard error and count them; every row is one "
-        "line",
-    )
-
-    def __post_init__(self) -> None:
-        if self.every is not None and (self.delay is None or self.every >= self.delay):
-            raise UserError("--every selects from the rows of --delay: give a --delay that is larger")
-        if self.thousands and self.thousands == self.decimal:
-            raise UserError(f"--thousands and --decimal cannot both be {self.decimal!r}")
-
-    def wanted(self, rejected: RejectedLines, metric: str) -> Wanted:
-        """Return the columns to read, and how."""
-        missing = (self.missing or "error") != "error" or metric == "nan_euclidean"
-        return Wanted(
-            self.columns,
-            self.label,
-            self.header,
-            rejected,
-            self.exclude or (),
-            missing=missing,
-            decimal=self.decimal,
-            thousands=self.thousands,
-            delimiter=self.delimiter,
-            format=self.input_format,
-            marks=Marks.of(self.na or ()),
-        )
-
-    def is_binary(self, file: str) -> bool:
-        """Whether an input has no lines of text."""
-        suffix = Path(file).suffix.lower()
-        kind = next((kind for kind in FORMATS if suffix in kind.suffixes), None)
-        kind = kind if self.input_format is None else KEYS[self.input_format]
-        return kind is not None and not kind.is_text
-
-    def steps(self) -> list[Step]:
-        """Return fresh steps that rows go through."""
-        steps: list[Step] = []
-        if self.missing not in (None, "error"):
-            steps.append(FillMissing(self.missing))
-        if self.delay is not None:
-            steps.append(DelayEmbedding(self.delay, self.every or 1))
-        return steps
+"""Default number of recent rows that ``--drift`` compares with earlier ones."""
 
 
 @dataclass(frozen=True)
 class MapShape:
-    """What a map is like, wherever it is learnt."""
+    """Options of a map, wherever it is learnt."""
 
     landmarks: int | str = option(
         "--landmarks",
@@ -190,7 +85,7 @@ class MapShape:
 
 @dataclass(frozen=True)
 class Mapping(MapShape):
-    """How rows are mapped."""
+    """Options of mapping rows."""
 
     rule: str = option("--rule", default="tight", choices=RULES, help="which landmark leaves (default: tight)")
     steadiness: float | None = option(
@@ -225,7 +120,7 @@ class Mapping(MapShape):
 
 @dataclass(frozen=True)
 class Normalizing:
-    """How columns are normalised."""
+    """Options of normalising columns."""
 
     normalize: str = option(
         "--normalize",
@@ -246,13 +141,13 @@ class Normalizing:
             raise UserError("--warm-up is for a running --normalize: add --normalize")
 
     def running(self) -> list[Step]:
-        """Return a fresh step that normalises rows as they arrive."""
+        """Return a new step that normalises rows as they arrive."""
         return [] if self.normalize == "none" else [RunningScale(self.normalize, self.warm_up or WARM_UP)]
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where coordinates go."""
+    """Options of writing coordinates."""
 
     output: Path | None = option(
         "-o",
@@ -268,7 +163,7 @@ class Coordinates:
         "--quiet",
         shapes=False,
         default=False,
-        help="leave out the last line on standard error, which says what was done",
+        help="omit the last line on standard error, the report",
     )
     json: bool = option(
         "--json", shapes=False, default=False, help="a summary on standard output; coordinates go only to -o"
@@ -283,7 +178,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Alerting:
-    """What is reported, and where: novel rows, and changes of the stream."""
+    """Options of reporting novel rows and changes of the stream."""
 
     alert: float | None = option(
         "--alert", type=kinds.rate, metavar="T", help="report rows beyond this reach (1 or more) or quantile (below 1)"
@@ -309,17 +204,17 @@ class Alerting:
             raise UserError("--alerts needs to know which rows are worth an alert: add --alert, or --drift")
 
     def detector(self) -> NoveltyDetector | None:
-        """Return what decides on alerts."""
+        """Return the detector of novel rows."""
         return None if self.alert is None else NoveltyDetector(self.alert)
 
     def monitor(self) -> DriftMonitor | None:
-        """Return what decides on drift."""
+        """Return the monitor of drift."""
         return None if self.drift is None else DriftMonitor(self.drift)
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What is drawn of a finished map."""
+    """Options of drawing a finished map."""
 
     plot: Path | None = option(
         "--plot",
@@ -372,7 +267,7 @@ class Figures:
             raise UserError("--animate-frames is for animations: add --animate")
 
     def require(self) -> None:
-        """Raise an error if a package or program that drawing needs is missing."""
+        """Raise an error if a package or program for drawing is missing."""
         if (self.plot is not None and self.plot.suffix.lower() != PAGE_SUFFIX) or self.animate is not None:
             from driftmap.plot import require_matplotlib  # plotting is slow to import
 
@@ -385,7 +280,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Recovering:
-    """How a run can be interrupted."""
+    """Options of runs that can be interrupted and resumed."""
 
     checkpoint: Path | None = option(
         "--checkpoint", shapes=False, type=Path, metavar="FILE", help="save the state of the run to this file"
@@ -398,7 +293,10 @@ class Recovering:
         help="such as 10s, 5m or 1h (default: 30s); less often if saving would take a tenth of the time",
     )
     resume: bool = option(
-        "--resume", shapes=False, default=False, help="go on from the checkpoint; without one, start from the beginning"
+        "--resume",
+        shapes=False,
+        default=False,
+        help="continue from the checkpoint, if there is one",
     )
 
     def __post_init__(self) -> None:
@@ -407,7 +305,7 @@ class Recovering:
             raise UserError(f"{given} needs to know the checkpoint: add --checkpoint FILE")
 
     def resolved(self) -> OutputPath | None:
-        """Resolve the path of the checkpoint, once and for all."""
+        """Resolve the path of the checkpoint, once for the whole run."""
         return None if self.checkpoint is None else output_path(self.checkpoint)
 
     @property

@@ -1,4 +1,4 @@
-"""An observer that reports columns that may not be meant as features: constant, counting, coded, too wide."""
+"""An observer that reports columns that may not be meant as features: constant, counting, coded or too wide ones."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from numpy.typing import NDArray
 
 from driftmap.cli.errors import note, warn
 from driftmap.map import StreamMap
-from driftmap.metrics.table import ALIASES, METRICS, KnownMetric
+from driftmap.metrics.table import KnownMetric, known
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.utils import Array
 from driftmap.utils.columns import short, some
 
 UNEQUAL = 100.0
-"""How many times wider than another a column is when it decides the map alone."""
+"""A column that is this many times wider than another one dominates the map."""
 LOOK_ROWS, LOOK_CELLS = 10_000, 2**20
-"""Rows and cells by which columns of integers and marks are judged, at most."""
+"""Most rows and cells by which columns of integers and marks are judged."""
 MOST_GROUPS, ROWS_PER_GROUP = 12, 5
 """Most integers that name groups, and fewest rows of each on average."""
 FEWEST_COUNTED = 10
-"""Fewest rows that a column can be said to count."""
+"""Fewest rows by which a column is recognised as counting."""
 FREQUENT, FAR = 0.01, 2.0
-"""A number may stand for missing ones if this share of the rows has it and it is this many spreads from the others."""
+"""A number may mark missing ones if this share of the rows has it, this many spreads from the other numbers."""
 FEWEST_MARKED = 3
 """Fewest rows with such a number."""
 
 
 @dataclass(eq=False)
 class Hints(Observer):
-    """Looks at the rows of the first pass, and prints a line for each hint at the end."""
+    """Examines the rows of the first pass, and prints a line for each hint at the end."""
 
     columns: Sequence[str]
     metric: str
     scaled: bool
     """Whether the columns are normalised, so that their widths do not matter."""
     stage: str = ""
-    """The first pass, whose rows are as they stand in the table."""
+    """The first pass, whose rows are as in the table."""
     n_rows: int = 0
     low: Array | float = np.inf
     high: Array | float = -np.inf
-    """The least and the largest number of each column so far."""
+    """The smallest and the largest number of each column so far."""
 
     def __post_init__(self) -> None:
         self._looked: list[Array] = []
         self._n_looked = 0
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Take in the rows of the first pass."""
+        """Examine the rows of the first pass."""
         rows, self.stage = update.rows.features, self.stage or update.stage
         if update.stage != self.stage or not len(rows):
             return
@@ -88,7 +88,7 @@ class Hints(Observer):
         note(f"{subject}: --exclude {short(option)} leaves it out, --label {short(option)} colours by it")
 
     def _marks(self, rows: Array) -> None:
-        """Warn of one extreme number that may stand for missing ones."""
+        """Warn of an extreme number that may be a mark of missing ones."""
         marks: dict[float, list[str]] = {}
         for name, column in zip(self.columns, rows.T, strict=True):
             if (mark := frequent_extreme(column)) is not None:
@@ -100,7 +100,7 @@ class Hints(Observer):
             )
 
     def _widths(self, spread: Array, counting: NDArray[np.bool_]) -> None:
-        metric = METRICS.get(ALIASES.get(self.metric, self.metric), KnownMetric(self.metric))
+        metric = known(self.metric) or KnownMetric(self.metric)
         constant = [name for name, width in zip(self.columns, spread, strict=True) if width == 0]
         if constant:
             counts = metric.counts_constants
@@ -118,7 +118,7 @@ class Hints(Observer):
 
 
 def counting_columns(rows: Array) -> NDArray[np.bool_]:
-    """Which columns are integers that grow or shrink by one with each row.
+    """Return which columns are integers that grow or shrink by one with each row.
 
     >>> counting_columns(np.stack([np.arange(20.0), np.arange(20.0) / 2], axis=1))
     array([ True, False])
@@ -131,7 +131,7 @@ def counting_columns(rows: Array) -> NDArray[np.bool_]:
 
 
 def coded_columns(rows: Array) -> NDArray[np.bool_]:
-    """Which columns have a few different integers, at least two.
+    """Return which columns have a few different integers, at least two.
 
     >>> coded_columns(np.stack([np.arange(30.0) % 3, np.arange(30.0), np.ones(30)], axis=1))
     array([ True, False, False])
@@ -144,7 +144,7 @@ def coded_columns(rows: Array) -> NDArray[np.bool_]:
 
 
 def frequent_extreme(column: Array) -> float | None:
-    """Return an integer at one end of a column that is frequent and far from all other numbers, if there is one.
+    """Return an integer at one end of a column that is frequent and far from all other numbers; None if there is none.
 
     >>> frequent_extreme(np.array([-200.0, 1.5, 2.0, -200.0, 1.0, 3.0, -200.0]))
     -200.0

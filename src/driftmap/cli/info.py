@@ -1,4 +1,4 @@
-"""``driftmap info``: what a checkpoint holds."""
+"""``driftmap info``: the content of a checkpoint."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from driftmap.storage.checkpoint import Checkpoint, CheckpointError
 from driftmap.storage.serialization import unpack
 
 DESCRIPTION = """\
-Show what a checkpoint holds: who wrote it, the map, its arrays, and how far a run of embed had come.
+Show what a checkpoint holds: who wrote it, the map, its arrays, and the progress of a run.
 
-The file is checked as it is when it is loaded, so this also says whether it is whole.
+The file is checked as on loading, so this also shows whether it is intact.
 
 examples:
   driftmap info map.ckpt
@@ -34,9 +34,9 @@ examples:
 
 KINDS = (StreamMap.kind, LandmarkEngine.kind, FrozenMap.kind, OWN)
 SHOWN_FRAMES = 10
-"""Frames that are shown, the last ones."""
+"""Most frames shown, the last ones."""
 SHOWN_CHARACTERS = 60
-"""Characters of a value that are shown."""
+"""Characters shown of a value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def run(options: InfoOptions, argv: Sequence[str]) -> int:
 
 
 def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
-    """Names and values, in the order in which they are shown."""
+    """Return names and values, in the order in which they are shown."""
     header = found.header
     saved = run_state.read(path) if run_state.KEY in header else None
     if header["kind"] not in KINDS:
@@ -88,14 +88,14 @@ def _lines(path: Path, found: Checkpoint) -> list[tuple[str, str]]:
 
 
 def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
-    """What there is to know about a map or its landmarks."""
+    """Return names and values of a map or its landmarks."""
     params = {name: _param(value) for name, value in found.header["params"].items()}
     lines = [("parameters", ", ".join(f"{name}={value}" for name, value in params.items()))]
     if found.header["kind"] == FrozenMap.kind:
         return lines + _frozen(found)
     try:
         engine: Any = unpack(found, StreamMap, LandmarkEngine)
-    except CheckpointError as error:  # it needs something that a checkpoint cannot hold
+    except CheckpointError as error:  # it requires an object that a checkpoint cannot hold
         return [*lines, ("not shown", str(error))]
     landmarks: LandmarkEngine = engine._landmark_engine() if isinstance(engine, StreamMap) else engine
     lines += [
@@ -119,7 +119,7 @@ def _estimator(found: Checkpoint) -> list[tuple[str, str]]:
 
 
 def _frame(change: FrameChange) -> str:
-    """When a frame was made, and why."""
+    """Return when a frame was made, and why."""
     (median, worst), when = change.displacement, f"after arrival {change.arrival:,}"
     why = f"by {change.reason}: {change.stress:.4g} became {change.candidate_stress:.4g}"
     if change.reason == REGISTERED:
@@ -128,7 +128,7 @@ def _frame(change: FrameChange) -> str:
 
 
 def _frozen(found: Checkpoint) -> list[tuple[str, str]]:
-    """What there is to know about a frozen map."""
+    """Return names and values of a frozen map."""
     try:
         frozen = unpack(found, FrozenMap)
     except CheckpointError as error:
@@ -146,7 +146,7 @@ def _frozen(found: Checkpoint) -> list[tuple[str, str]]:
 
 
 def _bounds(landmarks: LandmarkEngine) -> list[tuple[str, str]]:
-    """What is proven of the landmarks; nothing where the metric is not known to obey the triangle inequality."""
+    """Return the bounds on the landmarks; none if the metric is not known to obey the triangle inequality."""
     try:
         upper, lower = landmarks.coverage_bound_, landmarks.radius_lower_bound_
     except ValueError:

@@ -1,4 +1,4 @@
-"""How a command maps a table: in passes over the whole of it, or row by row as it arrives."""
+"""Mapping a table by passes over all of its rows: measure, count landmarks, learn, place."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.concurrency import n_threads
 
 MOST_THREADS = 4
-"""Threads that place rows: with more, writing takes longer than placing."""
+"""Most threads that place rows: with more, writing takes longer than placing."""
 
 
 def new_map(options: Mapping) -> StreamMap:
-    """Return a map by the options, or raise an error that names the first one that cannot be used."""
+    """Return a map with these options, or raise an error that names the first invalid one."""
     stress = LandmarkStress(options.components, steadiness=options.steadiness) if options.steadiness else None
     mapper = StreamMap(
         options.components,
@@ -53,9 +53,9 @@ def two_passes(
     scores: CachedRows | None,
     older: OlderMap | None = None,
 ) -> Operator:
-    """Learn all rows, then place each on the finished map; measure them first, and count landmarks, if asked for.
+    """Learn all rows, then place each on the finished map; first measure them, and count landmarks, if asked for.
 
-    ``older``: lay the map on this one, whose rows were scaled alike.
+    ``older``: align the map with this one, whose rows were scaled alike.
     """
     mapping, normalizing = options
     learning, placing = Learning(mapper, steps(), detector), Placing(mapper, steps(), detector)
@@ -79,7 +79,7 @@ def two_passes(
         away = f"{median:.2g} of its diameter from their places there (median), {most:.2g} at most"
         note(f"laid on {older.path}: rows lie {away}")
     placing.mapper, placing.detector, placing.scaling = learning.mapper, learning.detector, learning.scaling
-    _ = placing.mapper.n_dimensions_ if placing.mapper.fitted else None  # the frame is made here, once
+    _ = placing.mapper.n_dimensions_ if placing.mapper.fitted else None  # makes the frame here, once
     current.passes(table, placing, rows, threads=1 if current.saver else min(MOST_THREADS, n_threads(-1)))
     learnt = learning.n_rows if current.saver is None else current.saver.state.rows["learning"]
     if placing.n_rows != learnt:

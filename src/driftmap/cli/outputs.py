@@ -21,7 +21,7 @@ from driftmap.tables.table import Table
 from driftmap.utils.validation import LIMITS
 
 N_PICTURES = 100
-"""About how many pictures an animation has."""
+"""Approximate number of pictures in an animation."""
 Files = Mapping[str, BinaryIO]
 """Open outputs, by option."""
 
@@ -32,7 +32,7 @@ def suffix(path: Path) -> str:
 
 
 def takes_text(path: Path | None) -> bool:
-    """Whether an output can hold labels that are text; None is standard output."""
+    """Return True if an output can hold labels that are text; None is standard output."""
     return path is None or output_format(path).holds_text
 
 
@@ -51,10 +51,10 @@ def print_coordinates(
     alone: bool,
     immediately: bool,
 ) -> None:
-    """Write coordinates to standard output; ``alone``: the run ends when its reader leaves."""
+    """Write coordinates to standard output; ``alone``: the run ends when its reader closes the pipe."""
     continued = current.saver is not None and current.saver.state.position is not None
     output = StandardOutput(
-        layout.names("the output"), alone=alone, at_once=immediately, kind=kind or "csv", continued=continued
+        layout.names("the output"), alone=alone, flushes=immediately, kind=kind or "csv", continued=continued
     )
     stack.callback(output.send)
     current.observers.append(Coordinates(output, layout))
@@ -68,9 +68,9 @@ def send(current: Session, stack: contextlib.ExitStack, address: str, layout: La
     current.observers.append(Sent(sink, layout))
 
 
-def write_alerts(current: Session, file: BinaryIO | None, *, drifts_only: bool = False) -> None:
+def write_alerts(current: Session, file: BinaryIO | None) -> None:
     """Write alerts and drifts to a file, or to standard error."""
-    current.observers.append(Alerts(file, drifts_only=drifts_only))
+    current.observers.append(Alerts(file))
 
 
 def write_landmarks(

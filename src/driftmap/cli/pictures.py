@@ -22,36 +22,36 @@ from driftmap.utils import Array
 
 
 class Subject(NamedTuple):
-    """What is drawn: a table, with the columns that the map sees."""
+    """The subject of a picture: a table, with the columns that the map sees."""
 
     title: str
     columns: Sequence[str]
     label: str | None
     labels_are_times: bool = False
     color: tuple[NDArray[Any], str] | None = None
-    """What colours rows instead of their label, and its name."""
+    """Values that colour rows instead of their label, and their name."""
     limits: str = "bulk"
     """What the axes hold."""
 
     @classmethod
     def of(cls, table: Table, columns: Sequence[str]) -> Self:
-        """The subject that a table is."""
+        """Return the subject of a table."""
         return cls(Path(table.name).name, columns, table.label, table.labels_are_times, table.color)
 
 
 def when_it_came(title: str) -> str:
-    """The title of a map whose rows were each placed in the frame of their arrival."""
+    """Return the title of a map whose rows were each placed in the frame of their arrival."""
     return f"{title} (each row when it came)"
 
 
 def note_on(mapper: StreamMap) -> str:
-    """How true the map is; empty if its distances do not stand for true distances."""
+    """Return a note on how true the map is; empty if the embedding does not keep distances."""
     stress = sampled_stress(mapper)
     return "" if stress is None else in_words(stress)
 
 
 class Picture(Observer):
-    """The map as a figure, coloured by novelty if it is to be shaded, by label if there is one, or else by arrival."""
+    """Draws the map as a figure, coloured by novelty if it is to be shaded, else by label or by arrival."""
 
     def __init__(self, file: BinaryIO, suffix: str, subject: Subject, *, shade: str | None) -> None:
         self._file, self._kind = file, suffix[1:]
@@ -61,7 +61,7 @@ class Picture(Observer):
         self._labels: list[Any] = []
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Store the coordinates, and what colours them."""
+        """Store the coordinates, and the values that colour them."""
         if update.coordinates is None:
             return
         self._coordinates.append(update.coordinates)
@@ -71,7 +71,7 @@ class Picture(Observer):
             self._labels.extend(update.rows.labels)
 
     def finish(self, mapper: StreamMap) -> None:
-        """Draw."""
+        """Draw the figure."""
         labels, label, arrivals = _color(self._labels), self._subject.label, mapper.landmark_indices_
         times: dict[str, Any] = {"landmark_times": arrivals}
         if mapper.n_components == 1 and labels is not None and _are_times(labels, self._subject):
@@ -86,11 +86,11 @@ class Picture(Observer):
 
 
 PAGE_COLUMNS = 256
-"""Columns in an HTML file, at most."""
+"""Most columns in an HTML file."""
 
 
 class Page(Observer):
-    """The map as an HTML file that can be coloured by every column, by the label and by novelty where it is known."""
+    """Writes the map as an HTML file that can be coloured by every column, the label and, if known, novelty."""
 
     def __init__(self, file: BinaryIO, subject: Subject, *, shade: str | None) -> None:
         self._file, self._subject, self._shade = file, subject, shade
@@ -117,7 +117,7 @@ class Page(Observer):
         if self._subject.color is not None:
             values, label = self._subject.color
             columns[label] = values
-        shown = zip(self._subject.columns, features.T, strict=False)  # the label may be a feature, too
+        shown = zip(self._subject.columns, features.T, strict=False)  # the label may also be a feature
         others = {name: column for name, column in shown if name not in columns}
         scored = {name: np.concatenate(parts) for name, parts in self._novelty.items() if parts}
         ours, theirs = output_names([*scored], [*columns, *others])
@@ -140,10 +140,10 @@ class Page(Observer):
 
 
 class Animation(Observer):
-    """The map growing as the stream arrives, coloured by label or else by arrival."""
+    """Draws the map growing as the stream arrives, coloured by label or else by arrival."""
 
     def __init__(self, file: BinaryIO, suffix: str, subject: Subject, mapper: StreamMap, n_frames: int) -> None:
-        from driftmap.plot.animation import Film  # which few need
+        from driftmap.plot.animation import Film  # slow to import, and rarely needed
 
         self._file, self._kind = file, suffix[1:]
         self._subject, self._film = subject, Film(mapper, n_frames)
@@ -155,7 +155,7 @@ class Animation(Observer):
         self.every = self._film.every  # fewer pictures as the film grows long
 
     def finish(self, mapper: StreamMap) -> None:
-        """Draw."""
+        """Draw the animation."""
         from driftmap.plot.animation import save_animation
 
         color, label = _color(self._film.labels), self._subject.label
@@ -179,7 +179,7 @@ def _color(labels: list[Any]) -> NDArray[Any] | None:
 
 
 def as_color(labels: Sequence[str]) -> NDArray[Any]:
-    """The labels as numbers or dates if all of them (but the empty ones) are, else as they are.
+    """Return labels as numbers or dates if all of them (except empty ones) are, else unchanged.
 
     >>> as_color(["1", "2.5", ""])
     array([1. , 2.5, nan])

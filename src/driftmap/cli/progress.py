@@ -11,16 +11,16 @@ from driftmap.map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 
 BAR = 24
-INTERVAL = 0.1  # seconds between redraws: more would only cost time
-LEAST_ESTIMATE = 5  # seconds of a task before it is known well enough how fast it goes
+INTERVAL = 0.1  # seconds between redraws
+LEAST_ESTIMATE = 5  # seconds of a task before its speed can be estimated
 
 
 class Progress(Observer):
-    """What is done, how far, how much time is left, how many rows, how fast, and a note such as the radius.
+    """Shows the task, its progress, the time left, rows, their rate, and a note such as the radius.
 
-    The time left is that of the rest at the mean speed so far.
+    The time left assumes the mean speed so far.
 
-    Where standard error is no terminal nothing is written, or with ``log`` one line as each task begins.
+    If standard error is not a terminal, nothing is written or, with ``log``, one line as each task begins.
     """
 
     def __init__(self, stream: TextIO | None = None, *, log: bool = False) -> None:
@@ -41,11 +41,11 @@ class Progress(Observer):
     def update(
         self, task: str, fraction: float | None = None, note: str = "", *, rows: int | None = None, before: int = 0
     ) -> None:
-        """Show how much of a task is done (None: unknown), and its rows; ``before`` of them were done earlier."""
+        """Show the share of a task that is done (None: unknown), and its rows; ``before`` of them were done earlier."""
         is_new = task != self.task
         if is_new:
             self.close()
-            # a task begins where the last one has ended
+            # a task begins when the previous one ends
             self.task, self.start, self.before, self._next = task, self.now, before, 0.0
             self.fraction = fraction if before and fraction is not None else 0.0
         self.now = time.monotonic()
@@ -57,7 +57,7 @@ class Progress(Observer):
                 self._draw()
 
     def text(self, seconds: float, fraction: float | None, note: str, rows: int | None) -> str:
-        """The line after this many seconds."""
+        """Return the line after this many seconds."""
         parts = [f"{self.task:<9}"]
         if fraction is not None:
             filled = round(BAR * min(fraction, 1.0))
@@ -84,7 +84,7 @@ class Progress(Observer):
 
 
 def shown_time(seconds: float) -> str:
-    """A time in words that are short enough for a line.
+    """Return a time in few words.
 
     >>> shown_time(7.2), shown_time(95), shown_time(7500), shown_time(200_000)
     ('7 s', '2 min', '2 h 5 min', '2 days 7 h')

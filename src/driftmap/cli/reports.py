@@ -1,4 +1,4 @@
-"""What a run says at its end: rows that were left out, what was done, how to go on, a summary as JSON."""
+"""The final reports of a run: rows left out, what was done, how to continue, a summary as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from driftmap.tables.table import Table
 def report_left_out(
     left_out: Sequence[RowsLeftOut], rejected: RejectedLines, name: str, used: int, *, only_most: bool = False
 ) -> None:
-    """Report rows that were left out, as a warning if they are most rows; ``only_most``: otherwise say nothing."""
+    """Report rows that were left out, as a warning if they are most rows; ``only_most``: otherwise print nothing."""
     lost = sum(one.n_rows for one in left_out) + rejected.count
     is_most = lost > used
     if not lost or (only_most and not is_most):
@@ -32,7 +32,7 @@ def report_left_out(
 
 
 def alerted(operator: Operator) -> str:
-    """How many alerts and drifts there were; empty if none was asked for."""
+    """Return the numbers of alerts and drifts in words; empty if none was asked for."""
     detector, monitor, said = operator.detector, operator.monitor, list[str]()
     if detector is not None:
         said.append(f"{counted(detector.n_alerts, 'alert')} ({counted(detector.n_novel, 'novel row')})")
@@ -42,7 +42,7 @@ def alerted(operator: Operator) -> str:
 
 
 def report_missing_dimensions(mapper: StreamMap) -> None:
-    """Warn if the map has fewer dimensions than it was to have."""
+    """Warn if the map has fewer dimensions than requested."""
     if mapper.n_dimensions_ < mapper.n_components:
         warn(
             f"the landmarks span {mapper.n_dimensions_} of {mapper.n_components} dimensions; "
@@ -51,7 +51,7 @@ def report_missing_dimensions(mapper: StreamMap) -> None:
 
 
 def followed(rejected: RejectedLines, left_out: Sequence[RowsLeftOut], operator: Operator) -> str:
-    """What was done while a source was followed."""
+    """Return a report of what was done while a source was followed."""
     mapper = operator.mapper
     lines = counted(rejected.count, "bad line")
     if said := described(left_out):
@@ -71,7 +71,7 @@ def done(
     left_out: Sequence[RowsLeftOut],
     written: Sequence[str],
 ) -> str:
-    """Return one line on a run that has ended well: what was mapped, how true the map is, and where it is."""
+    """Return one line on a successful run: what was mapped, how true the map is, and where it was written."""
     from driftmap.map.truth import sampled_stress
 
     mapper = operator.mapper
@@ -94,8 +94,8 @@ def summary(
     how: Mapping[str, Any],
     files: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
-    from driftmap.quality import landmark_stress  # which takes long to import
+    """Return the summary that ``--json`` prints."""
+    from driftmap.quality import landmark_stress  # slow to import
 
     mapper, detector = operator.mapper, operator.detector
     return {

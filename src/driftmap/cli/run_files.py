@@ -1,4 +1,4 @@
-"""The output files of a run: opened before any work, and taken back to a saved length when it is resumed."""
+"""The output files of a run: opened before any work, and truncated to a saved length when it is resumed."""
 
 from __future__ import annotations
 
@@ -16,30 +16,36 @@ from driftmap.cli.errors import UserError
 from driftmap.cli.files import new_file, writing
 from driftmap.cli.typed import flag_of
 from driftmap.pipeline.saver import Saver
+from driftmap.sources.addresses import address_in
 from driftmap.storage import atomic
 from driftmap.storage.paths import OutputError, OutputPath, identity, open_regular, open_stream, output_path
 from driftmap.tables.cache import CachedRows
 
 SCORES = "scores"
-"""What the file is called that keeps the scores of rows from one pass to the next."""
+"""Suffix of the file that keeps the scores of rows from one pass to the next."""
 
 
 def scores_path(checkpoint: OutputPath) -> Path:
-    """Where a run with this checkpoint keeps scores."""
+    """Return the file in which a run with this checkpoint keeps scores."""
     return checkpoint.true.with_name(f".{checkpoint.true.name}.{SCORES}.partial")
 
 
+def query_path(checkpoint: OutputPath) -> Path:
+    """Where a run with this checkpoint keeps the result of its query, so that all its parts read the same rows."""
+    return checkpoint.true.with_name(f".{checkpoint.true.name}.query.partial")
+
+
 def resolved(**paths: Path | None) -> dict[str, OutputPath]:
-    """Resolve the paths of outputs, by the names of their options, once and for all."""
+    """Resolve the paths of outputs, by the names of their options, once for the whole run."""
     return {name: output_path(path) for name, path in paths.items() if path is not None}
 
 
 def check_distinct(
     inputs: Mapping[str, str | Path | None], outputs: Mapping[str, OutputPath], checkpoint: OutputPath | None = None
 ) -> None:
-    """Raise an error if an output is an input or another output, under whatever name."""
+    """Raise an error if an output is an input or another output, by whatever name."""
     used = {
-        _standard(sys.stdin) if path == "-" else identity(Path(path)): name
+        _standard(sys.stdin) if path == "-" else identity(_file_of(path)): name
         for name, path in inputs.items()
         if path is not None
     }
@@ -51,6 +57,7 @@ def check_distinct(
         written.append(("--checkpoint", checkpoint))
         written += [(f"the unfinished file of {path}", atomic.partial(path)) for path in outputs.values()]
         written.append(("the scores of --checkpoint", scores_path(checkpoint)))
+        written.append(("the query of --checkpoint", query_path(checkpoint)))
     for flag, place in written:
         other = used.setdefault(identity(place), flag)
         if other != flag:
@@ -59,8 +66,14 @@ def check_distinct(
         raise UserError(f"standard output is the same file as {shared}: name another")
 
 
+def _file_of(name: str | Path) -> Path:
+    """The path of an input, which may be a database in a file."""
+    address = None if isinstance(name, Path) else address_in(name)
+    return Path(name if address is None else address.file or address)
+
+
 def _standard(stream: Any) -> tuple[int | str, ...]:
-    """The identity of the file to or from which a standard stream was redirected."""
+    """Return the identity of the file to or from which a standard stream was redirected."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         found = os.fstat(stream.fileno())
         if stat.S_ISREG(found.st_mode):
@@ -72,8 +85,8 @@ def _standard(stream: Any) -> tuple[int | str, ...]:
 class RunFiles:
     """Opens the outputs of a run.
 
-    ``grows``: rows are appended to files under their final names, since they never end. Otherwise a file gets its name
-    when it is complete.
+    ``grows``: rows are appended to files under their final names, since the stream never ends. Otherwise a file
+    receives its name when it is complete.
     """
 
     paths: Mapping[str, OutputPath]
@@ -82,7 +95,7 @@ class RunFiles:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[dict[str, BinaryIO]]:
-        """Open all outputs, by the names of their options; they are complete when the block ends well."""
+        """Open all outputs, by the names of their options; they are complete when the block succeeds."""
         with contextlib.ExitStack() as stack:
             yield {name: stack.enter_context(self._open(name, path)) for name, path in self.paths.items()}
 
@@ -93,7 +106,7 @@ class RunFiles:
 
     @contextlib.contextmanager
     def _resumable(self, name: str, path: OutputPath, saver: Saver) -> Iterator[BinaryIO]:
-        """A file that gets its name at the end. After an interruption it stays for the run that goes on."""
+        """Open a file that receives its name at the end; after an interruption it is kept for the resumed run."""
         unfinished = atomic.partial(path)
         length = saver.state.lengths.get(name, 0) if saver.continues(name) else 0
         with reopened(unfinished, path, length) as file:
@@ -110,7 +123,7 @@ class RunFiles:
 
     @contextlib.contextmanager
     def _growing(self, name: str, path: OutputPath) -> Iterator[BinaryIO]:
-        """A file that grows under its own name; a new one is removed if it stays empty."""
+        """Open a file that grows under its own name; a new one is removed if it stays empty."""
         lengths = {} if self.saver is None else self.saver.state.lengths
         is_new = not path.true.exists()
         if name not in lengths and not is_new and path.true.stat().st_size:
@@ -133,7 +146,7 @@ class RunFiles:
 def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None) -> Iterator[CachedRows]:
     """Open the file that keeps scores: without a name, or beside the checkpoint until the run is finished."""
     if saver is None or checkpoint is None:
-        with writing():  # without a name, so that nothing is left behind however the run ends
+        with writing():  # unnamed, so that it disappears however the run ends
             file: Any = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115
         with file:
             yield CachedRows(file, 2)
@@ -152,11 +165,11 @@ def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None
 
 @contextlib.contextmanager
 def reopened(file: Path, shown: Any, length: int) -> Iterator[BinaryIO]:
-    """Open a file with its first bytes as they are and nothing after them; an error if it has fewer."""
+    """Open a file that keeps its first bytes and loses the rest; raise an error if it is shorter."""
     try:
-        # Neither mode of open() does: one that creates the file truncates it, or writes only at its end.
+        # Neither mode of open() does this: one truncates the file, the other one writes only at its end.
         opened = open_regular(file, atomic.REOPENING_FLAGS)
-    except OutputError:  # which names the file itself
+    except OutputError:  # its message names the file
         raise
     except OSError as error:
         raise UserError(f"{shown} cannot be written: {error.strerror}") from error
@@ -177,20 +190,21 @@ def reopened(file: Path, shown: Any, length: int) -> Iterator[BinaryIO]:
 
 
 def _close(file: BinaryIO) -> None:
-    """Close a file after an error, whatever happens to rows that are still in memory."""
+    """Close a file after an error, even if its buffered rows cannot be written."""
     with contextlib.suppress(OSError):
         file.close()
 
 
 def complete(paths: Mapping[str, OutputPath], lengths: Mapping[str, int], checkpoint: OutputPath) -> None:
-    """Give the outputs of a run that was interrupted at its very end their names; an error if one has changed."""
+    """Rename the outputs of a run that was interrupted at its very end; raise an error if one has changed."""
     for name, path in paths.items():
         unfinished = atomic.partial(path)
         found = unfinished if unfinished.exists() else path.true
         if not (found.exists() and found.stat().st_size == lengths.get(name)):
             raise UserError(f"{path} was deleted or changed; delete {checkpoint} to start again")
-        atomic.publish(found, path.true)  # a file that has its name may not be on the disk under it yet
+        atomic.publish(found, path.true)  # a renamed file may not be on the disk under its new name yet
     scores_path(checkpoint).unlink(missing_ok=True)
+    query_path(checkpoint).unlink(missing_ok=True)
 
 
 def folder_of(paths: Iterable[OutputPath]) -> Path | None:

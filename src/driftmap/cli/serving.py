@@ -34,7 +34,7 @@ REDIRECT = """\
 
 
 class Unfailing(Observer):
-    """A watcher that never ends the run: its first error is reported, and from then on nothing more is shown."""
+    """A watcher that never ends the run: it reports its first error, and shows nothing from then on."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher, self._lock, self._failed = watcher, threading.Lock(), False
@@ -44,7 +44,7 @@ class Unfailing(Observer):
         self._try(partial(self._watcher.observe, update, mapper))
 
     def refresh(self) -> None:
-        """Show what follows from the rows."""
+        """Show what the rows change."""
         self._try(self._watcher.refresh)
 
     def _try(self, work: Callable[[], None]) -> None:
@@ -54,7 +54,7 @@ class Unfailing(Observer):
         except Exception as error:
             with self._lock:
                 if not self._failed:
-                    warn(f"the page shows no more of the stream: {one_line(error)}; the run goes on")
+                    warn(f"the page stops showing the stream: {one_line(error)}; the run goes on")
                 self._failed = True
 
 
@@ -77,7 +77,7 @@ def serving(host: str | None, port: int | None, scene: Scene, *, opens: bool) ->
 
 
 def _redirect(address: str, stack: contextlib.ExitStack) -> str:
-    """The URL of a page that leads to an address with a token.
+    """Return the URL of a page that redirects to an address with a token.
 
     Other users can read the arguments of a browser, but not this file, which exists until the end of the run.
     """
@@ -90,7 +90,7 @@ def _redirect(address: str, stack: contextlib.ExitStack) -> str:
 
 @contextlib.contextmanager
 def new_recording(path: OutputPath) -> Iterator[BinaryIO]:
-    """Open a new file for what is shown."""
+    """Open a new file for the recording."""
     try:
         file: Any = open_stream(path) if path.is_stream else path.true.open("xb")
     except FileExistsError:
@@ -100,5 +100,5 @@ def new_recording(path: OutputPath) -> Iterator[BinaryIO]:
     try:
         yield file
     finally:
-        with contextlib.suppress(OSError):  # which the recorder has reported
+        with contextlib.suppress(OSError):  # the recorder has reported it
             file.close()

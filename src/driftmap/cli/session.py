@@ -33,16 +33,18 @@ from driftmap.tables.table import Table
 
 
 class FinishedError(Exception):
-    """The run was finished before; the message says with what result."""
+    """Raised if the run was finished before; the message states its result."""
 
 
 class Session:
-    """What the passes of a command share: how they are interrupted, and where their state is saved."""
+    """The state that the passes of a command share: how they are interrupted, and where they are saved."""
 
     def __init__(self, stop: Stop | None, saver: Saver | None, checkpoint: OutputPath | None) -> None:
         self.stop, self.saver, self.checkpoint = stop, saver, checkpoint
         self.resumed = saver is not None and saver.saved
         self.observers: list[Observer] = []
+        if saver is not None:
+            saver.observers = self.observers  # those that come later, too
         self.stage = "reading"
         self.run: Run | None = None
 
@@ -51,17 +53,19 @@ class Session:
         return contextlib.nullcontext() if self.stop is None else self.stop.waiting(clean=clean)
 
     def idle(self) -> None:
-        """Answer a request to stop, and save what is worth saving. A source calls this while it has no rows.
+        """Answer a request to stop, and save unsaved rows. A source calls this while it has no rows.
 
         A request to stop raises an exception in the reader. A library that ignores exceptions loses it, so ask again.
         """
         if self.stop is not None:
             self.stop.check()
+        for observer in self.observers:
+            observer.idle()
         if self.run is not None:
             self.run.idle()
 
     def stop_midway(self) -> None:
-        """Answer a request to stop while rows are learnt but not yet sent, a state that is not saved."""
+        """Answer a request to stop between learning rows and sending them, a state that is not saved."""
         with self.waiting(clean=False):
             pass
 
@@ -73,7 +77,7 @@ class Session:
             )
 
     def passes(self, table: Table, operator: Operator, rows: int, threads: int = 1) -> None:
-        """Pass over the table from where the run is; nothing to do if the pass was complete."""
+        """Pass over the table from the saved position; do nothing if the pass was complete."""
         if self.saver is not None and self.saver.passed(operator.stage):
             return
         self.stage = operator.stage
@@ -94,12 +98,12 @@ class Session:
             self.saver.finish(operator)
 
     def begin_growing(self, operator: Operator) -> None:
-        """Save before the first byte of an output that grows, so that a run that is killed knows its files."""
+        """Save before the first byte of an output that grows, so that a killed run knows its files."""
         if self.saver is not None and not self.saver.saved:
             self.saver.save(operator)
 
     def end_growing(self, operator: Operator) -> None:
-        """Complete outputs that grow: a resumed run goes on with them."""
+        """Complete outputs that grow; a resumed run continues them."""
         for observer in self.observers:
             observer.finish(operator.mapper)
         if self.run is not None:
@@ -116,10 +120,10 @@ def begin(
     *,
     endless: bool,
 ) -> Iterator[Session]:
-    """Begin a run, or go on with one; a :class:`FinishedError` says that there is nothing left to do."""
+    """Begin a run, or resume one; raise a :class:`FinishedError` if it was finished."""
     # The first rows of any stream span too few dimensions; a command warns only if all rows do.
     warnings.filterwarnings("ignore", "the landmarks so far span", UserWarning)
-    # Reading and mapping have threads of their own; those of BLAS gain little and never sleep.
+    # Reading and mapping have their own threads; BLAS threads gain little and never sleep.
     with threadpool_limits(1, user_api="blas"), contextlib.ExitStack() as stack:
         if checkpoint is None:
             yield Session(stack.enter_context(Stop()) if endless else None, None, None)
@@ -143,7 +147,7 @@ def _saver(
     _check_writable(checkpoint)
     if not recovering.resume:
         if found is not None and found.state.stage != "finished":
-            raise UserError(f"{checkpoint} holds a run that was interrupted: go on with it by --resume, or delete it")
+            raise UserError(f"{checkpoint} holds an interrupted run: continue it with --resume, or delete it")
         return Saver(place, start, rejected, every=recovering.interval)
     atomic.remove_leftovers(place.parent, place.name)
     if found is None:
@@ -170,7 +174,7 @@ def _check_writable(checkpoint: OutputPath) -> None:
 
 
 def shaping(options: Any) -> dict[str, Any]:
-    """Return the options that a run and the one that goes on with it must have in common, as JSON."""
+    """Return the options that a run and its continuation must share, as JSON."""
     values = {field.name: value for field, value in typed.flat(options) if typed.shapes(field)}
     return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
 
@@ -190,7 +194,7 @@ def _shown(value: Any) -> str:
 
 
 def input_file(file: str) -> InputFile:
-    """Return what changes when a file is changed or replaced."""
+    """Return the properties of a file by which a change or replacement is recognised."""
     source, address = Path(file), address_in(file)
     if address is not None:
         return InputFile(str(address))
@@ -215,7 +219,7 @@ def _check_input(now: InputFile, state: RunState, checkpoint: OutputPath, *, end
 
 
 def _check_followed(file: str, state: RunState, again: str) -> None:
-    """A followed file may have grown, but the bytes that were read last must still be there."""
+    """Check a followed file: it may have grown, but must still contain the bytes that were read last."""
     if state.position is None or state.tail is None:
         return
     start, stop, expected = state.tail
@@ -229,7 +233,7 @@ def _check_followed(file: str, state: RunState, again: str) -> None:
 
 
 def interrupted(current: Session, stopped: Stopped, done: str, argv: Sequence[str], file: str, *, resumes: bool) -> str:
-    """Return one line: what is done, and how to go on."""
+    """Return one line: what is done, and how to continue."""
     if current.saver is None or not current.saver.saved:
         return done
     state = "state saved in" if stopped.clean else "the last state saved is in"
@@ -237,7 +241,7 @@ def interrupted(current: Session, stopped: Stopped, done: str, argv: Sequence[st
 
 
 def _how_to_go_on(argv: Sequence[str], file: str, *, resumes: bool) -> str:
-    """The command that goes on with a run, as a shell takes it."""
+    """Return the command that resumes a run, in the syntax of a shell."""
     again = "" if file != "-" else ", with the same input from its start"
     words = [*map(str, argv), *([] if resumes else ["--resume"])]
     return f"go on with: driftmap {shlex.join(words)}{again}"

@@ -1,4 +1,4 @@
-"""Signal handlers: SIGINT and SIGTERM stop a run at a row from which it can be resumed."""
+"""Signal handlers: SIGINT and SIGTERM stop a run after a row from which it can be resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Stopped(BaseException):
 
 
 class Stop:
-    """Handles requests to stop. The first one waits until the piece of work is done, the second one does not."""
+    """Handles requests to stop. The first one waits for the end of a piece of work, the second one does not."""
 
     def __init__(self) -> None:
         self._asked: int | None = None
@@ -47,7 +47,7 @@ class Stop:
     def waiting(self, *, clean: bool = True) -> Iterator[None]:
         """Let a request interrupt the block immediately, since it may wait for ever.
 
-        ``clean``: nothing is lost, as when rows are read. Otherwise rows were learnt but not yet sent.
+        ``clean``: nothing is lost, as while rows are read. Otherwise rows were learnt but not yet sent.
         """
         self._waiting, self._clean = True, clean
         try:

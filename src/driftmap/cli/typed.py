@@ -14,8 +14,8 @@ T = TypeVar("T")
 def option(*flags: str, default: Any = None, shapes: bool = True, **settings: Any) -> Any:
     """Return a field that is given by these flags; ``settings`` are those of ``argparse``.
 
-    A truth value needs no type: the flag alone makes it true. ``shapes``: whether the option shapes the result, so that
-    a run is resumed with the same value.
+    A Boolean needs no type: its flag makes it true. ``shapes``: whether the option affects the result, so that a run
+    must be resumed with the same value.
     """
     if default is False:
         settings = {"action": "store_true", **settings}
@@ -23,7 +23,7 @@ def option(*flags: str, default: Any = None, shapes: bool = True, **settings: An
 
 
 def argument(**settings: Any) -> Any:
-    """Return a field that is given by its place on the command line."""
+    """Return a field that is given by its position on the command line."""
     metadata = {FLAGS: (), SETTINGS: settings, SHAPES: False}
     if settings.get("nargs") == "?":
         return dataclasses.field(default=None, metadata=metadata)
@@ -38,7 +38,7 @@ def group(kind: type[T], title: str) -> Any:
 def add_options(parser: Any, kind: type[Any], defaults: Any = None) -> None:
     """Add the options of a dataclass to a parser.
 
-    ``defaults``: an instance with the default values, since a command may give a group others than its class.
+    ``defaults``: an instance with the default values, since a command may change those of a group.
     """
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
@@ -64,13 +64,13 @@ def parsed(kind: type[T], given: argparse.Namespace) -> T:
 
 
 def flag(field: dataclasses.Field[Any]) -> str:
-    """Return how an option is called in messages."""
+    """Return the name of an option in messages."""
     flags: tuple[str, ...] = field.metadata[FLAGS]
     return flags[0] if flags else field.name
 
 
 def flag_of(name: str) -> str:
-    """Return how the option of a field with this name is called in messages.
+    """Return the name in messages of the option of a field.
 
     >>> flag_of("output"), flag_of("landmarks_out")
     ('-o', '--landmarks-out')
@@ -79,12 +79,12 @@ def flag_of(name: str) -> str:
 
 
 def shapes(field: dataclasses.Field[Any]) -> bool:
-    """Whether an option shapes the result."""
+    """Return True if an option affects the result."""
     return bool(field.metadata[SHAPES])
 
 
 def flat(options: Any) -> Iterator[tuple[dataclasses.Field[Any], Any]]:
-    """Yield all options with their values, those of groups among them."""
+    """Yield all options with their values, including those of groups."""
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
         if GROUP in field.metadata:

@@ -12,10 +12,12 @@ from pathlib import Path
 
 from driftmap.cli import arguments as kinds
 from driftmap.cli import typed
+from driftmap.cli.databases import FollowedQuery
 from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError, note, warn
-from driftmap.cli.follow import check_followed, followed
-from driftmap.cli.groups import Alerting, Reading
+from driftmap.cli.follow import check_followed, check_query, followed
+from driftmap.cli.groups import Alerting
+from driftmap.cli.reading import ReadingOptions
 from driftmap.cli.serving import Unfailing, new_recording, serving
 from driftmap.cli.session import Session
 from driftmap.cli.signals import Stop, Stopped
@@ -35,9 +37,9 @@ when the map changes, points glide to their new places. Next to it are curves of
 the last alerts. Point at a row to see it; select rows with shift and drag, and export them; go back with the slider.
 
 SOURCE is what `driftmap follow` takes: a growing file of CSV, TSV or JSON lines, a named pipe, "-" for standard
-input, or the address of a message broker. It is learnt as there, with the same options, checkpoints and outputs. Rows
-that come together are mapped together, unless there is -o or --sink. Rows with a quantile of 0.999 or more are alerts,
-unless --alert gives another limit. Ctrl-C ends it.
+input, or the address of a message broker or a database. Its options, checkpoints and outputs are those of
+`driftmap follow`. Rows that come together are mapped together, unless there is -o, --sink or --to-table. Rows with a
+quantile of 0.999 or more are alerts, unless --alert gives another limit. Ctrl-C ends it.
 
 The page is served on this machine only (127.0.0.1). With --host, others can open it if they have the token that is
 part of the printed address; DRIFTMAP_TOKEN sets it, otherwise it is random.
@@ -50,16 +52,16 @@ examples:
   driftmap watch sensors.csv --checkpoint sensors.ckpt --resume -o map.csv
 """
 REFRESH = 0.1
-"""Seconds between two changes of everything but new rows."""
+"""Seconds between two updates of everything except new rows."""
 OF_REPLAY = ("--replay", "--speed", "--host", "--port", "--no-open")
-"""The options that go with ``--replay``."""
+"""The options that may accompany ``--replay``."""
 RECORDING_INTERVAL = 0.05
 """Seconds between two records."""
 
 
 @dataclass(frozen=True)
 class Showing:
-    """What is shown, and how."""
+    """Options of the view."""
 
     demo: bool = option(
         "--demo", default=False, shapes=False, help="watch generated data: a drift, a new cluster, outliers"
@@ -102,8 +104,14 @@ class WatchOptions(EndlessOptions):
 
     file: str | None = argument(nargs="?", metavar="SOURCE", help='what to watch; "-" is standard input')
     showing: Showing = group(Showing, "what to show")
-    reading: Reading = group(Reading, "what to read")
+    querying: FollowedQuery = group(FollowedQuery, "databases")
+    reading: ReadingOptions = group(ReadingOptions, "what to read")
     alerting: Alerting = field(default_factory=partial(Alerting, alert=0.999), metadata={"group": "alerts"})
+
+    @property
+    def metrics_host(self) -> str | None:
+        """The address at which metrics are served; None: this machine only."""
+        return self.showing.host
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,6 +124,7 @@ class WatchOptions(EndlessOptions):
             raise UserError("--components 1 is a line, which watch does not show: give 2 or more")
         if self.file is not None:
             check_followed(self.file, self.reading.input_format)
+            check_query(self.file, self.querying, self.reading, self)
 
     def _check_standard_output(self) -> None:
         if self.coordinates.format is not None:
@@ -146,12 +155,12 @@ def run(options: WatchOptions, argv: Sequence[str]) -> int:
     if showing.demo:
         reading = replace(reading, label=reading.label or "kind")
     record = None if showing.record is None else output_path(showing.record)
-    source = followed(options.file or GENERATED, reading, options.mapping.metric)
+    source = followed(options.file or GENERATED, reading, options.mapping.metric, options.querying)
     return map_endless(options, source, _without_recording(argv), partial(_view, showing, record), record)
 
 
 def _without_recording(argv: Sequence[str]) -> list[str]:
-    """The words of the command without ``--record FILE``: a run that goes on cannot write that file again."""
+    """Return the words of the command without ``--record FILE``: a resumed run cannot write that file again."""
     places = [i for i, word in enumerate(argv) if word == "--record"]
     left_out = {*places, *(i + 1 for i in places)}
     return [word for i, word in enumerate(argv) if i not in left_out and not word.startswith("--record=")]
@@ -161,7 +170,7 @@ def _without_recording(argv: Sequence[str]) -> list[str]:
 def _view(
     showing: Showing, record: OutputPath | None, current: Session, table: Table, columns: Sequence[str]
 ) -> Iterator[Observer]:
-    """Show a stream while it goes on, and then until the user ends it."""
+    """Show a stream while it is read, and then until the user ends it."""
     title = "Demo: four pumps" if showing.demo else Path(table.name).name
     watcher = Watcher(title, columns, table.label, showing.points)
     view = Unfailing(watcher)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli.databases import Target
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
@@ -23,7 +24,8 @@ from driftmap.cli.session import FinishedError, Session
 from driftmap.cli.signals import Stopped
 from driftmap.cli.typed import flag_of, group, option
 from driftmap.cli.writing import Layout
-from driftmap.pipeline.operator import MapOperator, Operator
+from driftmap.pipeline.map_operator import MapOperator
+from driftmap.pipeline.operator import Operator
 from driftmap.pipeline.state import RunState
 from driftmap.storage.paths import OutputPath
 from driftmap.tables.formats import OUTPUTS, TABLE_SUFFIXES, listed, output_format
@@ -33,7 +35,7 @@ from driftmap.tables.table import Table, chunk_rows
 from driftmap.utils.columns import describe
 
 ONLINE_ROWS = 64
-"""Rows between two looks at the progress bar."""
+"""Rows between two updates of the progress bar."""
 OpenTable = Callable[[Session, Path, RejectedLines], AbstractContextManager[Table]]
 """Opens the table of a session, given a folder for temporary files."""
 
@@ -96,7 +98,7 @@ class WholeOptions:
         if self.figures.animate is not None:
             raise UserError("--animate cannot be interrupted: leave it out, or leave out --checkpoint")
         output = self.coordinates.output
-        if output is None and not self.coordinates.json:
+        if output is None and not self.coordinates.json and not self.goes_to_table:
             raise UserError(
                 "--checkpoint needs -o: standard output cannot be taken back to where it was when the state was saved"
             )
@@ -115,6 +117,11 @@ class WholeOptions:
             )
 
     @property
+    def goes_to_table(self) -> bool:
+        """Whether results are appended to a table of a database."""
+        return False
+
+    @property
     def paths(self) -> Mapping[str, Path | None]:
         """The files to be written, in the order of the summary."""
         figures = self.figures
@@ -128,13 +135,13 @@ class WholeOptions:
 
     @property
     def scored(self) -> bool:
-        """Whether the novelty of each row is wanted."""
+        """Return True if the novelty of each row is wanted."""
         return self.novelty or self.figures.shade is not None
 
 
 @dataclass(frozen=True)
 class Input:
-    """What is mapped: its name, other files that are read, how it is opened, and the steps of its rows."""
+    """The input of a run: its name, other files that are read, how it is opened, and the steps of its rows."""
 
     file: str
     open: OpenTable
@@ -143,12 +150,14 @@ class Input:
     skip_bad: bool = False
     hints: bool = True
     """Whether to report constant columns and columns that outweigh others."""
+    target: Target | None = None
+    """The table of a database to which results are appended."""
     older: OlderMap | None = None
     """The map on which the new one is laid."""
 
 
 def map_whole(options: WholeOptions, source: Input, argv: Sequence[str]) -> int:
-    """Map a table; returns the exit status."""
+    """Map a table; return the exit status."""
     options.figures.require()
     paths = run_files.resolved(**options.paths)
     checkpoint = options.recovering.resolved()
@@ -181,13 +190,13 @@ class _Mapped:
     current: Session
 
     def run(self) -> None:
-        """Read, map and write everything, or as far as the user lets it."""
+        """Read, map and write all rows, until the end or an interruption."""
         options, current = self.options, self.current
         mapper, detector = new_map(options.mapping), options.alerting.detector()
         folder = run_files.folder_of(self.paths[name] for name in ("output",) if name in self.paths)
         folder = folder or Path(tempfile.gettempdir())
         with contextlib.ExitStack() as stack:
-            with current.waiting():  # a pipe may be slow to say what its columns are
+            with current.waiting():  # a pipe may be slow to provide its columns
                 table = stack.enter_context(self.source.open(current, folder, self.rejected))
             current.check_columns(table)
             if table.left_out:
@@ -210,6 +219,8 @@ class _Mapped:
                 operator = MapOperator(
                     mapper, steps, detector, monitor=monitor, each_row=True, residuals=options.scored
                 )
+                if self.source.target is not None:
+                    current.begin_growing(operator)
                 most = chunk_rows(len(columns))
                 current.passes(table, operator, 1 if table.is_live else min(ONLINE_ROWS, most))
             else:
@@ -221,7 +232,7 @@ class _Mapped:
         self._report(operator, table)
 
     def _open_outputs(self, stack: contextlib.ExitStack, table: Table, columns: Sequence[str], mapper: Any) -> None:
-        """Open everything that will be written, so that a bad path fails before the work is done."""
+        """Open all outputs, so that a bad path fails before the work is done."""
         options, current, output = self.options, self.current, self.options.coordinates.output
         drawn = bool(self.paths.keys() - {"output", "alerts"})
         if current.saver is not None:
@@ -235,11 +246,13 @@ class _Mapped:
             labelled = table.labels_are_times or outputs.takes_text(output)
             layout = full if labelled else Layout(None, components, full.frame, full.novelty)
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=False)
-        elif not options.coordinates.json:
+        elif not options.coordinates.json and self.source.target is None:
             kind, immediately = options.coordinates.format, options.online and table.is_live
             outputs.print_coordinates(current, stack, full, kind, alone=not drawn, immediately=immediately)
         if options.sink is not None:
             outputs.send(current, stack, options.sink, full)
+        if self.source.target is not None:
+            self.source.target.open(current, full)
         if options.figures.landmarks_out is not None:
             path = options.figures.landmarks_out
             outputs.write_landmarks(current, files["landmarks_out"], path, full, table, columns)
@@ -253,11 +266,11 @@ class _Mapped:
             note(alerts)
         axes = {}
         if options.figures.explain:
-            from driftmap.cli.axes import explained_axes  # which takes long to import
+            from driftmap.cli.axes import explained_axes  # slow to import
 
             axes["axes"] = explained_axes(mapper, operator.columns)
         reports.report_missing_dimensions(mapper)
-        written = [*map(str, filter(None, [*options.paths.values(), options.sink]))]
+        written = [*map(str, filter(None, [*options.paths.values(), options.sink, self.source.target]))]
         done = None if options.coordinates.quiet else reports.done(operator, table, self.rejected, left_out, written)
         if options.coordinates.json:  # last, so that its reader can rely on the files
             how = {"normalize": options.normalizing.normalize, "online": options.online}

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from driftmap.sources.brokers.base import Sink
 
 RECORD = ("id", "alert")
-"""What records of a sink have besides the columns of a table."""
+"""The fields of a sink's records besides the columns of a table."""
 NOVELTY = ("reach", "quantile", "residual")
-"""The columns of an update that say how novel its rows are."""
+"""The columns of an update that measure the novelty of its rows."""
 
 
 def axis_names(k: int) -> list[str]:
@@ -35,7 +35,7 @@ def axis_names(k: int) -> list[str]:
 
 
 def distinct(output: str, theirs: Sequence[str], ours: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return names of columns from the input and of ours, no two of them alike; a note names those that changed."""
+    """Return distinct names for columns from the input and for ours; print a note about those that changed."""
     named, kept = output_names(ours, theirs)
     changed = [f"{old!r} is {new!r}" for old, new in zip([*theirs, *ours], [*kept, *named], strict=True) if old != new]
     if changed:
@@ -45,7 +45,7 @@ def distinct(output: str, theirs: Sequence[str], ours: Sequence[str]) -> tuple[l
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns a table of coordinates has, in this order."""
+    """The columns of a table of coordinates, in this order."""
 
     label: str | None
     components: int
@@ -63,12 +63,12 @@ class Layout:
         return [*["frame"] * self.frame, *axis_names(self.components), *NOVELTY * self.novelty]
 
     def names(self, output: str) -> list[str]:
-        """Return the names of all columns of an output, no two of them alike."""
+        """Return the names of all columns of an output, which are distinct."""
         label, own = distinct(output, self.label_names, self.own_names)
         return [*label, *own]
 
     def columns(self, update: Update) -> list[Column]:
-        """Return the columns of an update that was mapped."""
+        """Return the columns of an update with coordinates."""
         assert update.coordinates is not None
         columns: list[Column] = []
         if self.label is not None and update.rows.labels is not None:
@@ -107,12 +107,12 @@ class Coordinates(Observer):
 class Alerts(Observer):
     """Writes each alert and each drift immediately as one line of JSON, to a file or to standard error."""
 
-    def __init__(self, file: BinaryIO | None, *, drifts_only: bool = False) -> None:
-        self._file, self._drifts_only = file, drifts_only
+    def __init__(self, file: BinaryIO | None) -> None:
+        self._file = file
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Write the alerts and drifts, in the order of their rows."""
-        alerts = [] if self._drifts_only else [alert.as_json() for alert in update.alerts]
+        alerts = (alert.as_json() for alert in update.alerts)
         for record in sorted([*alerts, *(drift.as_json() for drift in update.drifts)], key=itemgetter("row")):
             if self._file is None:
                 print_line(json.dumps(record))
@@ -129,12 +129,12 @@ class Sent(Observer):
         self._sink, self._layout = sink, layout
         label, (self._id, self._alert, *own) = distinct("the records", layout.label_names, [*RECORD, *layout.own_names])
         self._names = [*label, *own]
-        self._records: list[Record] = []
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Send the rows that are mapped."""
         if update.coordinates is None:
             return
+        records: list[Record] = []
         columns: list[Any] = [
             column.tolist() if isinstance(column, np.ndarray) else list(column)
             for column in self._layout.columns(update)
@@ -143,31 +143,26 @@ class Sent(Observer):
             row = update.first + i
             finite = [None if isinstance(value, float) and not np.isfinite(value) else value for value in values]
             record = {self._id: row, **dict(zip(self._names, finite, strict=True))}
-            self._records.append(Record(str(row), json.dumps(record, default=str).encode()))
+            records.append(Record(str(row), json.dumps(record, default=str).encode()))
         for alert in update.alerts:
             record = {self._id: f"alert-{alert.row}", self._alert: alert.as_json()}
-            self._records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
+            records.append(Record(f"alert-{alert.row}", json.dumps(record).encode()))
         for drift in update.drifts:
             record = {self._id: f"drift-{drift.arrival}", self._alert: drift.as_json()}
-            self._records.append(Record(f"drift-{drift.arrival}", json.dumps(record).encode()))
-        self.flush()
-
-    def flush(self) -> None:
-        """Send the records, and wait until the broker has them."""
-        if self._records:
-            self._sink.send(self._records)
-            self._records = []
+            records.append(Record(f"drift-{drift.arrival}", json.dumps(record).encode()))
+        if records:
+            self._sink.send(records)  # waits until the broker has them
 
 
 class Landmarks(Observer):
-    """Writes the landmarks at the end: arrival, mass, coordinates, and their rows as they stand in the input."""
+    """Writes the landmarks at the end: arrival, mass, coordinates, and their rows as in the input."""
 
     def __init__(self, writer: Writer, *, with_label: bool) -> None:
         self._writer, self._with_label = writer, with_label
         self._rows: dict[int, tuple[Array, Any]] = {}
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
-        """Keep the mapped rows that are landmarks now. Only an arrival becomes a landmark, so no other row will."""
+        """Keep those mapped rows that are landmarks now. Only arrivals become landmarks, so the others never will."""
         if update.coordinates is None:
             return
         features, labels, _ = update.rows

@@ -9,16 +9,17 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from driftmap._core import Stream
 from driftmap.landmarks.events import Event
 from driftmap.landmarks.farthest_first import farthest_first
+from driftmap.landmarks.follower import Follower
 from driftmap.landmarks.memory import memory_of, times_of
 from driftmap.landmarks.nearest_before import (
     MOST_EVENTS,
@@ -29,7 +30,7 @@ from driftmap.landmarks.nearest_before import (
     radii_before,
 )
 from driftmap.landmarks.serialization import Saved
-from driftmap.metrics import Store, make_store
+from driftmap.metrics import make_store
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.concurrency import Lock, new_lock
 from driftmap.utils.errors import InputError
@@ -44,40 +45,6 @@ BROKEN = (
     "an arrival was interrupted while it was learnt (out of memory, or another thread changed the batch): load the "
     "last checkpoint, or fit again"
 )
-
-
-class Follower(Protocol):
-    """Follows rows while they are learnt, and sees the landmarks after rows that it chooses.
-
-    Whatever the batches, it measures and follows the same rows between the same landmarks. A mark of the landmarks is
-    their radius and number of replacements.
-    """
-
-    def begin(self, store: Store, seen: int, mark: tuple[float, int]) -> None:
-        """Raise an error if it cannot follow further rows of this stream."""
-
-    def rows_to_stop(self, n_landmarks: int) -> int:
-        """Return how many rows may be learnt before it follows them."""
-
-    def measure(self, store: Store, rows: Any) -> Any:
-        """Measure rows before they are learnt; it changes nothing."""
-
-    def follow(
-        self,
-        store: Store,
-        rows: Any,
-        measured: Any,
-        mark: tuple[float, int],
-        n_landmarks: int,
-        landmarks: Callable[[], tuple[Ids, Any]],
-    ) -> None:
-        """Take in rows that were learnt."""
-
-    def mark(self) -> Any:
-        """Return its state."""
-
-    def back_to(self, mark: Any) -> None:
-        """Restore its state."""
 
 
 @dataclass(eq=False)

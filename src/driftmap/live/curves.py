@@ -8,7 +8,8 @@ import numpy as np
 
 from driftmap.utils import Array
 
-CURVES = ("time", "rows", "radius", "stress", "novelty", "rate")
+CURVES = ("time", "rows", "radius", "stress", "novelty", "rate", "drift")
+"""Curves; "drift" is the negative decimal logarithm of the last p-value, and NaN without a monitor."""
 MOST_SAMPLES = 600
 """Samples of a curve, at most."""
 

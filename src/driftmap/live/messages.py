@@ -16,6 +16,7 @@ from driftmap.storage.schema import LARGEST, Count, from_json
 from driftmap.web.protocol import decode
 
 Arrays = dict[str, NDArray[Any]]
+CHANGE = ["change_x", "change_y", "change"]
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,40 @@ class RecordedAlert:
 
 
 @dataclass(frozen=True)
+class RecordedShift:
+    """A feature of a drift."""
+
+    name: str | int
+    difference: float
+    before: float
+    now: float
+
+
+@dataclass(frozen=True)
+class RecordedDrift:
+    """A drift; ``at`` is when it was noticed, in seconds since 1970."""
+
+    kind: Literal["drift"]
+    row: Count
+    time: str | float | None
+    began: Count
+    p_value: float
+    features: list[RecordedShift]
+    at: float
+    size: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Delta:
     """The header of a message about what has changed."""
 
     kind: Literal["whole", "delta"]
     oldest: Count
     first: Count
-    alerts: list[RecordedAlert]
+    alerts: list[RecordedAlert | RecordedDrift]
     names: list[list[str]] | None
+    change: RecordedDrift | None
 
 
 @dataclass(frozen=True)
@@ -77,8 +104,10 @@ def read_message(data: bytes, *, n_columns: int | None) -> tuple[dict[str, Any],
     """
     try:
         header, arrays = decode(data)
+        if "time" in arrays:  # recordings before version 0.3 have no p-values
+            arrays.setdefault("drift", np.full(len(arrays["time"]), np.nan))
         kind = Whole if n_columns is None else Delta
-        found: Delta = from_json(kind, {"names": None} | header, "header")
+        found: Delta = from_json(kind, {"names": None, "change": None} | header, "header")
         json.dumps(header, allow_nan=False)  # as it will be sent to a browser
         if isinstance(found, Whole):
             n_columns = len(found.columns)
@@ -99,7 +128,7 @@ def _check_size(capacity: int, n_columns: int) -> None:
 def _check_rows(header: Delta, arrays: Arrays, n_columns: int) -> None:
     """Raise a ValueError unless the arrays belong together, and to the header."""
     rows = ["x", "y", *(f"v{j}" for j in range(n_columns)), "nearest"]
-    groups = (rows, ["moved_x", "moved_y"], ["landmark", "landmark_x", "landmark_y", "mass"], list(CURVES))
+    groups = (rows, ["moved_x", "moved_y"], ["landmark", "landmark_x", "landmark_y", "mass"], CHANGE, list(CURVES))
     for group in groups:
         present = [name for name in group if name in arrays]
         sizes = {len(arrays[name]) for name in present}
@@ -112,13 +141,15 @@ def _check_rows(header: Delta, arrays: Arrays, n_columns: int) -> None:
         or (isinstance(header, Whole) != (header.kind == "whole"))
     ):
         raise ValueError(f"its arrays are {', '.join(arrays)}, which does not suit a message of kind {header.kind}")
+    if (header.change is None) != ("change" not in arrays):
+        raise ValueError("its header.change and the array change are not both there")
     if header.names is not None and len(header.names) != n_columns:
         raise ValueError(f"its header.names are of {len(header.names)} columns, not of {n_columns}")
     if header.oldest > header.first or header.first + len(arrays.get("x", ())) >= LARGEST:
         raise ValueError(f"its rows from {header.first} on are before the oldest one, {header.oldest}, or too many")
     if len(arrays.get("time", ())) > MOST_SAMPLES:
         raise ValueError(f"its curves have {len(arrays['time'])} points, more than {MOST_SAMPLES}")
-    for name in ("x", "y", "moved_x", "moved_y", "landmark_x", "landmark_y"):
+    for name in ("x", "y", "moved_x", "moved_y", "landmark_x", "landmark_y", *CHANGE):
         if name in arrays and not (arrays[name].dtype == np.float32 and np.isfinite(arrays[name]).all()):
             raise ValueError(f"its {name} are not all finite numbers of single precision")
     for name in ("nearest", "landmark"):

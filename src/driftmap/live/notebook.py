@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from driftmap.map.drift import DriftMonitor
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
+from driftmap.plot.notebook import svg_map
 from driftmap.tables.table import Chunk
 from driftmap.utils import validation
 from driftmap.utils.errors import InputError
@@ -51,6 +53,7 @@ class NotebookView:
         self._mapper, self._label = mapper, label
         self._points = validation.integer_at_least(points, "points", 10)
         self._screen = _Screen(MapWidget())
+        self._output: Any = None  # where a notebook displays the view
         self._ticker = Ticker(self._screen.refresh, REFRESH_SECONDS)
         weakref.finalize(self, self._ticker.stop)
 
@@ -81,17 +84,51 @@ class NotebookView:
         chunk, first = Chunk(rows.astype(np.float64), labels), mapper.n_samples_seen_ - len(rows)
         update = Update("mapping", first, chunk, is_learnt=True, coordinates=arrivals.coordinates, reach=arrivals.reach)
         update = update._replace(nearest=arrivals.nearest, alerts=arrivals.alerts)
+        update = update._replace(drifts=arrivals.drifts, checks=arrivals.checks)
         watcher.observe(update, mapper)
         self._screen.watcher = watcher
         return arrivals
 
+    @property
+    def selection(self) -> list[int]:
+        """The arrival numbers of the rows in the lasso. Setting them highlights these rows."""
+        return list(self._screen.widget.selection)
+
+    @selection.setter
+    def selection(self, arrivals: Any) -> None:
+        numbers = np.asarray(arrivals)
+        if numbers.ndim != 1 or (len(numbers) and (numbers.dtype.kind not in "iu" or (numbers < 0).any())):
+            raise InputError("must be arrival numbers: integers from 0 on", parameter="selection")
+        self._screen.widget.selection = numbers.tolist()
+
+    def on_selection(self, callback: Callable[[list[int]], Any]) -> None:
+        """Call a function with the arrival numbers whenever the selection changes."""
+        self._screen.widget.observe(lambda change: callback(list(change["new"])), "selection")
+
     def close(self) -> None:
-        """Stop refreshing and close the widget."""
+        """Stop refreshing and close the widget. The notebook keeps a picture of the map as it is now."""
         self._ticker.stop()
         self._screen.widget.close()
+        if self._output is not None:
+            self._output.update(self._picture(), raw=True)
+            self._output = None
+
+    def _picture(self) -> dict[str, str]:
+        """Return the map as MIME types that need no kernel."""
+        found = {"text/plain": f"<live view of {self._mapper!r}>"}
+        picture = svg_map(self._mapper._engine) if self._screen.watcher is not None else None
+        return found if picture is None else found | {"image/svg+xml": picture}
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        return self._screen.widget._repr_mimebundle_(**options)
+        bundle: Any = self._screen.widget._repr_mimebundle_(**options)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**data, **self._picture()}, metadata
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display  # a notebook is running
+
+        data, metadata = self._repr_mimebundle_()
+        self._output = display(data, metadata=metadata, raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
 
 class _Screen:
@@ -111,4 +148,5 @@ class _Screen:
         if scene.message(self._seen) is not None:
             message = scene.message(None)
             assert message is not None
-            self.widget.scene, self._seen = message
+            content, self._seen = message
+            self.widget.show(content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,15 +24,23 @@ MOST_CELLS = 2**28
 ALERTS = 100
 
 
+@dataclass
+class Versions:
+    """Numbers of changes of the parts of a scene."""
+
+    moves: int = 0
+    landmarks: int = 0
+    curves: int = 0
+    alerts: int = 0
+    change: int = 0
+
+
 class Seen(NamedTuple):
-    """The state a browser has received: the number of the next row, and the versions of the other parts."""
+    """The state that a browser has received: the number of the next row, the number of names, and the other parts."""
 
     next: int
-    moves: int
-    landmarks: int
-    curves: int
-    alerts: int
     names: int
+    versions: Versions
 
 
 class Landmarks(NamedTuple):
@@ -40,6 +49,48 @@ class Landmarks(NamedTuple):
     arrivals: Ids
     positions: Array
     masses: Array | Ids
+
+
+class Change(NamedTuple):
+    """The last drift: a report, and the cells that grew or shrank."""
+
+    report: dict[str, Any]
+    positions: Array
+    log_ratios: Array
+
+
+class LastRows:
+    """A ring buffer of the last rows: positions, values of columns, and nearest landmarks, by arrival number."""
+
+    def __init__(self, capacity: int, n_columns: int) -> None:
+        self.capacity = capacity
+        self.oldest = self.next = 0
+        self.positions = np.zeros((capacity, 2), np.float32)
+        self.values = np.zeros((n_columns, capacity), np.float32)
+        self.nearest = np.full(capacity, -1, np.int64)
+
+    def append(self, first: int, positions: Array, values: Sequence[Array], nearest: Ids | None) -> None:
+        """Add rows with arrival numbers from ``first`` on. A gap in the numbers drops all earlier rows."""
+        if first != self.next:
+            self.oldest = first
+        skipped = max(0, len(positions) - self.capacity)
+        slots = self.slots(first + skipped, first + len(positions))
+        self.positions[slots] = positions[skipped:]
+        for row, column in zip(self.values, values, strict=True):
+            row[slots] = column[skipped:]
+        self.nearest[slots] = -1 if nearest is None else nearest[skipped:]
+        self.next = first + len(positions)
+        self.oldest = max(self.oldest, self.next - self.capacity)
+
+    def move(self, first: int, positions: Array) -> None:
+        """Set new positions for the rows from arrival number ``first`` on that are still here."""
+        skipped = max(0, self.oldest - first)
+        slots = self.slots(first + skipped, min(first + len(positions), self.next))
+        self.positions[slots] = positions[skipped : skipped + len(slots)]
+
+    def slots(self, first: int, stop: int) -> Ids:
+        """Return where the rows with these arrival numbers are in the buffers."""
+        return np.arange(first, stop) % self.capacity
 
 
 class Scene:
@@ -52,59 +103,51 @@ class Scene:
     def __init__(
         self, title: str, columns: Sequence[GrowingColumn], capacity: int = CAPACITY, color: str | None = None
     ) -> None:
-        self.title, self.columns, self.capacity, self.color = title, list(columns), capacity, color
+        self.title, self.columns, self.color = title, list(columns), color
         self.lock = threading.Lock()
-        self.next = 0
-        self.oldest = 0
-        self._positions = np.zeros((capacity, 2), np.float32)
-        self._values = np.zeros((len(columns), capacity), np.float32)
-        self._nearest = np.full(capacity, -1, np.int64)
-        self._moves = self._n_landmarks = self._n_curves = self._n_alerts = 0
+        self.rows = LastRows(capacity, len(columns))
         self._landmarks: Landmarks | None = None
+        self._change: Change | None = None
         self._curves = Curves()
         self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS)
+        self._versions = Versions()
 
     # --- changes ---
 
     def append(self, first: int, positions: Array, values: Sequence[Array], nearest: Ids | None = None) -> None:
         """Show rows with arrival numbers from ``first`` on. A gap in the numbers drops all earlier rows."""
         with self.lock:
-            if first != self.next:
-                self.oldest = first
-            skipped = max(0, len(positions) - self.capacity)
-            slots = np.arange(first + skipped, first + len(positions)) % self.capacity
-            self._positions[slots] = positions[skipped:]
-            for row, column in zip(self._values, values, strict=True):
-                row[slots] = column[skipped:]
-            self._nearest[slots] = -1 if nearest is None else nearest[skipped:]
-            self.next = first + len(positions)
-            self.oldest = max(self.oldest, self.next - self.capacity)
+            self.rows.append(first, positions, values, nearest)
 
     def move(self, first: int, positions: Array) -> None:
         """Set new positions for the rows from arrival number ``first`` on that are still shown."""
         with self.lock:
-            skipped = max(0, self.oldest - first)
-            slots = np.arange(first + skipped, min(first + len(positions), self.next)) % self.capacity
-            self._positions[slots] = positions[skipped : skipped + len(slots)]
-            self._moves += 1
+            self.rows.move(first, positions)
+            self._versions.moves += 1
 
     def set_landmarks(self, landmarks: Landmarks) -> None:
         """Replace the landmarks."""
         with self.lock:
             self._landmarks = landmarks
-            self._n_landmarks += 1
+            self._versions.landmarks += 1
+
+    def set_change(self, change: Change) -> None:
+        """Replace what changed last."""
+        with self.lock:
+            self._change = change
+            self._versions.change += 1
 
     def add_sample(self, sample: Mapping[str, float]) -> None:
         """Append a sample to the curves."""
         with self.lock:
             self._curves.add(sample)
-            self._n_curves += 1
+            self._versions.curves += 1
 
     def add_alerts(self, alerts: Sequence[dict[str, Any]]) -> None:
         """Append alerts."""
         with self.lock:
             self._alerts.extend(alerts)
-            self._n_alerts += len(alerts)
+            self._versions.alerts += len(alerts)
 
     def apply(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Apply the changes of a recorded message."""
@@ -120,10 +163,13 @@ class Scene:
         if "landmark" in arrays:
             positions = np.column_stack([arrays["landmark_x"], arrays["landmark_y"]])
             self.set_landmarks(Landmarks(arrays["landmark"].astype(np.int64), positions, arrays["mass"]))
+        if "change" in arrays:
+            positions = np.column_stack([arrays["change_x"], arrays["change_y"]])
+            self.set_change(Change(header["change"], positions, arrays["change"]))
         if "time" in arrays:
             with self.lock:
                 self._curves.replace(np.column_stack([arrays[name] for name in CURVES]))
-                self._n_curves += 1
+                self._versions.curves += 1
         self.add_alerts(header["alerts"])
 
     # --- messages ---
@@ -131,14 +177,8 @@ class Scene:
     def message(self, seen: Seen | None) -> tuple[bytes, Seen] | None:
         """Return the changes since ``seen`` (None: the whole scene) as a message; None if nothing has changed."""
         with self.lock:
-            now = Seen(
-                self.next,
-                self._moves,
-                self._n_landmarks,
-                self._n_curves,
-                self._n_alerts,
-                sum(len(column.names) for column in self.columns),
-            )
+            names = sum(len(column.names) for column in self.columns)
+            now = Seen(self.rows.next, names, replace(self._versions))
             if now == seen:
                 return None
             header, arrays = self._changes(seen, now)
@@ -146,30 +186,37 @@ class Scene:
 
     def _changes(self, seen: Seen | None, now: Seen) -> tuple[dict[str, Any], dict[str, NDArray[Any] | Quantized]]:
         whole = seen is None
-        known = Seen(0, now.moves, 0, 0, 0, 0) if seen is None else seen
-        first = max(known.next, self.oldest)
-        header: dict[str, Any] = {"kind": "whole" if whole else "delta", "oldest": self.oldest, "first": first}
-        new_alerts = min(now.alerts - known.alerts, len(self._alerts))
+        rows = self.rows
+        known = Seen(0, 0, Versions(moves=now.versions.moves)) if seen is None else seen
+        changed, before = now.versions, known.versions
+        first = max(known.next, rows.oldest)
+        header: dict[str, Any] = {"kind": "whole" if whole else "delta", "oldest": rows.oldest, "first": first}
+        new_alerts = min(changed.alerts - before.alerts, len(self._alerts))
         header["alerts"] = list(self._alerts)[len(self._alerts) - new_alerts :]
         if whole:
             columns = [column.described() for column in self.columns]
-            header |= {"title": self.title, "color": self.color, "columns": columns, "capacity": self.capacity}
+            header |= {"title": self.title, "color": self.color, "columns": columns, "capacity": rows.capacity}
         if now.names != known.names:
             header["names"] = [list(column.names) for column in self.columns]
         arrays: dict[str, NDArray[Any] | Quantized] = {}
-        if now.moves != known.moves and first > self.oldest:
-            slots = np.arange(self.oldest, first) % self.capacity
-            arrays |= {"moved_x": self._positions[slots, 0], "moved_y": self._positions[slots, 1]}
-        if self.next > first or whole:
-            slots = np.arange(first, self.next) % self.capacity
-            arrays |= {"x": self._positions[slots, 0], "y": self._positions[slots, 1]}
-            arrays |= {f"v{j}": row[slots] for j, row in enumerate(self._values)}
-            arrays["nearest"] = self._nearest[slots]
-        if self._landmarks is not None and now.landmarks != known.landmarks:
+        if changed.moves != before.moves and first > rows.oldest:
+            slots = rows.slots(rows.oldest, first)
+            arrays |= {"moved_x": rows.positions[slots, 0], "moved_y": rows.positions[slots, 1]}
+        if rows.next > first or whole:
+            slots = rows.slots(first, rows.next)
+            arrays |= {"x": rows.positions[slots, 0], "y": rows.positions[slots, 1]}
+            arrays |= {f"v{j}": row[slots] for j, row in enumerate(rows.values)}
+            arrays["nearest"] = rows.nearest[slots]
+        if self._landmarks is not None and changed.landmarks != before.landmarks:
             arrivals, positions, masses = self._landmarks
             x, y = positions.T.astype(np.float32)
             arrays |= {"landmark": arrivals, "landmark_x": x, "landmark_y": y, "mass": masses.astype(np.float32)}
-        if len(self._curves) and now.curves != known.curves:
+        if self._change is not None and changed.change != before.change:
+            report, positions, log_ratios = self._change
+            header["change"] = report
+            x, y = positions.T.astype(np.float32)
+            arrays |= {"change_x": x, "change_y": y, "change": log_ratios.astype(np.float32)}
+        if len(self._curves) and changed.curves != before.curves:
             table = self._curves.table()
             arrays |= {name: table[:, i] for i, name in enumerate(CURVES)}
         return header, arrays

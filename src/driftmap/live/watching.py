@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from driftmap.live.scene import CAPACITY, Landmarks, Scene
+from driftmap.live.scene import CAPACITY, Change, Landmarks, Scene
+from driftmap.map.changes import Drift, surprise
+from driftmap.map.frame import Frame
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.quality import stress
@@ -43,6 +46,8 @@ class Watcher(Observer):
         self._stress = 0.0
         self._mapper: StreamMap | None = None
         self._novelty = 0.0  # the largest reach since the last sample
+        self._surprise = np.nan  # of the last check
+        self._change: tuple[Drift, dict[str, Any]] | None = None
         self._last = time.monotonic(), 0, 0.0  # time, rows and rate at the last sample
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
@@ -51,14 +56,21 @@ class Watcher(Observer):
             reach, rows = update.reach, update.rows
             self.show(update.first, rows.features, update.coordinates, reach, update.nearest, rows.labels)
             self._mapper = mapper
-        if update.alerts:
-            self.scene.add_alerts([alert.as_json() for alert in update.alerts])
+        if update.checks:
+            self._surprise = float(surprise([check.p_value for check in update.checks]).max())
+        drifts = [report_of(drift) for drift in update.drifts]
+        if drifts:
+            drift = update.drifts[-1]
+            self._change = drift, drifts[-1]
+            self.scene.set_change(shown_change(*self._change, np.array([one.position for one in drift.landmarks])))
+        if alerts := sorted([*(alert.as_json() for alert in update.alerts), *drifts], key=itemgetter("row")):
+            self.scene.add_alerts(alerts)
 
     def show(
         self, first: int, rows: Array, coordinates: Array, reach: Array | None, nearest: Ids | None, labels: Any = None
     ) -> None:
         """Show a batch of rows."""
-        n, capacity = len(rows), self.scene.capacity
+        n, capacity = len(rows), self.scene.rows.capacity
         if not len(self._rows):
             self._rows = np.empty((capacity, rows.shape[1]))
         kept = np.arange(max(0, n - capacity), n)
@@ -74,8 +86,8 @@ class Watcher(Observer):
         mapper, scene = self._mapper, self.scene
         if mapper is None or not mapper.fitted:
             return
-        if scene.next != self._next:
-            self._next = scene.next
+        if scene.rows.next != self._next:
+            self._next = scene.rows.next
             with mapper.lock:
                 given = mapper.given_frame()
                 if given is None:
@@ -89,22 +101,51 @@ class Watcher(Observer):
             self._stress = stress(store.to_points(frame.points, frame.points), positions, metric="precomputed")
             if number != self._frame:
                 with scene.lock:
-                    first, stop = scene.oldest, scene.next
-                    rows = self._rows[np.arange(first, stop) % scene.capacity]
+                    first = scene.rows.oldest
+                    rows = self._rows[scene.rows.slots(first, scene.rows.next)]
                 scene.move(first, plane(frame.place_queries(store, store.check_queries(rows))))
+                self._move_change(mapper, frame)
                 self._frame = number
         self._sample(mapper, time.monotonic())
+
+    def _move_change(self, mapper: StreamMap, frame: Frame) -> None:
+        """Place the cells of the last drift again, as far as their landmarks are still stored."""
+        if self._change is None:
+            return
+        drift, report = self._change
+        with mapper.lock:
+            engine = mapper._landmark_engine()
+            kept = np.isin([one.landmark for one in drift.landmarks], engine.stored_indices_)
+            stored = [one for one, is_kept in zip(drift.landmarks, kept.tolist(), strict=True) if is_kept]
+            drift = drift._replace(landmarks=stored)
+            points = engine.stored_points(np.array([one.landmark for one in stored], dtype=np.int64))
+            store = engine.store
+        positions = frame.place_queries(store, store.check_queries(points)) if stored else np.empty((0, 2))
+        self._change = drift, report
+        self.scene.set_change(shown_change(drift, report, positions))
 
     def _sample(self, mapper: StreamMap, now: float) -> None:
         """Sample the curves periodically; when the stream stalls, add a final sample with rate zero."""
         then, seen, rate = self._last
-        seen_now = self.scene.next
+        seen_now = self.scene.rows.next
         if now - then < SAMPLE_SECONDS or (seen_now == seen and rate == 0):
             return
         self._last = now, seen_now, (seen_now - seen) / (now - then)
         sample = {"time": time.time(), "rows": seen_now, "rate": self._last[2], "novelty": self._novelty}
-        self.scene.add_sample(sample | {"radius": mapper.radius_, "stress": self._stress})
+        self.scene.add_sample(sample | {"radius": mapper.radius_, "stress": self._stress, "drift": self._surprise})
         self._novelty = 0.0
+
+
+def report_of(drift: Drift) -> dict[str, Any]:
+    """Return what a browser is told of a drift; the cells are shown on the map."""
+    told = {name: part for name, part in drift.as_json().items() if name != "landmarks"}
+    size = float(surprise([drift.p_value])[0])
+    return told | {"at": time.time(), "size": size, "text": f"Drift since row {drift.began:,}"}
+
+
+def shown_change(drift: Drift, report: dict[str, Any], positions: Array) -> Change:
+    """Return what is shown of a drift whose landmarks lie here."""
+    return Change(report, plane(positions), np.array(drift.log_ratios()))
 
 
 def plane(coordinates: Array) -> Array:

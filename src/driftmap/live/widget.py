@@ -13,8 +13,19 @@ except ImportError as error:
 
 
 class MapWidget(anywidget.AnyWidget):
-    """Shows a scene, given as a message of the protocol; a further message updates it."""
+    """Shows the scene of the last message that was sent. The message is no trait, so that notebooks do not store it."""
 
     _esm = joined("widget.js")
     _css = style()
-    scene = traitlets.Bytes(b"").tag(sync=True)
+    selection = traitlets.List(traitlets.Int()).tag(sync=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scene = b""
+        self.on_msg(lambda widget, content, buffers: widget.show(widget.scene))  # a page that was opened asks for it
+
+    def show(self, scene: bytes) -> None:
+        """Send a scene to the pages that show the widget."""
+        self.scene = scene
+        if scene:
+            self.send({"kind": "scene"}, [scene])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.map.drift import Drift
+from driftmap.map.changes import Check, Drift
 from driftmap.map.novelty import Alert, differences
 from driftmap.utils import Array, Ids
 
@@ -32,6 +32,8 @@ class Arrivals(NamedTuple):
     """Alerts of the detector; empty without a detector."""
     drifts: Sequence[Drift] = ()
     """Alarms of the monitor; empty without a monitor."""
+    checks: Sequence[Check] = ()
+    """All checks of the monitor, of which few are alarms."""
 
 
 def learnt(reach: Array, quantile: Array, nearest: Ids, n_components: int) -> Arrivals:

@@ -7,193 +7,27 @@ taken are in neither sample, so both are exchangeable while the stream does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
+from driftmap.map.changes import Check, Drift, FeatureShift, Found, LandmarkShare, moments_of, shares_of, shifts_between
+from driftmap.map.drift_state import KINDS, Followed, FollowedNumbers, MonitorState
 from driftmap.metrics import Store
-from driftmap.storage.schema import ArrayOf, Count, check_arrays
+from driftmap.storage.schema import check_arrays
 from driftmap.storage.serialization import Arrays
 from driftmap.utils import Array, Ids, validation
 from driftmap.utils.errors import InputError
 
-__all__ = ["Drift", "DriftMonitor", "FeatureShift", "LandmarkShare"]
+__all__ = ["Check", "Drift", "DriftMonitor", "FeatureShift", "LandmarkShare"]
 
 CHECKS_PER_WINDOW = 4
 FEWEST_ROWS = 20
 """The smallest window."""
-MOST_REFERENCE = 1000
-"""A reference is a uniform random sample of at most this many of its rows."""
 LEAST_ALPHA = 1e-5
 """An alarm is confirmed by 1 / alpha permutations."""
-LISTED = 3
-"""Most features and landmarks in a line of output."""
-
-
-class LandmarkShare(NamedTuple):
-    """The share of rows that are nearest to a landmark."""
-
-    landmark: int
-    """Arrival number of the landmark."""
-    before: float
-    now: float
-    position: tuple[float, ...]
-    """Its place on the map."""
-
-
-class FeatureShift(NamedTuple):
-    """How a feature differs between reference and window."""
-
-    feature: int | str
-    """Its name, or its number if features have no names."""
-    difference: float
-    """Difference of the means in standard deviations of both samples together."""
-    before: float
-    """Mean in the reference."""
-    now: float
-    """Mean in the window."""
-
-
-class Drift(NamedTuple):
-    """An alarm: the rows of the window do not come from the distribution of the reference."""
-
-    arrival: int
-    """The row after which the alarm was raised."""
-    began: int
-    """The most likely row of the change, within the window."""
-    p_value: float
-    """Asymptotic p-value of both tests together; a permutation test has confirmed that it is at most ``alpha``."""
-    landmarks: list[LandmarkShare]
-    """All landmarks of the monitor, in order of arrival."""
-    features: list[FeatureShift]
-    """All features, largest difference first; empty if points are not rows of a matrix of numbers."""
-    time: Any = None
-    """Time of ``arrival``, if known."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the three landmarks and features that changed most, and the rest, as JSON values."""
-        changed = sorted(self.landmarks, key=lambda one: -abs(one.now - one.before))[:LISTED]
-        return {
-            "kind": "drift",
-            "row": self.arrival,
-            "time": self.time.item() if isinstance(self.time, np.generic) else self.time,
-            "began": self.began,
-            "p_value": self.p_value,
-            "landmarks": [one._asdict() | {"position": list(one.position)} for one in changed],
-            "features": [
-                {"name": name, "difference": difference, "before": before, "now": now}
-                for name, difference, before, now in self.features[:LISTED]
-            ],
-        }
-
-
-class Found(NamedTuple):
-    """A drift without names of features and places on the map."""
-
-    arrival: int
-    began: int
-    p_value: float
-    ids: Ids
-    """Arrival numbers of the landmarks."""
-    points: Any
-    """The landmarks."""
-    shares: Array
-    """Share of each landmark before and now, (2, m)."""
-    shifts: Array
-    """Difference, mean before and mean now of each feature, (3, d)."""
-
-    def named(self, names: Sequence[str], positions: Array) -> Drift:
-        """Return the drift with names of features, if they have any, and places of landmarks."""
-        shares = zip(self.ids.tolist(), *self.shares.tolist(), map(tuple, positions.tolist()), strict=True)
-        order = np.argsort(-np.abs(self.shifts[0]), kind="stable").tolist()
-        features = [FeatureShift(names[j] if names else j, *self.shifts[:, j].tolist()) for j in order]
-        return Drift(self.arrival, self.began, self.p_value, [LandmarkShare(*one) for one in shares], features)
-
-
-@dataclass(frozen=True, eq=False)
-class Followed:
-    """What a monitor knows of a stream. Its arrays are never changed in place."""
-
-    seen: int
-    """Rows of the stream that the map has learnt."""
-    mark: tuple[float, int] = (0.0, 0)
-    """Radius and replacements of the map after them: the monitor of one map does not fit another."""
-    ids: Ids | None = None
-    """Arrival numbers of the landmarks; None before they are taken."""
-    points: Any = None
-    """The landmarks."""
-    reference: Array | None = None
-    """Distances of the sampled rows of the reference to the landmarks."""
-    keys: Array | None = None
-    """A random number for each of them: those with the smallest are the sample."""
-    n_reference: int = 0
-    """Rows of the reference."""
-    moments: Array | None = None
-    """Number, mean and sum of squared deviations of each feature in the reference, (3, d)."""
-    recent: Array | None = None
-    """Distances of the last rows, which are not in the reference."""
-    rows: Array | None = None
-    """The features of these rows."""
-    since_check: int = 0
-    is_out: bool = False
-    """Whether the last check found a drift from a reference that stays."""
-
-    def begun(self, ids: Ids, points: Any, n_features: int) -> Followed:
-        """Return the state with other landmarks and empty samples."""
-        m = len(ids)
-        return replace(
-            self,
-            ids=ids,
-            points=points,
-            reference=np.empty((0, m)),
-            keys=np.empty(0),
-            n_reference=0,
-            moments=np.zeros((3, n_features)),
-            recent=np.empty((0, m)),
-            rows=np.empty((0, n_features)),
-            since_check=0,
-        )
-
-    def referring(self, distances: Array, rows: Array, seed: int) -> Followed:
-        """Return the state after further rows of the reference."""
-        assert self.reference is not None
-        assert self.keys is not None
-        assert self.moments is not None
-        keys = np.concatenate([self.keys, np.random.default_rng([1, seed]).random(len(distances))])
-        kept = np.sort(np.argsort(keys, kind="stable")[:MOST_REFERENCE])
-        return replace(
-            self,
-            reference=np.concatenate([self.reference, distances])[kept],
-            keys=keys[kept],
-            n_reference=self.n_reference + len(distances),
-            moments=joined_moments(self.moments, moments_of(rows)),
-        )
-
-
-class MonitorState(NamedTuple):
-    """What a :class:`DriftMonitor` saves beside its arrays."""
-
-    window: Count
-    reference: str
-    """"past", "first", or "rows" for an array."""
-    alpha: float
-    n_checks: Count
-    n_drifts: Count
-    p_value: float
-    followed: FollowedNumbers | None
-
-
-class FollowedNumbers(NamedTuple):
-    """The numbers of a :class:`Followed`."""
-
-    seen: Count
-    radius: float
-    replacements: Count
-    n_reference: Count
-    since_check: Count
-    is_out: bool
 
 
 class DriftMonitor:
@@ -226,7 +60,7 @@ class DriftMonitor:
     >>> rows[1000:, 1] *= 0.2
     >>> drift, = DriftMap(n_landmarks=20).update(rows, monitor=DriftMonitor()).drifts
     >>> drift.arrival, drift.began, len(drift.landmarks)
-    (1119, 982, 20)
+    (1069, 1000, 20)
     """
 
     def __init__(self, window: int = 200, reference: Any = "past", alpha: float = 1e-4) -> None:
@@ -249,6 +83,7 @@ class DriftMonitor:
         """Asymptotic p-value of the last check."""
         self._followed: Followed | None = None
         self._found: list[Found] = []
+        self._checks: list[Check] = []
 
     def __repr__(self) -> str:
         shown = self.reference if self._given is None and self.reference != "rows" else "rows"
@@ -316,18 +151,19 @@ class DriftMonitor:
                 if self.reference == "past":
                     self._take(store, *landmarks())
 
-    def found(self) -> list[Found]:
-        """Return what was found since the last call."""
-        found, self._found = self._found, []
-        return found
+    def found(self) -> tuple[list[Found], list[Check]]:
+        """Return what was found since the last call, and the checks."""
+        found, checks = self._found, self._checks
+        self._found, self._checks = [], []
+        return found, checks
 
     def mark(self) -> tuple[Any, ...]:
         """Return what :meth:`back_to` takes."""
-        return self._followed, [*self._found], self.n_checks, self.n_drifts, self.p_value
+        return self._followed, [*self._found], [*self._checks], self.n_checks, self.n_drifts, self.p_value
 
     def back_to(self, mark: tuple[Any, ...]) -> None:
         """Undo what was done since ``mark`` was taken."""
-        self._followed, self._found, self.n_checks, self.n_drifts, self.p_value = mark
+        self._followed, self._found, self._checks, self.n_checks, self.n_drifts, self.p_value = mark
 
     @property
     def _step(self) -> int:
@@ -373,6 +209,7 @@ class DriftMonitor:
         found = sample.p_values()
         self.n_checks += 1
         self.p_value = found.combined
+        self._checks.append(Check(known.seen - 1, found.combined))
         if found.combined > self.alpha:
             self._followed = replace(known, is_out=False)
             return False
@@ -429,59 +266,8 @@ class DriftMonitor:
         return monitor
 
 
-KINDS = {
-    "ids": ArrayOf(np.int64, ("m",), least=0),
-    "points": ArrayOf(float, ("m", "d"), finite=False),
-    "reference": ArrayOf(float, ("n", "m"), least=0, finite=True),
-    "keys": ArrayOf(float, ("n",), least=0, most=1),
-    "moments": ArrayOf(float, (3, "d")),
-    "recent": ArrayOf(float, ("w", "m"), least=0, finite=True),
-    "rows": ArrayOf(float, ("w", "d")),
-}
-"""The arrays of a :class:`Followed`."""
-
-
 def matrix(store: Store, points: Any) -> Array:
     """Return points as rows of numbers, without columns if they are something else."""
     if store.metric.form == "rows":
         return np.asarray(points, dtype=np.float64)
     return np.empty((points.shape[0] if hasattr(points, "shape") else len(points), 0))
-
-
-def shares_of(distances: Array) -> Array:
-    """Return the share of rows that are nearest to each landmark.
-
-    >>> shares_of(np.array([[1.0, 2.0], [3.0, 0.0], [1.0, 0.5], [1.0, 1.0]]))
-    array([0.5, 0.5])
-    """
-    return np.bincount(distances.argmin(axis=1), minlength=distances.shape[1]) / len(distances)
-
-
-def moments_of(rows: Array) -> Array:
-    """Return the number, the mean and the sum of squared deviations of the numbers in each column, without NaN.
-
-    >>> moments_of(np.array([[1.0, np.nan], [3.0, 5.0]]))
-    array([[2., 1.],
-           [2., 5.],
-           [2., 0.]])
-    """
-    known = ~np.isnan(rows)
-    n = known.sum(axis=0)
-    means = np.where(known, rows, 0.0).sum(axis=0) / np.maximum(n, 1)
-    return np.array([n, means, (np.where(known, rows - means, 0.0) ** 2).sum(axis=0)])
-
-
-def joined_moments(a: Array, b: Array) -> Array:
-    """Return the moments of two samples together (Chan, Golub and LeVeque, 1983)."""
-    n = a[0] + b[0]
-    share = b[0] / np.maximum(n, 1)
-    gap = b[1] - a[1]
-    return np.array([n, a[1] + share * gap, a[2] + b[2] + gap**2 * a[0] * share])
-
-
-def shifts_between(before: Array, now: Array) -> Array:
-    """Return differences of means in deviations of both samples together, and the means; 0 for a constant feature."""
-    n, _, squares = joined_moments(before, now)
-    deviations = np.sqrt(squares / np.maximum(n, 1))
-    differences = (now[1] - before[1]) / np.where(deviations > 0, deviations, np.inf)
-    return np.array([differences, before[1], now[1]])

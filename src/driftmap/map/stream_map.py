@@ -18,7 +18,8 @@ from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.params import LandmarkParams
 from driftmap.landmarks.serialization import KNOWN
 from driftmap.map.arrivals import Arrivals, alerts_of, learnt
-from driftmap.map.drift import Drift, DriftMonitor
+from driftmap.map.changes import Drift, Found
+from driftmap.map.drift import DriftMonitor
 from driftmap.map.frame import PLACED_AT_ONCE, Frame, FrameChange
 from driftmap.map.frame_loss import sampled
 from driftmap.map.frames import LEAST_SIZE, Frames
@@ -121,20 +122,21 @@ class StreamMap(MapParams, HasLandmarks):
                 coordinates = frame.place_stored(engine, np.arange(seen - len(arrivals.reach), seen))
         if placeable:
             coordinates = frame.place_queries(store, queries, n_threads(n_jobs))
-        drifts = [] if monitor is None else self._drifts(monitor, frame, store, times, seen - len(arrivals.reach))
+        found, checks = ([], []) if monitor is None else monitor.found()
+        drifts = self._drifts(found, frame, store, times, seen - len(arrivals.reach))
         if detector is not None:
             detector.notify(arrivals.alerts)
-        changed = count != before
-        return arrivals._replace(coordinates=coordinates, frame=count, landmarks_changed=changed, drifts=drifts)
+        arrivals = arrivals._replace(coordinates=coordinates, frame=count, landmarks_changed=count != before)
+        return arrivals._replace(drifts=drifts, checks=checks)
 
-    def _drifts(self, monitor: DriftMonitor, frame: Frame, store: Store, times: Any, first: int) -> list[Drift]:
+    def _drifts(self, found: Sequence[Found], frame: Frame, store: Store, times: Any, first: int) -> list[Drift]:
         """Return what a monitor found, on the map; ``first``: arrival number of the first of these times."""
         names, moments = self.feature_names or self.dict_names, None if times is None else list(times)
         drifts = []
-        for found in monitor.found():
-            time = None if moments is None else moments[found.arrival - first]
-            positions = frame.place_queries(store, store.check_queries(found.points))
-            drifts.append(found.named(names, positions)._replace(time=time))
+        for one in found:
+            time = None if moments is None else moments[one.arrival - first]
+            positions = frame.place_queries(store, store.check_queries(one.points))
+            drifts.append(one.named(names, positions)._replace(time=time))
         return drifts
 
     def _learn(

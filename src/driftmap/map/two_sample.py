@@ -1,24 +1,31 @@
 """Two-sample tests of distances to landmarks: do the rows of a window come from the distribution of the reference?
 
 A sample is a matrix of the distances of rows to fixed landmarks, (N, m); the window is its last w rows. Two tests look
-at it: a G-test of the shares of the landmarks' Voronoi cells, and a z-test of the mean distance to each landmark, with
-Bonferroni's correction. Their asymptotic p-values are too small for heavy tails and small windows, so a permutation
-test confirms those that matter: it is exact for every window, dimension and metric.
+at it: a G-test of the shares of the landmarks' Voronoi cells, and z-tests, with Bonferroni's correction, of the mean
+distance to each landmark and of how much the distances to two landmarks differ on average. The last ones see changes
+that keep all mean distances, such as a new correlation. Asymptotic p-values are too small for heavy tails and small
+windows, so a permutation test confirms those that matter: it is exact for every window, dimension and metric.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc, chdtri, ndtr, ndtri, xlogy
 
 from driftmap.utils import Array, Ids
 
 FEWEST_EXPECTED = 5.0
 """Cells with fewer expected rows in the window are pooled."""
+PARTNERS = 4
+"""Landmarks with which each landmark is paired, at most."""
 PERMUTED_AT_ONCE = 500
+ENOUGH_EXTREME = 20
+"""A p-value is known well enough after this many windows that are as extreme as the given one."""
 
 
 class PValues(NamedTuple):
@@ -64,6 +71,18 @@ def standardized(distances: Array) -> Array:
     return np.asarray(np.where(varies, centred / np.where(varies, centred.std(axis=0), 1.0), 0.0))
 
 
+def contrasts(columns: Array) -> Array:
+    """Return the absolute differences of each column and the next ones, cyclically; each pair once.
+
+    >>> contrasts(np.array([[1.0, 2.0, 4.0], [5.0, 5.0, 0.0]]))
+    array([[3., 1., 2.],
+           [5., 0., 5.]])
+    """
+    m = columns.shape[1]
+    pairs = [np.abs(columns - np.roll(columns, k, axis=1)) for k in range(1, min(PARTNERS, (m - 1) // 2) + 1)]
+    return np.concatenate([np.empty((len(columns), 0)), *pairs], axis=1)
+
+
 def g_statistics(counts: Array, totals: Array, sizes: Array) -> Array:
     """Return G of the counts of cells in windows, (B, k), where both samples have these totals; sizes of windows, (B,).
 
@@ -89,7 +108,7 @@ class Sample:
     """A sample, prepared for the tests; its last ``window`` rows are compared with the others."""
 
     columns: Array
-    """Standardised distances, (N, m)."""
+    """Standardised distances and their contrasts, (N, c)."""
     members: Array
     """Whether each row is in each pooled cell, (N, k), as numbers."""
     window: int
@@ -99,7 +118,9 @@ class Sample:
         """Prepare the distances of the rows of a reference and of a window."""
         distances = np.concatenate([reference, recent])
         cells = pooled(distances.argmin(axis=1), distances.shape[1], len(recent) / len(distances))
-        return cls(standardized(distances), np.eye(int(cells.max()) + 1)[cells], len(recent))
+        columns = standardized(distances)
+        both = np.concatenate([columns, standardized(contrasts(columns))], axis=1)
+        return cls(both, np.eye(int(cells.max()) + 1)[cells], len(recent))
 
     @property
     def freedom(self) -> int:
@@ -108,7 +129,7 @@ class Sample:
 
     @property
     def n_tests(self) -> int:
-        """The number of z-tests: of landmarks whose distances vary."""
+        """The number of z-tests: of columns that vary."""
         return int(self.columns.any(axis=0).sum())
 
     def statistics(self, counts: Array, sums: Array, sizes: Array) -> tuple[Array, Array]:
@@ -129,35 +150,57 @@ class Sample:
         return PValues(shares, min(1.0, 2.0 * self.n_tests * float(ndtr(-np.abs(z).max()))))
 
 
-def is_confirmed(sample: Sample, found: PValues, alpha: float, seed: int) -> bool:
-    """Return whether a permutation test rejects with level ``alpha`` that window and reference have one distribution.
+def exceedances(sample: Sample, found: PValues, n_windows: int, seed: int) -> Iterator[NDArray[np.bool_]]:
+    """Yield for windows drawn without replacement from all rows whether they are at least as extreme as the given one.
 
-    Its statistic is the smaller p-value of the two tests. Of 1 / alpha windows, the given one and others drawn without
-    replacement from all rows, the given one must have the smallest: a share alpha of exchangeable windows has.
+    As extreme: the smaller p-value of the two tests is at most that of ``found``.
     """
     least = min(found)
     g_limit = chdtri(sample.freedom, least) * (1 - 1e-9) if sample.freedom else np.inf
     z_limit = -ndtri(least / (2 * sample.n_tests)) * (1 - 1e-9) if sample.n_tests else np.inf
-    rng, (n, m), missing = np.random.default_rng(seed), sample.columns.shape, int(np.ceil(1 / alpha)) - 1
+    rng, (n, m) = np.random.default_rng(seed), sample.columns.shape
     both = np.concatenate([sample.columns, sample.members], axis=1)
-    while missing > 0:
-        size = min(missing, PERMUTED_AT_ONCE)
-        is_drawn = np.zeros((size, n))
+    for start in range(0, n_windows, PERMUTED_AT_ONCE):
+        is_drawn = np.zeros((min(n_windows - start, PERMUTED_AT_ONCE), n))
         for row in is_drawn:
             row[rng.permutation(n)[: sample.window]] = 1.0
         drawn = is_drawn @ both
-        g, z = sample.statistics(drawn[:, m:], drawn[:, :m], np.full(size, float(sample.window)))
-        if (g >= g_limit).any() or (np.abs(z) >= z_limit).any():
-            return False
-        missing -= size
-    return True
+        g, z = sample.statistics(drawn[:, m:], drawn[:, :m], np.full(len(drawn), float(sample.window)))
+        yield (g >= g_limit) | (np.abs(z) >= z_limit).any(axis=1)
+
+
+def is_confirmed(sample: Sample, found: PValues, alpha: float, seed: int) -> bool:
+    """Return whether a permutation test rejects with level ``alpha`` that window and reference have one distribution.
+
+    Of 1 / alpha windows, the given one and drawn ones, the given one must be the most extreme: a share alpha of
+    exchangeable windows is.
+    """
+    return not any(part.any() for part in exceedances(sample, found, int(np.ceil(1 / alpha)) - 1, seed))
+
+
+def permutation_p_value(sample: Sample, n_windows: int, seed: int) -> float:
+    """Return the p-value of a permutation test; with few differences, fewer windows decide (Besag and Clifford, 1991).
+
+    >>> rows = np.random.default_rng(0).random((90, 5))
+    >>> permutation_p_value(Sample.of(rows[:60], rows[60:]), 999, 0) > 0.05
+    True
+    >>> permutation_p_value(Sample.of(rows[:60], rows[60:] + 1.0), 999, 0)
+    0.001
+    """
+    drawn = extreme = 0
+    for part in exceedances(sample, sample.p_values(), n_windows, seed):
+        stops = np.flatnonzero(extreme + np.cumsum(part) == ENOUGH_EXTREME)
+        if len(stops):
+            return ENOUGH_EXTREME / (drawn + int(stops[0]) + 1)
+        drawn, extreme = drawn + len(part), extreme + int(part.sum())
+    return (extreme + 1) / (drawn + 1)
 
 
 def most_likely_start(sample: Sample, found: PValues) -> int:
     """Return how many of the last rows most likely come from another distribution, at most the window.
 
     The split of the sample with the largest statistic: that of the test with the smaller p-value and, of the z-tests,
-    that of the landmark whose mean distance has changed most.
+    that of the column whose mean has changed most.
     """
     w = sample.window
     sizes = np.arange(1.0, w + 1)

@@ -1,4 +1,4 @@
-"""Networks in continuous time: contacts, the tie-decay networks they make, and Laplacian spectra of networks."""
+"""Networks in continuous time: contacts, their tie-decay networks, and Laplacian spectra."""
 
 from driftmap.networks.attributes import Strengths, group_strengths
 from driftmap.networks.contacts import Contacts, half_life

@@ -11,22 +11,22 @@ from driftmap.utils import Array, validation
 
 
 class Strengths(NamedTuple):
-    """How strong the ties of each group of nodes are over time."""
+    """The strength of the ties of each group of nodes over time."""
 
     groups: tuple[str, ...]
-    """Values of the attribute, in order; nodes without one are in no group."""
+    """Values of the attribute, sorted; nodes without one are in no group."""
     values: Array
     """The sum of the weights of all ties of a group's nodes at each event time, (n_times, n_groups)."""
 
     def strongest(self) -> tuple[str, ...]:
-        """The group with the strongest ties at each event time; empty where no group has any."""
+        """Return the group with the strongest ties at each event time; empty where all strengths are zero."""
         best = self.values.argmax(axis=1) if self.groups else np.zeros(len(self.values), np.int64)
         some = self.values.sum(axis=1) > 0
         return tuple(self.groups[k] if any_ else "" for k, any_ in zip(best.tolist(), some.tolist(), strict=True))
 
 
 def group_strengths(contacts: Contacts, attribute: str, decay: float) -> Strengths:
-    """The strength of each group's ties in the tie-decay network, at each event time.
+    """Return the strength of each group's ties in the tie-decay network, at each event time.
 
     >>> met = Contacts.from_events([("ann", "bob", 0), ("cem", "dan", 20)])
     >>> met = Contacts(met.times, met.pairs, met.nodes, attributes={"role": ("nurse", "patient", "nurse", "nurse")})
@@ -41,7 +41,7 @@ def group_strengths(contacts: Contacts, attribute: str, decay: float) -> Strengt
     times, event = np.unique(contacts.times, return_inverse=True)
     pairs, weights = np.sort(contacts.pairs, axis=1), contacts.weights
     weights = np.ones(len(pairs)) if weights is None else weights
-    # A pair that is reported twice at the same time counts once, with its larger weight.
+    # A pair that appears twice at the same time counts once, with its larger weight.
     order = np.lexsort((-weights, pairs[:, 1], pairs[:, 0], event))
     keys = np.column_stack([event, pairs])[order]
     once = order[np.r_[True, (np.diff(keys, axis=0) != 0).any(axis=1)]]

@@ -1,7 +1,7 @@
-"""Connected components of a tie-decay network: what happens in one changes no eigenvalue of the others.
+"""Connected components of a tie-decay network: changes in one do not affect the eigenvalues of the others.
 
-In a large network that decays, most ties are too old to count, and those that count join few nodes each. Until there is
-another contact in it, a component only decays, and its eigenvalues with it.
+In a large network that decays, most ties are too old to count, and the others join few nodes each. Until its next
+contact, a component only decays, and its eigenvalues decay with it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from driftmap.utils import Array, Ids
 
 
 class Component(NamedTuple):
-    """Nodes that are joined by ties, as of the latest contact among them."""
+    """Nodes that are joined by ties, as of their latest contact."""
 
     key: bytes
-    """Equal for equal ties: their eigenvalues can be used again."""
+    """Equal for equal ties, whose eigenvalues can be reused."""
     ends: Ids
     """For each tie, the positions of its two nodes within the component, (n_ties, 2)."""
     weights: Array
     n_nodes: int
     decayed: float
-    """How much of a tie is left since that contact: the factor of the eigenvalues, too."""
+    """The share of the weights that is left since that contact; eigenvalues have the same factor."""
 
     def adjacency(self) -> Array:
         """Return the weights as a symmetric array."""
@@ -44,8 +44,8 @@ class Component(NamedTuple):
 def components(network: TieDecayNetwork, n_nodes: int) -> list[Component]:
     """Return the components of a network of ``n_nodes`` at its latest contact, without nodes that have no ties.
 
-    A tie counts if it is heavier than eps / 4n of the heaviest: all lighter ones together move no eigenvalue by more
-    than eps / 4 of the largest, which is less than its rounding error. What is returned depends only on the network.
+    A tie counts if it is heavier than eps / 4n of the heaviest: all lighter ones together change each eigenvalue by at
+    most eps / 4 of the largest, which is less than its rounding error. The result depends only on the network.
     """
     ends, weights, times = network.ties()
     if not len(weights):

@@ -17,16 +17,16 @@ from driftmap.utils.errors import InputError
 Node: TypeAlias = Hashable
 Contact: TypeAlias = tuple[Node, Node, float] | tuple[Node, Node, float, float]
 EARLIEST, LATEST = 5e8, 4.2e9
-"""Times in between (1985 to 2103) are taken for seconds since 1970."""
+"""Times in this range (1985 to 2103) are taken for seconds since 1970."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
     """A list of contacts in order of time; iterating over it gives (i, j, t) or (i, j, t, weight), with labels.
 
-    Attributes: `times` of the contacts; `pairs`, (n_contacts, 2) positions in `nodes`; `nodes`, the labels in
-    order of first appearance; `weights` of the contacts, where the source has them; `attributes`, by name one text per
-    node; `n_self`, how many contacts of a node with itself were skipped; `left_out`, columns that are not used.
+    Attributes: `times` of the contacts; `pairs`, (n_contacts, 2) positions in `nodes`; `nodes`, the labels in order of
+    first appearance; `weights` of the contacts, if the source has them; `attributes`, by name one text per node;
+    `n_self`, the number of contacts of a node with itself, which are skipped; `left_out`, unused columns.
 
     >>> contacts = Contacts.from_events([("ann", "bob", 0), ("bob", "cem", 20), ("ann", "bob", 20)])
     >>> contacts.nodes, contacts.event_times.tolist()
@@ -57,7 +57,7 @@ class Contacts:
 
     @property
     def statuses(self) -> tuple[str, ...] | None:
-        """The attribute "status", where there is one."""
+        """The attribute "status", if there is one."""
         return self.attributes.get("status")
 
     @property
@@ -66,9 +66,10 @@ class Contacts:
         return np.unique(self.times)
 
     def dates(self, start: Any = None) -> NDArray[np.datetime64] | None:
-        """The event times as dates; `start` is the date of t = 0, by default 1970 if that makes the times plausible.
+        """Return the event times as dates; `start` is the date of t = 0, by default 1970 if that makes the times
+        plausible.
 
-        None if the times are no seconds since 1970 and there is no `start`.
+        Return None if the times are not seconds since 1970 and `start` is not given.
 
         >>> Contacts.from_events([("ann", "bob", 1385982020)]).dates()
         array(['2013-12-02T11:00:20.000000'], dtype='datetime64[us]')
@@ -93,13 +94,15 @@ class Contacts:
 
 
 def dates_of(times: Array, start: Any = None) -> NDArray[np.datetime64]:
-    """The dates of times in seconds; `start` is the date of t = 0, by default 1970."""
+    """Return times in seconds as dates; `start` is the date of t = 0, by default 1970."""
     origin = np.datetime64(0 if start is None else start, "us")
     return np.asarray(origin + np.round(1e6 * times).astype("timedelta64[us]"))
 
 
 def check_contact(contact: Any) -> Any:
-    """The contact as (i, j, t, weight) with floats, or a ValueError that names it; without a weight it is 1."""
+    """Return the contact as (i, j, t, weight) with floats, or raise a ValueError that names it; the default weight is
+    1.
+    """
     try:
         i, j, t, *rest = contact
         hash((i, j))
@@ -117,10 +120,10 @@ def check_contact(contact: Any) -> Any:
 
 
 def half_life(contacts: Contacts) -> float:
-    """A half-life of ties that suits the contacts: the geometric mean of the times between contacts of the same pair.
+    """Return a half-life of ties that suits the contacts: the geometric mean of the times between contacts of a pair.
 
-    Such times spread over orders of magnitude (seconds within a conversation, a day between shifts), so that their
-    arithmetic mean would be that of the longest. If no pair meets twice, they are the times between events.
+    Such times spread over orders of magnitude (seconds within a conversation, a day between shifts), so the longest
+    would dominate their arithmetic mean. If no pair meets twice, the times between events are used.
 
     >>> half_life(Contacts.from_events([("a", "b", 0), ("a", "b", 10), ("b", "c", 15), ("a", "b", 1010)])).__round__()
     100
@@ -133,5 +136,5 @@ def half_life(contacts: Contacts) -> float:
     if not len(gaps):
         gaps = np.diff(contacts.event_times)
     if not len(gaps):
-        raise InputError("all contacts have the same time, which says nothing of how fast ties decay: give a rate")
+        raise InputError("all contacts have the same time, so a half-life cannot be estimated: give a rate")
     return float(np.exp(np.log(gaps).mean()))

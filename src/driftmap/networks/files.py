@@ -1,4 +1,4 @@
-"""Files of contacts as people have them, plain or compressed, and files that describe the nodes."""
+"""Files of contacts in common formats, plain or compressed, and files that describe the nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WEIGHTS = ("w", "weight", "weights", "count", "strength")
 STATUSES = {"status": "s", "class": "c", "role": "", "group": "g", "department": "d", "type": "", "gender": ""}
 """Attributes of both ends of a contact, with the letter that SocioPatterns uses for some of them."""
 NODES = ("id", "ids", "node", "nodeid", "i", "name", "person", "user", "label", "participant", "individual")
-"""Names of the nodes' column in a file that describes them."""
+"""Names of the node column in a file that describes nodes."""
 EXAMPLE_HEADER = "time, source, target"
 COMMENTS = ("#", "%")
 Contact: TypeAlias = tuple[str, str, float, float]
@@ -43,7 +43,7 @@ Contact: TypeAlias = tuple[str, str, float, float]
 
 
 class Fields(NamedTuple):
-    """Where a line has what: positions of its fields."""
+    """The positions of the fields of a line."""
 
     time: int
     ends: tuple[int, int]
@@ -58,14 +58,13 @@ class Fields(NamedTuple):
 
 
 def read_contacts(path: PathLike, columns: Sequence[str] | None = None) -> Contacts:
-    """Read contacts from a file: SocioPatterns and its like, or CSV; plain, or compressed by gzip
-    or zstd.
+    """Read contacts from a file: SocioPatterns and similar formats, or CSV; plain, or compressed by gzip or zstd.
 
-    Fields are separated by tabs, spaces, commas or semicolons. A line without a header before it is `t i j`, `t i j
-    weight` or `t i j Si Sj` (with statuses), or `i j t` or `i j weight t` if t is a date or in seconds since 1970. A
-    header may spell the columns in several ways, such as `time, source, target, weight`; `Ci`, `Cj` or `role1`, `role2`
-    are attributes of the nodes. For other names, `columns` lists time, node, node, then a weight or two statuses, if
-    there are any; without a header, their numbers from 1.
+    Fields are separated by tabs, spaces, commas or semicolons. Without a header, a line is `t i j`, `t i j weight` or
+    `t i j Si Sj` (with statuses), or `i j t` or `i j weight t` if t is a date or in seconds since 1970. A header may
+    use several names for the columns, such as `time, source, target, weight`; `Ci`, `Cj` or `role1`, `role2` are
+    attributes of the nodes. For other names, `columns` lists time, node, node, then a weight or two statuses, if any;
+    without a header, their numbers from 1.
 
     Times are numbers, or dates in ISO 8601, which become seconds since 1970 (without a time zone, as in UTC). Node
     labels stay text, and contacts are sorted by time. Contacts of a node with itself are skipped and counted. An empty,
@@ -115,8 +114,9 @@ def read_contacts(path: PathLike, columns: Sequence[str] | None = None) -> Conta
 class ContactLines:
     """Contacts from the fields of lines, given those of the first line.
 
-    Attributes: `layout`, where a line has what; `has_header`, whether the first line is one; `attributes`, by name one
-    text per node; `n_self`, how many contacts of a node with itself were skipped; `left_out`, columns not used.
+    Attributes: `layout`, the positions of the fields; `has_header`, whether the first line is one; `attributes`, by
+    name one text per node; `n_self`, the number of contacts of a node with itself, which are skipped; `left_out`,
+    unused columns.
     """
 
     def __init__(self, first: list[str], columns: Sequence[str] | None, source: str, line: int) -> None:
@@ -127,9 +127,9 @@ class ContactLines:
         self.left_out = tuple(name for k, name in enumerate(names) if k not in self.layout.places())
 
     def contact(self, fields: list[str]) -> Contact | None:
-        """Return node, node, time and weight, None for a node with itself, or raise an error that changes nothing."""
+        """Return node, node, time and weight; None for a node with itself. An error changes nothing."""
         if len(fields) != self._n_fields:
-            raise InputError(f"has {len(fields)} fields, where the first line has {self._n_fields}")
+            raise InputError(f"has {len(fields)} fields, but the first line has {self._n_fields}")
         i, j = (fields[place] for place in self.layout.ends)
         if not (i and j):
             raise InputError("lacks the label of a node")
@@ -148,16 +148,16 @@ class ContactLines:
 
 
 class ContactText:
-    """Contacts from lines of text as they come, in the formats of :func:`read_contacts`."""
+    """Contacts from lines of text as they arrive, in the formats of :func:`read_contacts`."""
 
     def __init__(self, source: str, columns: Sequence[str] | None = None) -> None:
         self.source, self.columns = source, columns
         self.lines: ContactLines | None = None
-        """What the first line says about the others."""
+        """The format of the lines, from the first one."""
         self._separator: str | None = None
 
     def contact(self, text: str, number: int) -> Contact | None:
-        """Return the contact in a line, None if it holds none, or raise an error that changes nothing."""
+        """Return the contact in a line; None if it has none. An error changes nothing."""
         lines = self.lines
         if not (begins(text) if lines is None else text.strip()):
             return None
@@ -176,16 +176,16 @@ class ContactText:
 
 
 def read_metadata(path: PathLike, contacts: Contacts) -> Contacts:
-    """The contacts with further attributes of their nodes from a file: a line per node, its label first.
+    """Return the contacts with further attributes of their nodes from a file: a line per node, its label first.
 
     A header names the attributes; without one, as in SocioPatterns' files, they are called `class`, `attribute2` and so
-    on. Nodes that the file lacks have empty attributes; a file that describes none of the nodes is an error.
+    on. Nodes that the file lacks have empty attributes; a file that describes none of the nodes raises an error.
     """
     nodes = {str(node) for node in contacts.nodes}
     names, found = _node_lines(path, nodes)
     if not nodes & set(found):
-        examples = f"{some(sorted(found)[:3])}, where the contacts have {some(sorted(nodes)[:3])}"
-        raise InputError(f"describes none of the nodes: it has {examples}", source=str(path))
+        examples = f"{some(sorted(found)[:3])}, but the contacts have {some(sorted(nodes)[:3])}"
+        raise InputError(f"does not describe any of the nodes: it has {examples}", source=str(path))
     described = {
         name: tuple(found[str(node)][k] if str(node) in found else "" for node in contacts.nodes)
         for k, name in enumerate(names)
@@ -194,12 +194,14 @@ def read_metadata(path: PathLike, contacts: Contacts) -> Contacts:
 
 
 def read_nodes(path: PathLike) -> frozenset[str]:
-    """The labels of all nodes in a file that describes them, as :func:`read_metadata` reads it."""
+    """Return the labels of all nodes in a file that :func:`read_metadata` can read."""
     return frozenset(_node_lines(path)[1])
 
 
 def _node_lines(path: PathLike, nodes: Iterable[str] | None = None) -> tuple[list[str], dict[str, list[str]]]:
-    """The names of attributes, and their values by node; `nodes` are known labels, by default those after line 1."""
+    """Return the names of attributes, and their values by node; `nodes` are known labels, by default those after line
+    1.
+    """
     with contextlib.closing(_rows(Path(path))) as rows:
         lines = list(rows)
     if not lines:
@@ -214,7 +216,7 @@ def _node_lines(path: PathLike, nodes: Iterable[str] | None = None) -> tuple[lis
     found: dict[str, list[str]] = {}
     for number, fields in lines[1:] if is_header else lines:
         if len(fields) != len(first):
-            problem = f"has {len(fields)} fields, where the first line has {len(first)}"
+            problem = f"has {len(fields)} fields, but the first line has {len(first)}"
             raise InputError(problem, source=str(path), line=number)
         if found.setdefault(fields[0], fields[1:]) != fields[1:]:
             raise InputError(f": {fields[0]!r} has other attributes before", source=str(path), line=number)
@@ -233,7 +235,7 @@ def _time(text: str) -> float:
 
 
 def _rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
-    """The lines of a text file that are not blank, numbered and split; of comments at its start, only a header."""
+    """Yield the non-blank lines of a text file, numbered and split; of comments at its start, only a header."""
     number = 0
     try:
         with contextlib.closing(_lines(path)) as text:
@@ -257,28 +259,28 @@ def _rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
 
 
 def _lines(path: Path) -> Generator[str, None, None]:
-    """The lines of a file, with their ends."""
+    """Yield the lines of a file, with their ends."""
     last = ""
     with contextlib.closing(read_pieces(Source(str(path), path), 0)) as pieces:
         for text in codecs.iterdecode(pieces, "utf-8-sig"):
-            *lines, last = io.StringIO(last + text, newline="")  # the last one may go on in the next piece
+            *lines, last = io.StringIO(last + text, newline="")  # the last line may continue in the next piece
             yield from lines
     if last:
         yield last
 
 
 def begins(line: str) -> bool:
-    """Whether a line is the first one of contacts: not blank, and a comment only if it is a header."""
+    """Return True if a line is the first one of contacts: not blank, and not a comment unless it is a header."""
     return bool(line.strip()) and (not line.startswith(COMMENTS) or _is_header(_fields(uncommented(line))))
 
 
 def uncommented(line: str) -> str:
-    """A line without the marks of a comment."""
+    """Return a line without the mark of a comment."""
     return line.lstrip("#% ") if line.startswith(COMMENTS) else line
 
 
 def separator(line: str) -> str | None:
-    """What separates the fields of a line; None: spaces."""
+    """Return the separator of the fields of a line; None for spaces."""
     for mark in ("\t", ";", ","):
         parts = [part.strip() for part in line.split(mark)]
         if len(parts) > 1 and (mark != "\t" or all(parts)):
@@ -287,7 +289,7 @@ def separator(line: str) -> str | None:
 
 
 def split(mark: str | None, lines: Iterable[str]) -> Iterable[list[str]]:
-    """The fields of every line, separated by a mark or by spaces."""
+    """Return the fields of every line, separated by a character or by spaces."""
     if mark is None:
         return map(str.split, lines)
     rows = csv.reader(lines, delimiter=mark, skipinitialspace=mark != "\t")
@@ -303,7 +305,7 @@ def _is_header(fields: Sequence[str]) -> bool:
 
 
 def _named(fields: Sequence[str]) -> Fields | None:
-    """The layout that a header's names say; None if they do not."""
+    """Return the layout that the names in a header define; None if they do not."""
     plain = [_plain(name) for name in fields]
 
     def pair(a: str, b: str) -> tuple[int, int] | None:
@@ -329,7 +331,7 @@ def _plain(name: str) -> str:
 
 
 def _layout(first: list[str], columns: Sequence[str] | None, source: str, line: int) -> tuple[Fields, bool]:
-    """Where a line has what, and whether the first line is a header."""
+    """Return the layout of the lines, and whether the first line is a header."""
     if columns is not None:
         return _given(first, columns, source, line)
     named = _named(first)
@@ -347,15 +349,15 @@ def _layout(first: list[str], columns: Sequence[str] | None, source: str, line: 
 
 
 def _given(first: list[str], columns: Sequence[str], source: str, line: int) -> tuple[Fields, bool]:
-    """The layout by names of columns or, without a header, by their numbers from 1."""
+    """Return the layout for given names of columns or, without a header, for their numbers from 1."""
     if not 3 <= len(columns) <= 5:
-        problem = f"must name time, node, node, then a weight or two statuses, if there are any; got {tuple(columns)}"
+        problem = f"must name time, node, node, then a weight or two statuses, if any; got {tuple(columns)}"
         raise InputError(problem, parameter="columns")
     is_header = set(columns) <= set(first)
     numbers = {str(k): k - 1 for k in range(1, len(first) + 1)}
     if not is_header and not set(columns) <= set(numbers):
         missing = ", ".join(f"{name!r}{suggestion(name, first)}" for name in columns if name not in first)
-        problem = f"is no header with the columns {missing}; it has {some([*map(repr, first)])}"
+        problem = f"is not a header with the columns {missing}; it has {some([*map(repr, first)])}"
         raise InputError(problem, source=source, line=line)
     time, i, j, *rest = (first.index(name) if is_header else numbers[name] for name in columns)
     statuses = (("status", rest[0], rest[1]),) if len(rest) == 2 else ()

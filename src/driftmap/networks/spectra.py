@@ -1,4 +1,4 @@
-"""Laplacian spectra of networks, and the distance between networks that follows from them.
+"""Laplacian spectra of networks, and the distance between networks based on them.
 
 The unnormalised Laplacian distance between two networks is the Euclidean distance between their sorted spectra.
 `laplacian_spectra` turns a stream of networks into a stream of vectors, which the Euclidean metric compares.
@@ -25,21 +25,21 @@ from driftmap.utils.concurrency import in_parallel, n_threads, one_thread
 from driftmap.utils.errors import InputError
 
 DENSE_LIMIT = 300
-"""Nodes up to which all eigenvalues of a dense matrix cost no more than a few of a sparse one."""
+"""Most nodes for which all eigenvalues of a dense matrix cost no more than a few of a sparse one."""
 STEPS_AT_ONCE = 16
-"""Large networks whose components are shared out to the threads together."""
+"""Number of large networks whose components are distributed to the threads together."""
 NODE_COUNT_STEP = 4
-"""Networks whose numbers of nodes with ties agree up to this multiple are decomposed in one call."""
+"""Networks are decomposed in one call if their numbers of nodes with ties agree up to this multiple."""
 STACK_BYTES = 2**24
-"""Memory for the stack of networks whose spectra are computed together."""
+"""Bytes of the stack of networks whose spectra are computed together."""
 
 
 def laplacian_spectrum(network: Any, n_eigenvalues: int | None = None) -> Array:
-    """Eigenvalues of the unnormalised Laplacian D - B, ascending; or only the `n_eigenvalues` largest.
+    """Return the eigenvalues of the unnormalised Laplacian D - B, ascending; or only the `n_eigenvalues` largest.
 
-    `network` is a symmetric adjacency matrix (array or SciPy sparse), a networkx graph (edge attribute "weight", 1
-    where absent) or a `TieDecayNetwork` (at its latest contact). All eigenvalues of a large network need a dense
-    matrix, a few need only its edges. The same network always gives the same numbers.
+    `network` is a symmetric adjacency matrix (array or SciPy sparse), a networkx graph (edge attribute "weight", 1 by
+    default) or a `TieDecayNetwork` (at its latest contact). All eigenvalues of a large network need a dense matrix, a
+    few need only its edges. Equal networks give equal numbers.
 
     >>> laplacian_spectrum(np.array([[0, 2], [2, 0]]))
     array([0., 4.])
@@ -54,10 +54,10 @@ def laplacian_spectrum(network: Any, n_eigenvalues: int | None = None) -> Array:
 
 
 def laplacian_distance(a: Any, b: Any, n_eigenvalues: int | None = None) -> float:
-    """Euclidean distance between the spectra of two networks, of the kinds `laplacian_spectrum` takes.
+    """Return the Euclidean distance between the spectra of two networks, in the forms that `laplacian_spectrum` takes.
 
-    A node without ties only adds a zero eigenvalue, so the smaller one of two networks is filled up with such nodes.
-    With `n_eigenvalues`, only that many largest eigenvalues are compared.
+    A node without ties only adds a zero eigenvalue, so the smaller of two networks is padded with such nodes. With
+    `n_eigenvalues`, only that many largest eigenvalues are compared.
 
     >>> laplacian_distance(np.array([[0, 2], [2, 0]]), np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]))
     2.0
@@ -81,12 +81,12 @@ def laplacian_spectra(
     n_jobs: int | None = None,
     on_progress: Callable[[int], object] | None = None,
 ) -> tuple[Array, Array]:
-    """The times t_r of a list of contacts and, one row each, the sorted spectrum of B(t_r).
+    """Return the times t_r of a list of contacts and, one row each, the sorted spectrum of B(t_r).
 
     Every row has one eigenvalue per node of the whole list (or of `nodes`), or the `n_eigenvalues` largest. `n_jobs`
     threads (1 by default, -1: one per core) share the decompositions; the numbers do not depend on it. Networks of more
-    than 300 nodes are decomposed by their connected components, and a component only again after a contact in it.
-    `on_progress` is called with the number of spectra that are done.
+    than 300 nodes are decomposed by connected components, each only after a new contact in it. `on_progress` is called
+    with the number of finished spectra.
 
     >>> times, spectra = laplacian_spectra([("a", "b", 0), ("b", "c", 20)], decay=0)
     >>> times, abs(spectra.round(6))
@@ -106,15 +106,15 @@ def laplacian_spectra(
                 if on_progress is not None:
                     on_progress(row + 1)
         return times, spectra
-    # A stack goes to LAPACK in one call: many small networks share the overhead of a call, and numpy releases the
-    # interpreter lock meanwhile.
+    # LAPACK receives a stack in one call: many small networks share the overhead, and NumPy releases the interpreter
+    # lock meanwhile.
     snapshots = (matrix for _, matrix in network.snapshots(record))
     size = max(1, STACK_BYTES // max(1, 8 * n * n))
     stacks = (np.stack(list(itertools.islice(snapshots, size))) for _ in range(0, len(times), size))
-    # Threads of BLAS gain nothing on small matrices and, on a busy machine, lose a lot by waiting for each other.
+    # On small matrices, BLAS threads gain nothing and, on a busy machine, lose much time by waiting for each other.
     with one_thread():
         row = 0
-        # Building networks holds the interpreter lock, for which decompositions would have to wait: build, then map.
+        # Building networks holds the interpreter lock, which decompositions need: first build, then map.
         while batch := list(itertools.islice(stacks, jobs)):
             for found in in_parallel(_eigenvalues, batch, jobs):
                 spectra[row : row + len(found)] = found[:, n - count :]
@@ -125,7 +125,7 @@ def laplacian_spectra(
 
 
 class NetworkSpectra:
-    """The spectra of a tie-decay network that goes on, of `n_nodes` in the end: the rows of `laplacian_spectra`.
+    """The spectra of a growing tie-decay network, of `n_nodes` in the end: the rows of `laplacian_spectra`.
 
     >>> network, spectrum = TieDecayNetwork(decay=0), NetworkSpectra(n_nodes=4)
     >>> network.add("a", "b", 0)
@@ -138,7 +138,7 @@ class NetworkSpectra:
         self._known: dict[bytes, Array] = {}
 
     def __call__(self, network: TieDecayNetwork) -> Array:
-        """Return the spectrum at the latest contact, with a zero for each node that is still to come."""
+        """Return the spectrum at the latest contact, with a zero for each node that has not appeared yet."""
         n, count = self.n_nodes, self.n_eigenvalues
         with one_thread():
             if n > DENSE_LIMIT:
@@ -150,9 +150,9 @@ class NetworkSpectra:
 
 
 def spectrum_at(spectra: ArrayLike, times: ArrayLike, t: ArrayLike, decay: float) -> Array:
-    """Spectrum of B(t) at any `t`, one or many, from the spectra at the contacts' `times`.
+    """Return the spectrum of B(t) at any `t`, one or many, from the spectra at the contacts' `times`.
 
-    Between contacts B only decays, and its eigenvalues with it: the spectrum of the last t_r <= t is scaled by
+    Between contacts B only decays, and its eigenvalues decay with it: the spectrum of the last t_r <= t is scaled by
     exp(-decay (t - t_r)). Before the first contact every eigenvalue is 0.
 
     >>> spectrum_at([[0.0, 2.0], [0.0, 3.0]], times=[0, 20], t=[10, 25], decay=0.1).round(3)
@@ -177,7 +177,7 @@ def _check_count(n_eigenvalues: int | None, n: int) -> int:
 
 
 def _as_adjacency(network: Any) -> Any:
-    """The network's adjacency matrix, dense or sparse as it came, checked."""
+    """Return the validated adjacency matrix of a network, dense or sparse as given."""
     networkx = sys.modules.get("networkx")  # a caller that passes a graph has imported networkx
     if isinstance(network, TieDecayNetwork):
         return network.sparse_adjacency()
@@ -196,11 +196,11 @@ def _as_adjacency(network: Any) -> Any:
 
 
 def _eigenvalues(adjacency: Array) -> Array:
-    """All Laplacian eigenvalues of a stack of dense networks, ascending.
+    """Return all Laplacian eigenvalues of a stack of dense networks, ascending.
 
-    A node without ties only adds a zero eigenvalue, so the decomposition leaves it out. In a network that decays, most
-    ties are old. A tie counts as none if it is lighter than eps / 4n of the heaviest: all such ties together move no
-    eigenvalue by more than eps / 4 of the largest one, which is less than its rounding error.
+    A node without ties only adds a zero eigenvalue, so the decomposition omits it. In a network that decays, most ties
+    are old. A tie is ignored if it is lighter than eps / 4n of the heaviest: all such ties together change each
+    eigenvalue by at most eps / 4 of the largest one, which is less than its rounding error.
     """
     n = adjacency.shape[-1]
     degrees = adjacency.sum(axis=2)
@@ -217,14 +217,14 @@ def _eigenvalues(adjacency: Array) -> Array:
         diagonal = np.arange(count)
         laplacians[:, diagonal, diagonal] += degrees[networks, nodes]
         spectra[networks[:, 0], n - count :] = np.linalg.eigvalsh(laplacians)
-    spectra.sort(axis=1)  # rounding may have made a zero negative
+    spectra.sort(axis=1)  # rounding may make a zero negative
     return spectra
 
 
 def _by_components(
     steps: Iterable[list[Component]], n: int, count: int, jobs: int, known: dict[bytes, Array] | None = None
 ) -> Iterator[Array]:
-    """The `count` largest of the n eigenvalues at each step, from the components there; `known` are those before."""
+    """Return the `count` largest of the n eigenvalues at each step; `known` has those of earlier components."""
     known = {} if known is None else known
     steps = iter(steps)
     while batch := list(itertools.islice(steps, STEPS_AT_ONCE)):
@@ -235,14 +235,14 @@ def _by_components(
             found = [one.decayed * known[one.key] for one in step]
             if found:
                 spectrum[n - sum(map(len, found)) :] = np.concatenate(found)
-            spectrum.sort()  # rounding may have made a zero negative
+            spectrum.sort()  # rounding may make a zero negative
             yield spectrum[n - count :]
         for key in known.keys() - {one.key for one in batch[-1]}:
             del known[key]
 
 
 def _of_component(component: Component, count: int) -> Array:
-    """The largest eigenvalues of a component, at most `count`."""
+    """Return the largest eigenvalues of a component, at most `count`."""
     n = component.n_nodes
     if n > DENSE_LIMIT and 4 * count < n:
         return _largest_eigenvalues(component.sparse_adjacency(), count)
@@ -252,16 +252,16 @@ def _of_component(component: Component, count: int) -> Array:
 
 
 def _largest_eigenvalues(adjacency: Any, n_eigenvalues: int) -> Array:
-    """The largest Laplacian eigenvalues by the Lanczos method, from the edges alone."""
+    """Return the largest Laplacian eigenvalues by the Lanczos method, which uses only the edges."""
     laplacian = scipy.sparse.diags_array(adjacency.sum(axis=1)) - adjacency
-    # A fixed start makes the result repeatable. The vector of ones would not do: every Laplacian maps it to zero. If
-    # few eigenvalues are distinct, the method restarts from a random vector, which SciPy lets us fix since 1.17.
+    # A fixed start makes the result repeatable. It must not be the vector of ones, which every Laplacian maps to zero.
+    # If few eigenvalues are distinct, the method restarts from a random vector, which SciPy lets us fix since 1.17.
     start = np.random.default_rng(0).standard_normal(adjacency.shape[0])
     restart = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters else {}
     try:
         found = scipy.sparse.linalg.eigsh(
             laplacian, n_eigenvalues, which="LA", v0=start, return_eigenvectors=False, **restart
         )
-    except scipy.sparse.linalg.ArpackError:  # no ties at all, or no convergence
+    except scipy.sparse.linalg.ArpackError:  # no ties, or no convergence
         return _eigenvalues(adjacency.toarray()[np.newaxis])[0, -n_eigenvalues:]
     return np.sort(np.asarray(found, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""Contacts as they arrive: a table with one spectrum for each time, given out when a later time begins."""
+"""Contacts as they arrive: a table with one spectrum for each time, complete when a later time begins."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ class ContactStream(Table):
     """
 
     labels_are_times = True
+    label = "t"
+    left_out = ()
     is_live = True
 
     def __init__(
@@ -67,7 +69,7 @@ class ContactStream(Table):
         rejected: RejectedLines | None = None,
     ) -> None:
         self._spectrum = NetworkSpectra(n_nodes, n_eigenvalues)
-        self.name, self.label, self.left_out = rows.name, "t", ()
+        self.name = rows.name
         self.columns = tuple(spectrum_columns(self._spectrum.n_eigenvalues))
         self._rows, self._start = rows, start
         self._rejected = RejectedLines() if rejected is None else rejected
@@ -76,7 +78,7 @@ class ContactStream(Table):
         )
         self._arriving, self._place = self._begin(), Position(0)
         self._at: tuple[Any, int] = (0, 0)
-        """Where the present line is: a position of the source, and a number of lines after it."""
+        """The present line: a position of the source, and a number of lines after it."""
         self._tail = self._at
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
@@ -100,21 +102,21 @@ class ContactStream(Table):
             yield self._row(n_lines, read.hexdigest())
 
     def position(self) -> Position:
-        """Return the place after the last spectrum that was given out."""
+        """Return the position after the last spectrum."""
         return self._place
 
     def tail(self) -> tuple[int, int, str] | None:
-        """Return where the last bytes before that place begin and end, and their digest, if the source knows them."""
+        """Return begin, end and digest of the last bytes before that position, if the source knows them."""
         return self._rows.tail(*self._tail)
 
     def close(self) -> None:
-        """Report contacts of nodes with themselves. The source belongs to the caller."""
+        """Report contacts of nodes with themselves. The caller closes the source."""
         lines = self._arriving.text.lines
         if lines is not None and lines.n_self:
             self._rejected.report(f"{self.name}: {lines.n_self:,} contacts of a node with itself skipped")
 
     def _read(self) -> Iterator[bytes]:
-        """Yield all lines from the first. The network is only in memory, so the source is done with what was read."""
+        """Yield all lines from the first. The network is only in memory, so the source need not keep what was read."""
         position: Any = 0
         n_lines = 0
         while True:
@@ -133,14 +135,14 @@ class ContactStream(Table):
             self._rows.done(end)
 
     def _check_replayed(self, start: Position, lines: int, digest: str) -> None:
-        """Lines before the start are the same as when it was saved; the last time in them was given out."""
+        """Raise an error unless the lines before the start are the same as when it was saved."""
         if (lines, digest) != (start.lines, start.offset):
             problem = f": its first {start.lines:,} lines are not those that were read before"
             raise InputError(f"{problem}; give the same contacts again from their start", source=self.name)
         self._arriving.finished = self._arriving.network.time
 
     def _contact(self, line: bytes, number: int) -> Contact | None:
-        """Return the contact in a line; None if it holds none, or is rejected."""
+        """Return the contact in a line; None if it has none, or is rejected."""
         is_final = False
         try:
             contact = self._arriving.contact(line.removeprefix(BOM if number == 1 else b""), number)
@@ -158,7 +160,7 @@ class ContactStream(Table):
         return contact
 
     def _row(self, lines: int, digest: str) -> Chunk:
-        """The spectrum of the latest time, whose contacts are all before the place after these lines."""
+        """Return the spectrum of the latest time, whose contacts all precede the position after these lines."""
         arriving = self._arriving
         arriving.finished, self._tail = arriving.network.time, self._at
         self._place = Position(self._place.rows + 1, lines, digest)
@@ -181,7 +183,7 @@ class ContactStream(Table):
 class _Arriving:
     """A network whose contacts arrive in lines of text.
 
-    ``finished`` is the latest time that has been given out, and ``first`` the time of the first contact.
+    ``finished`` is the latest time whose spectrum was returned, and ``first`` the time of the first contact.
     """
 
     def __init__(
@@ -193,7 +195,7 @@ class _Arriving:
         self.n_contacts = 0
 
     def contact(self, line: bytes, number: int) -> Contact | None:
-        """Return the contact in a line, None if it holds none, or raise an error about the line."""
+        """Return the contact in a line; None if it has none. Raise an error about the line if it is bad."""
         try:
             contact = self.text.contact(line.decode(), number)
         except UnicodeDecodeError as error:
@@ -204,10 +206,10 @@ class _Arriving:
         return contact
 
     def check(self, contact: Contact) -> None:
-        """Raise an error for a contact that shows rows that are written, or the number of nodes, to be wrong."""
+        """Raise an error for a contact that contradicts rows already written, or the number of nodes."""
         i, j, t, _ = contact
         if t == self.finished:
-            raise InputError(f"has the time {t:.10g}, whose row was written before: it cannot change any more")
+            raise InputError(f"has the time {t:.10g}, whose row was written before: it cannot change now")
         new = [node for node in (i, j) if node not in self.network]
         if self.nodes is not None and (unknown := [node for node in new if node not in self.nodes]):
             raise InputError(f": {unknown[0]!r} is not one of the {len(self.nodes):,} nodes given")
@@ -215,7 +217,7 @@ class _Arriving:
             raise InputError(f": {new[-1]!r} is one node more than {self.n_nodes:,}", advice="nodes")
 
     def completes(self, t: float) -> bool:
-        """Whether a contact at this time completes one that was not given out yet."""
+        """Return True if a contact at this time completes a time whose spectrum has not been returned."""
         latest = self.network.time
         return latest is not None and latest < t and latest != self.finished
 
@@ -238,5 +240,5 @@ class _Arriving:
 
 
 def spectrum_columns(n: int) -> list[str]:
-    """The names of the columns of n eigenvalues."""
+    """Return the names of the columns of n eigenvalues."""
     return [f"eigenvalue{i}" for i in numbered(n)]

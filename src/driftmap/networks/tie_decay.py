@@ -27,7 +27,7 @@ class Ties(NamedTuple):
     weights: Array
     """The weight of each tie right after its own latest contact."""
     times: Array
-    """When that was."""
+    """The time of that contact."""
 
 
 class TieDecayNetwork:
@@ -56,7 +56,7 @@ class TieDecayNetwork:
         for node in () if nodes is None else nodes:
             self._index.setdefault(node, len(self._index))
         self._time: float | None = None
-        # One entry per pair that ever met: its ends, its weight at its own last contact, and when that was.
+        # One entry per pair that ever met: its ends, its weight at its own latest contact, and the time of that.
         self._ties: dict[tuple[int, int], int] = {}
         self._ends = array("q")
         self._weights = array("d")
@@ -98,17 +98,13 @@ class TieDecayNetwork:
         for contact in admitted:
             self._apply(*contact)
 
-    def add_step(self, pairs: Iterable[tuple[Node, Node]], t: float) -> None:
-        """Add the (i, j) contacts of one time step: all of them or, if one is bad, none."""
-        self.add_contacts((*pair, t) for pair in pairs)
-
     def ties(self) -> Ties:
         """Return all pairs that ever met, in the order of their first contacts."""
         ends = np.array(self._ends, dtype=np.int64).reshape(-1, 2)
         return Ties(ends, np.array(self._weights), np.array(self._last))
 
     def adjacency(self, t: float | None = None) -> Array:
-        """B(t) as a symmetric array, at any `t` from the latest contact on; by default at that contact."""
+        """Return B(t) as a symmetric array, at any `t` from the latest contact on; by default at that contact."""
         rows, columns, weights = self._decayed(t)
         matrix = np.zeros((len(self._index), len(self._index)))
         matrix[rows, columns] = weights
@@ -116,16 +112,16 @@ class TieDecayNetwork:
         return matrix
 
     def sparse_adjacency(self, t: float | None = None) -> Any:
-        """B(t) as a SciPy CSR array, for networks too large for `adjacency`."""
+        """Return B(t) as a SciPy CSR array, for networks too large for `adjacency`."""
         rows, columns, weights = self._decayed(t)
         shape = (len(self._index), len(self._index))
         half = scipy.sparse.coo_array((weights, (rows, columns)), shape=shape)
         return (half + half.T).tocsr()
 
     def snapshots(self, contacts: Iterable[Contact]) -> Iterator[tuple[float, Array]]:
-        """Add contacts in order of time and yield (t_r, B(t_r)) once all contacts of t_r are in.
+        """Add contacts in order of time and yield (t_r, B(t_r)) after all contacts of t_r.
 
-        Takes any iterable, an endless one too. A bad contact raises; the contacts before it stay added.
+        Takes any iterable, even an endless one. A bad contact raises an error; the contacts before it stay added.
 
         >>> network = TieDecayNetwork(decay=0)
         >>> [(t, B.sum()) for t, B in network.snapshots([(0, 1, 5), (1, 2, 5), (0, 1, 9)])]
@@ -135,7 +131,7 @@ class TieDecayNetwork:
             yield t, self.adjacency()
 
     def steps(self, contacts: Iterable[Contact]) -> Iterator[float]:
-        """Add contacts in order of time and yield t_r once all contacts of t_r are in."""
+        """Add contacts in order of time and yield t_r after all contacts of t_r."""
         step: float | None = None
         for contact in contacts:
             i, j, t, weight = self._admissible(contact, self._time)
@@ -174,10 +170,10 @@ class TieDecayNetwork:
         self._time = t
 
     def _decayed(self, t: float | None) -> tuple[Ids, Ids, Array]:
-        """The ends of every tie and its weight at time `t`."""
+        """Return the ends of every tie and its weight at time `t`."""
         latest = -math.inf if self._time is None else self._time
         now = latest if t is None else float(t)
-        if t is not None and not latest <= now < math.inf:  # in this form NaN fails too
+        if t is not None and not latest <= now < math.inf:  # this form also rejects NaN
             raise InputError(f"t={t} is not a finite time from the latest contact's, {self._time}, on")
         ends, weights, times = self.ties()
         return ends[:, 0], ends[:, 1], weights * np.exp(-self.decay * (now - times))

@@ -16,8 +16,10 @@ from driftmap.utils.errors import InputError
 class Layout(NamedTuple):
     """Which columns of a batch are the features, and which is the label."""
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = ()
     """Names of the features, in order; empty until the first batch, or where batches have no names."""
+    width: int | None = None
+    """Number of the features; None until the first batch."""
     label: str | None = None
     missing: bool = False
     """Whether numbers may be missing (NaN)."""
@@ -36,7 +38,7 @@ def as_chunk(batch: Any, layout: Layout) -> tuple[Chunk, tuple[str, ...]]:
     if isinstance(batch, list | tuple) and len(batch) and isinstance(batch[0], Mapping):
         return _of_dicts(batch, layout)
     if is_frame(batch):
-        return _of_frame(batch, layout)
+        return _of_frame(_with_numbers(batch, layout), layout)
     if not (isinstance(batch, list | tuple) or hasattr(batch, "__array__") or hasattr(batch, "__dlpack__")):
         forms = "an array, an Arrow batch or table, a data frame or a list of dicts"
         raise InputError(f"must be {forms}, got {type(batch).__name__}", parameter="batch")
@@ -67,6 +69,15 @@ def _table_of(values: list[list[Any]]) -> Any:
         return np.array([[np.nan if value is None else value for value in row] for row in values], dtype=np.float64)
     except (TypeError, ValueError):
         return np.array(values, dtype=object)  # the check names the cell
+
+
+def _with_numbers(frame: Any, layout: Layout) -> Any:
+    """Return a frame; in an Arrow table, columns of lists become columns of numbers."""
+    if not hasattr(frame, "to_batches"):
+        return frame
+    from driftmap.tables.vectors import flattened  # pyarrow takes long to import
+
+    return flattened(frame, missing=layout.missing)
 
 
 def _of_frame(frame: Any, layout: Layout) -> tuple[Chunk, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from driftmap.map.drift import Drift
+from driftmap.map.changes import Check, Drift
 from driftmap.map.novelty import Alert
 from driftmap.map.stream_map import StreamMap
 from driftmap.tables.table import Chunk
@@ -39,6 +39,8 @@ class Update(NamedTuple):
     """Alerts of these rows, in the names and units of the table, with the label as time."""
     drifts: Sequence[Drift] = ()
     """Alarms of the monitor after these rows, likewise."""
+    checks: Sequence[Check] = ()
+    """Checks of the monitor after these rows."""
 
 
 class Observer:
@@ -50,6 +52,9 @@ class Observer:
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Process an update, and the map after it."""
         raise NotImplementedError
+
+    def idle(self) -> None:
+        """The source has no further rows for now; called again and again until it has."""
 
     def flush(self) -> None:
         """Write what was observed so far, since a checkpoint is about to rely on it."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from driftmap.map.drift import MonitorState
+from driftmap.map.drift_state import MonitorState
 from driftmap.map.novelty import DetectorState
 from driftmap.storage.schema import Count, from_json
 
@@ -25,7 +25,7 @@ class OperatorState:
 
 @dataclass(frozen=True)
 class Params:
-    """The parameters of a :class:`~driftmap.pipeline.operator.MapOperator`."""
+    """The parameters of a :class:`~driftmap.pipeline.map_operator.MapOperator`."""
 
     label: str | None
     each_row: bool
@@ -36,7 +36,7 @@ class Params:
 
 @dataclass(frozen=True)
 class MapOperatorState(OperatorState):
-    """What a :class:`~driftmap.pipeline.operator.MapOperator` saves."""
+    """What a :class:`~driftmap.pipeline.map_operator.MapOperator` saves."""
 
     columns: tuple[str, ...]
     names: tuple[str, ...]

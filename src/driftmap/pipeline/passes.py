@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from driftmap.map.novelty import Alert
+from driftmap.map.novelty import Alert, NoveltyDetector
 from driftmap.map.registration import Reference
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Update
@@ -16,15 +17,48 @@ from driftmap.pipeline.operator_state import OWN
 from driftmap.quality import Displacement
 from driftmap.storage.serialization import Arrays
 from driftmap.tables.cache import CachedRows
-from driftmap.tables.scaling import Moments, statistics_for
+from driftmap.tables.scaling import Moments, Scaling, statistics_for
 from driftmap.tables.steps import Step
 from driftmap.tables.table import Chunk
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LEAST_SQUARABLE
 
 
-class Measuring(Operator):
-    """Measures all columns; the scaling of the other passes follows from that."""
+class Pass(Operator):
+    """A pass over a table, whose columns may have been measured before: ``scaling`` normalises them."""
+
+    def __init__(
+        self,
+        mapper: StreamMap,
+        steps: Sequence[Step] = (),
+        detector: NoveltyDetector | None = None,
+        scaling: Scaling | None = None,
+    ) -> None:
+        super().__init__(mapper, steps, detector)
+        self.scaling = scaling
+
+    def scaled(self, rows: Chunk) -> Any:
+        """Return the features as the map sees them."""
+        return rows.features if self.scaling is None else self.scaling(rows.features)
+
+    def units(self) -> tuple[ArrayLike, ArrayLike]:
+        """Return (shift, scale) of each feature: a number x of the map is x * scale + shift in the table."""
+        return super().units() if self.scaling is None else self.scaling
+
+    def _arrays(self) -> Arrays:
+        scaling = {} if self.scaling is None else self.scaling._asdict()
+        return super()._arrays() | {f"scaling.{name}": np.asarray(array) for name, array in scaling.items()}
+
+    def unpack(self, header: Mapping[str, Any], arrays: Arrays, *, within: bool = True, **given: Any) -> None:
+        """Continue from a packed state."""
+        found = part_of(arrays, f"{OWN}.scaling.")
+        scaling = Scaling.of(found, len(self.columns) or None) if found else self.scaling
+        super().unpack(header, arrays, within=within, **given)
+        self.scaling = scaling
+
+
+class Measuring(Pass):
+    """Measures all columns, from which the scaling of the following passes is computed."""
 
     stage = "measuring"
 
@@ -34,12 +68,12 @@ class Measuring(Operator):
         self.known = statistics_for(kind)
 
     def apply(self, first: int, rows: Chunk) -> Update:
-        """Take in further rows."""
+        """Measure further rows."""
         self.known.update(rows.features)
         return Update(self.stage, first, rows)
 
     def complete(self) -> None:
-        """Find the scaling."""
+        """Compute the scaling."""
         if isinstance(self.known, Moments) and self.kind == "zscore" and len(bad := self.known.without_square()):
             problem = (
                 f"holds numbers that differ by less than {LEAST_SQUARABLE:g}, where squares underflow; multiply them"
@@ -51,12 +85,12 @@ class Measuring(Operator):
         return super()._arrays() | {f"known.{name}": array for name, array in self.known.state().items()}
 
     def unpack(self, header: Mapping[str, Any], arrays: Arrays, *, within: bool = True, **given: Any) -> None:
-        """Go on from a packed state."""
+        """Continue from a packed state."""
         super().unpack(header, arrays, within=within, **given)
         self.known = statistics_for(self.kind, part_of(arrays, f"{OWN}.known."), len(self.columns) or None)
 
 
-class Learning(Operator):
+class Learning(Pass):
     """Learns all rows. ``scores`` keeps reach and quantile of each, for the pass that places it."""
 
     stage = "learning"
@@ -85,7 +119,7 @@ class Learning(Operator):
         return Update(self.stage, first, learnt, True, alerts=alerts)
 
 
-class Placing(Operator):
+class Placing(Pass):
     """Places all rows on the finished map. It changes nothing, so threads may share the work."""
 
     stage = "mapping"

@@ -35,8 +35,6 @@ class Saver:
         The state at the start: of a new run, or of the one that is resumed.
     rejected : RejectedLines
         The bad lines of the input.
-    observers : sequence of Observer
-        Are asked to flush before their outputs are counted on.
     every : float
         Seconds between two checkpoints, at least.
     resumed : SavedRun, optional
@@ -48,20 +46,34 @@ class Saver:
         path: Path,
         state: RunState,
         rejected: RejectedLines,
-        observers: Sequence[Observer] = (),
         every: float = 30.0,
         resumed: SavedRun | None = None,
     ) -> None:
         self.path, self.state, self.every = path, state, every
-        self.rejected, self.observers = rejected, observers
+        self.rejected = rejected
         self.files: dict[str, BinaryIO] = {}
         """Open outputs, by the names of their options."""
+        self.observers: Sequence[Observer] = ()
+        """Those that are asked to flush before their outputs are counted on."""
         self.restarts = False
         """Whether mapping starts again when it is resumed, because an output cannot be continued."""
         self.saved = resumed is not None
         self._resumed = resumed
         self._is_current = True
         self._last, self._cost = time.monotonic(), 0.0
+
+    @property
+    def n_mapped(self) -> int | None:
+        """Rows that were mapped when the state was saved, before the run goes on; None: this is its start."""
+        if self._resumed is None:
+            return None
+        state = self._resumed.state
+        return self._resumed.operator.n_rows if state.stage == "mapping" and state.position is not None else 0
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since the last checkpoint was written; None: none was."""
+        return time.monotonic() - self._last if self.saved else None
 
     def continues(self, name: str) -> bool:
         """Whether an output goes on where it was when the state was saved."""

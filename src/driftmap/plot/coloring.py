@@ -14,6 +14,8 @@ from driftmap.utils import Array
 from driftmap.web.palette import GROUP_COLORS, MISSING_COLOR, OTHER_COLOR, few_whole_numbers, palette_slots
 
 COLORMAP = "viridis"
+DIVERGING = ("#762A83", "#AF8DC3", "#C0C5CD", "#7FBF7B", "#1B7837")
+"""Colours from fewer to more; grey, not white, in the middle, so that points can be seen."""
 MANY = 100
 """With at least this many values, the scale may exclude outliers."""
 
@@ -32,6 +34,8 @@ class Coloring(NamedTuple):
     """True if the numbers are days since 1970, matplotlib's unit of dates."""
     is_explained: bool = True
     """True if the figure needs a legend or a colour bar."""
+    is_diverging: bool = False
+    """True if 0 is the middle of the scale."""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -48,7 +52,7 @@ class Coloring(NamedTuple):
         if self.classes:
             colors[known] = to_rgba_array(list(self.colors))[self.values[known].astype(int)]
         else:
-            colors[known] = colormap()(normalization(self)(self.values[known]))
+            colors[known] = colormap(self)(normalization(self)(self.values[known]))
         return colors
 
 
@@ -126,10 +130,13 @@ def _classes(names: NDArray[Any], different: Sequence[str], label: str | None) -
     return Coloring(numbers, label or "", tuple(different), tuple(GROUP_COLORS[slots[name]] for name in different))
 
 
-def colormap() -> Any:
+def colormap(coloring: Coloring) -> Any:
     """Return the colour map of the scale."""
     import matplotlib
+    from matplotlib.colors import LinearSegmentedColormap
 
+    if coloring.is_diverging:
+        return LinearSegmentedColormap.from_list("change", DIVERGING)
     return matplotlib.colormaps[COLORMAP]
 
 
@@ -140,6 +147,9 @@ def normalization(coloring: Coloring) -> Any:
     known = coloring.values[~coloring.missing]
     if not len(known):
         return Normalize(0.0, 1.0)
+    if coloring.is_diverging:
+        largest = float(np.abs(known).max()) or 1.0
+        return Normalize(-largest, largest)
     least, largest = known.min(), known.max()
     if len(known) < MANY:
         return Normalize(least, largest)

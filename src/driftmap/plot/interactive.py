@@ -80,7 +80,8 @@ def html(
         arrivals = np.full(len(marks), n) if landmark_arrivals is None else np.asarray(landmark_arrivals)
         mass = np.ones(len(marks)) if landmark_mass is None else np.asarray(landmark_mass, dtype=np.float64)
         landmarks = arrivals, _plane(marks, unit * arrivals), mass
-    return standalone(_plane(points, unit * np.arange(n)), shown, landmarks, title, color, note, limits)
+    axes = (None, "x1") if k == 1 else ("x1", "x2")
+    return standalone(_plane(points, unit * np.arange(n)), shown, landmarks, title, color, note, limits, axes)
 
 
 def _positions(coordinates: ArrayLike) -> Array:

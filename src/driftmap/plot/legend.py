@@ -111,7 +111,7 @@ def add_colorbar(figure: Figure, axes: Sequence[Any], coloring: Coloring) -> Non
 
     if coloring.classes:
         return
-    scale, last = ScalarMappable(normalization(coloring), colormap()), axes[-1]
+    scale, last = ScalarMappable(normalization(coloring), colormap(coloring)), axes[-1]
     if hasattr(last, "zaxis"):
         bar = figure.colorbar(scale, ax=list(axes), shrink=0.6, aspect=22, pad=0.09, extend=beyond(coloring))
     else:

@@ -41,6 +41,16 @@ def html_map(mapper: StreamMap) -> str:
     return f'<div style="font: 12px sans-serif; max-width: {WIDTH}px">{picture}{text}</div>'
 
 
+def svg_map(mapper: StreamMap) -> str | None:
+    """Return the picture of :func:`html_map` alone, as an SVG file; None if there is no map yet."""
+    try:
+        with mapper.lock:
+            picture = _svg(mapper, mapper.unobserved_frame())
+    except InputError:
+        return None
+    return picture.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" color="#22262b" ', 1)
+
+
 def _facts(mapper: StreamMap) -> str:
     landmarks = mapper._landmark_engine()
     return (
@@ -59,7 +69,7 @@ def _axes(mapper: StreamMap, frame: Frame) -> list[str]:
     for axis in range(min(2, mapper.n_components)):
         features = of_axis(points, axis).features[:NAMED]
         named = (f"{shortened(str(found.feature), LONGEST_NAME)} {found[1]:+.2f}" for found in features)
-        lines.append(f"driftmap{axis}: {', '.join(named)}")
+        lines.append(f"x{axis + 1}: {', '.join(named)}")
     return lines
 
 

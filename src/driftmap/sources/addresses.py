@@ -1,35 +1,39 @@
-"""Addresses of message brokers, ``scheme://user:password@host:port/stream?option=value``: parsed and shown here alone.
+"""Addresses of brokers and databases, ``scheme://user:password@host:port/name?option=value``: parsed only here.
 
-An :class:`Address` is a text without credentials, which it carries beside the text. Whatever prints, stores, joins or
-splits an address therefore sees none. Everything before the last ``@`` is taken for credentials, however damaged the
-rest is; of an address that cannot be parsed, messages show the scheme only.
+An :class:`Address` is a string without credentials; these are separate attributes. Code that prints, stores, joins or
+splits an address therefore cannot leak them. Everything before the last ``@`` counts as credentials, however damaged
+the rest is; messages about an address that cannot be parsed show only its scheme.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Self
 from urllib.parse import parse_qsl, unquote
 
-from driftmap.sources.schemes import SCHEMES
+from driftmap.sources.schemes import DATABASES, SCHEMES, Database, Scheme
 from driftmap.utils.columns import suggestion
 from driftmap.utils.errors import InputError
 
+KNOWN: Mapping[str, Scheme | Database] = {**SCHEMES, **DATABASES}
 PLACE = re.compile(
     r"(?P<host>[^/?#:\[\]]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?(/(?P<stream>[^?#]*))?(\?(?P<query>[^#]*))?"
 )
-"""What follows the credentials."""
+"""The part of an address after the credentials."""
 HOST = re.compile(r"[A-Za-z0-9._-]+")
 DOWNLOADS = ("http", "https", "ftp", "ftps", "sftp", "s3", "gs", "hdfs")
-"""Schemes of files elsewhere."""
+"""Schemes of files on other machines."""
+MEMORY = ":memory:"
+"""The name of a DuckDB database without a file, for queries that name files."""
 STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 FILE_NAME = re.compile(r"\.{1,2}/|/[^/]+/|[A-Za-z]:[\\/]")
-"""How a name begins that is a path, if its folder exists."""
+"""The beginning of a name that is a path, if its folder exists."""
 
 
 class Address(str):
-    """Where a stream of messages is. As text it has no credentials, which come from the URL or the environment.
+    """The address of a stream of messages or a database, a text without credentials: they come from URL or environment.
 
     >>> address = Address("redis://me:secret@localhost:7000/prices?payload=csv")
     >>> address, address.name, f"{address.user} has {len(address.password)} letters"
@@ -50,9 +54,9 @@ class Address(str):
     password: str | None
 
     def __new__(cls, url: str) -> Self:
-        """Parse a URL; an InputError, which shows no credentials, if it cannot be used.
+        """Parse a URL, or raise an InputError that shows no credentials.
 
-        DRIFTMAP_USER and DRIFTMAP_PASSWORD stand in for credentials that are not in the URL.
+        DRIFTMAP_USER and DRIFTMAP_PASSWORD replace credentials that are not in the URL.
         """
         if not is_address(url):
             problem = "a name with : and @ may hold a password, so it is not shown: give a file as ./NAME, a broker as "
@@ -63,11 +67,13 @@ class Address(str):
         if scheme.lower() in DOWNLOADS:
             problem = "is not read over the network: download the file, then give its name"
             raise InputError(problem, source=f"{scheme}://...")
-        if scheme not in SCHEMES:
-            hint = suggestion(scheme, SCHEMES)
+        if scheme not in KNOWN:
+            hint = suggestion(scheme, KNOWN)
             shown = scheme if re.fullmatch("[A-Za-z0-9+.-]+", scheme) and (hint or "@" not in url) else "..."
-            problem = f"is no scheme that is known{hint}: it must be one of {', '.join(SCHEMES)}"
+            problem = f"is not a known scheme{hint}: it must be one of {', '.join(KNOWN)}"
             raise InputError(problem, source=f"{shown}://")
+        if scheme in DATABASES and DATABASES[scheme].is_file:
+            return cls._of_file(scheme, rest)
         hidden, form = f"{scheme}://...", f"it has the form {scheme}://HOST[:PORT]/NAME"
         credentials, at, place = rest.rpartition("@")
         if re.search("[/?#]", credentials):
@@ -85,7 +91,7 @@ class Address(str):
         if not path:
             raise InputError(f"is not a whole address: {form}", source=name)
         options = dict(parse_qsl(query or "", keep_blank_values=True))
-        known = SCHEMES[scheme].options
+        known = KNOWN[scheme].options
         for option in options:
             if option not in known:
                 raise InputError(f"has the unknown option {option!r}{suggestion(option, known)}", source=name)
@@ -103,30 +109,53 @@ class Address(str):
                 raise InputError("has credentials that are not UTF-8", source=name)
         return address
 
+    @classmethod
+    def _of_file(cls, scheme: str, rest: str) -> Self:
+        """Return the address of a database in a file: ``sqlite:///x.db``, with an absolute path ``sqlite:////data/x.db``."""
+        if not rest.startswith("/") or rest == "/" or (rest[1:] == MEMORY and scheme != "duckdb"):
+            problem = f"is not a whole address: it has the form {scheme}:///FILE, or {scheme}:////FOLDER/FILE"
+            raise InputError(problem, source=f"{scheme}://...")
+        if "?" in rest:
+            raise InputError("has a ? in the name of its file, which takes no options", source=f"{scheme}://...")
+        address = super().__new__(cls, f"{scheme}://{rest}")
+        address.name, address.scheme, address.host, address.options = str(address), scheme, "", {}
+        address.port, address.stream, address.user, address.password = None, rest[1:], None, None
+        return address
+
+    @property
+    def is_database(self) -> bool:
+        """Whether it is a database, whose rows a query reads."""
+        return self.scheme in DATABASES
+
+    @property
+    def file(self) -> str | None:
+        """The path of the file that is the database; None: it is on a server."""
+        return self.stream if self.is_database and DATABASES[self.scheme].is_file else None
+
     @property
     def port_number(self) -> int:
-        """The port, which is that of the scheme if the address names none."""
+        """The port; by default, that of the scheme."""
         return self.port or SCHEMES[self.scheme].port
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is the address of a broker, perhaps a damaged one, not that of a file."""
+    """Return True if a name is the address of a broker or a database, perhaps a damaged one, and not a file."""
     return "://" in name or names_broker(name)
 
 
 def names_broker(name: str) -> bool:
-    """Whether a name begins with a scheme that is known, and a slash.
+    """Return True if a name begins with a known scheme and a slash.
 
     >>> names_broker("redis:/host/x"), names_broker("https://example.org/column")
     (True, False)
     """
-    return name.startswith(tuple(f"{scheme}:/" for scheme in SCHEMES))
+    return name.startswith(tuple(f"{scheme}:/" for scheme in KNOWN))
 
 
 def address_in(name: str) -> Address | None:
-    """The address that a name is; None if it names a file.
+    """Return the address in a name; None if it names a file.
 
-    An InputError if it may be a damaged address with a password: it must reach no message as the name of a file.
+    Raise an InputError if it may be a damaged address with a password: no message may show it as the name of a file.
     """
     if isinstance(name, Address):
         return name
@@ -134,7 +163,7 @@ def address_in(name: str) -> Address | None:
 
 
 def may_hold_password(name: str) -> bool:
-    """Whether a name has the form ``user:password@host`` somewhere, and is neither a file nor a path in a folder.
+    """Return True if a name contains ``user:password@host``, and is neither a file nor a path in a folder.
 
     >>> [may_hold_password(name) for name in ("redis//me:secret@host/x", "me@host:x.csv", "./10:00@home.csv")]
     [True, False, False]
@@ -145,7 +174,7 @@ def may_hold_password(name: str) -> bool:
 
 
 def _host(host: str, hidden: str) -> str:
-    """A host in lower case and in ASCII, as the system looks it up."""
+    """Return a host in lower case and in ASCII, the form that the system looks up."""
     if host.startswith("["):
         return host.lower()
     try:
@@ -153,14 +182,14 @@ def _host(host: str, hidden: str) -> str:
     except UnicodeError:
         found = ""
     if HOST.fullmatch(found) is None:
-        raise InputError("has a host that is no name of a computer", source=hidden)
+        raise InputError("has a host that is not a valid name", source=hidden)
     return found
 
 
 def _unescaped(text: str, name: str) -> str:
-    """Text with its percent escapes decoded."""
+    """Return text with its percent escapes decoded."""
     if STRAY_PERCENT.search(text):
-        raise InputError("has a % that begins no escape: write % itself as %25", source=name)
+        raise InputError("has a % that does not begin an escape: write % itself as %25", source=name)
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Files and streams of bytes, compressed or not: what is opened, and how its bytes are read."""
+"""Files and streams of bytes, compressed or not: opening and reading them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ STANDARD_INPUT = "standard input"
 
 
 class Compression(NamedTuple):
-    """A way in which text may be compressed."""
+    """A format of compressed text."""
 
     suffix: str
     codec: str
-    """What pyarrow calls it; an archive of one file is read by the standard library."""
+    """Its name in pyarrow; the standard library reads archives with one file."""
     magic: re.Pattern[bytes]
-    """How a compressed file begins; this decides, not the suffix."""
+    """The first bytes of a compressed file; these decide, not the suffix."""
 
 
 ZIP = Compression(".zip", "zip", re.compile(rb"PK\x03\x04|PK\x05\x06"))
@@ -41,7 +41,7 @@ COMPRESSIONS = (
     ZIP,
 )
 HEAD = 10
-"""Bytes by which a compression is known."""
+"""Bytes that identify a compression."""
 
 
 @dataclass(eq=False)
@@ -49,16 +49,16 @@ class Source:
     """A file, or a stream that can be read only once."""
 
     name: str
-    """What to call it in messages."""
+    """Its name in messages."""
     path: Path | None = None
     stream: BinaryIO | None = None
     """Set if the input can be read only once."""
     size: int | None = None
-    """Number of bytes, if it is known."""
+    """Number of bytes, if known."""
     suffix: str | None = None
-    """The suffix of a file without that of a compression, in lower case; None: a stream, which has no name."""
+    """The suffix of a file without that of a compression, in lower case; None for a stream, which has no name."""
     consumed: int = 0
-    """Bytes of the file that are read."""
+    """Bytes of the file read so far."""
 
 
 def suffix_of(path: Path) -> str:
@@ -74,14 +74,16 @@ def suffix_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def open_source(file: str, *, once: bool) -> Iterator[Source]:
-    """Open a file or, for ``-`` and named pipes, a stream: directly if it is read ``once``, else a copy of it."""
+    """Open a file or, for ``-`` and named pipes, a stream: directly if it is read ``once``, else as a copy."""
     if (address := address_in(file)) is not None:
+        if address.is_database:
+            raise InputError("is a database, of which a query reads rows", source=address.name, advice="query")
         raise InputError("never ends, so it cannot be mapped as a whole", source=address, advice="endless")
     path = Path(file)
     if file != "-" and not path.is_fifo():
         if path.is_dir():
             raise InputError("is a folder, not a file", source=file)
-        with path.open("rb"):  # a missing or unreadable file is reported before anything else is done
+        with path.open("rb"):  # report a missing or unreadable file before anything else is done
             pass
         suffix = suffix_of(path)
         if not suffix and path.suffix.lower() == ZIP.suffix:
@@ -109,7 +111,7 @@ def standard_input() -> BinaryIO:
 
 
 def read_pieces(source: Source, offset: int) -> Generator[bytes]:
-    """The decompressed bytes from a place on (a stream: from where it is), as they come."""
+    """Yield the decompressed bytes from an offset on (a stream: from its present position), as they arrive."""
     with contextlib.ExitStack() as stack:
         file = source.stream
         if file is None:
@@ -158,16 +160,16 @@ def _member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 
 def _unzipped(file: BinaryIO, source: Source) -> Any:
-    """The only file in an archive, opened."""
+    """Open the only file in an archive."""
     if source.stream is not None:
         raise InputError("is a ZIP archive, which a stream cannot hold: give it as a file", source=source.name)
     archive = _archive(file, source.name)
     try:
         return archive.open(_member(archive, source.name))
-    except NotImplementedError as error:  # a way of compression that the standard library does not know
+    except NotImplementedError as error:  # a compression that the standard library does not support
         raise InputError(f"cannot be unpacked: {error}", source=source.name) from error
 
 
 def _decompress(stream: Any, buffer: bytearray, most: int) -> bytes:
-    """The next bytes of a compressed stream, by a buffer of ours: pyarrow leaks its own where a file is damaged."""
+    """Return the next bytes of a compressed stream in our own buffer: pyarrow leaks its own if the file is damaged."""
     return bytes(buffer[: stream.readinto(memoryview(buffer)[:most])])

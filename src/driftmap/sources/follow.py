@@ -1,4 +1,4 @@
-"""Followed files and pipes: their lines as they are completed, also after a file was replaced or cut."""
+"""Followed files and pipes: lines as they are completed, including those after a file was replaced or truncated."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from driftmap.sources.row_source import RowSource
 from driftmap.utils.errors import InputError
 
 POLL_SECONDS = 0.005
-"""Seconds between two looks at a source that may have grown."""
+"""Seconds between two checks of a source that may have grown."""
 POLLED_BYTES = 2**16
 TAIL_BYTES = 2**16
-"""Bytes by which a followed file is recognised."""
+"""Bytes that identify a followed file."""
 LONGEST_ROW = 2**24
-"""Bytes of a row, at most."""
+"""Most bytes of a row."""
 
 
 class RestartedError(Exception):
-    """The file was replaced or cut, which the message says; from position 0 on, it is read again.
+    """Raised when a file was replaced or truncated, as the message says; reading continues from position 0.
 
-    ``cut_off``: its last line had no end.
+    ``cut_off``: its last line was incomplete.
     """
 
     def __init__(self, reason: str, *, cut_off: bool) -> None:
@@ -35,7 +35,7 @@ class RestartedError(Exception):
 
 
 class Lines:
-    """Bytes that arrive in pieces, split into lines. Empty lines wait until another line follows."""
+    """Bytes that arrive in pieces, split into lines. Empty lines are held back until another line follows."""
 
     def __init__(self, name: str) -> None:
         self._name, self._complete, self.rest = name, deque[bytes](), b""
@@ -44,7 +44,7 @@ class Lines:
         return bool(self._complete)
 
     def add(self, piece: bytes) -> None:
-        """Take in the next bytes."""
+        """Add the next bytes."""
         data = self.rest + piece
         stop = data.find(b"\n", len(data[: data.rfind(b"\n") + 1].rstrip(b"\r\n"))) + 1
         lines, self.rest = (data[:stop].split(b"\n")[:-1], data[stop:]) if data[:stop].strip(b"\r\n") else ([], data)
@@ -53,14 +53,15 @@ class Lines:
             raise InputError(f"has a line of more than {LONGEST_ROW:,} bytes", source=self._name)
 
     def take(self, limit: int) -> list[bytes]:
-        """The next complete lines, at most ``limit``."""
+        """Return the next complete lines, at most ``limit``."""
         return [self._complete.popleft() for _ in range(min(limit, len(self._complete)))]
 
 
 class FollowedStream(RowSource):
-    """Standard input up to its end, or a named pipe, which waits for the next writer.
+    """Standard input up to its end, or a named pipe, which waits for the next writer. The last line of a writer is
+    complete.
 
-    The last line of each writer is complete. A stream goes on where it is, whatever position is asked for.
+    A stream continues from its present position, whatever position is requested.
     """
 
     def __init__(self, name: str, file: BinaryIO, *, ends: bool) -> None:
@@ -69,8 +70,9 @@ class FollowedStream(RowSource):
         self._file, self._ends, self._lines, self._offset = file, ends, Lines(name), 0
 
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
-        """The next lines, at most ``limit``, and the bytes up to there; no lines: the stream has ended."""
+        """Return the next lines, at most ``limit``, and the offset after them; no lines at the end of the stream."""
         while not self._lines:
+            self.waiting()  # the next read may block
             piece = self._file.read1(POLLED_BYTES)  # type: ignore[attr-defined]
             if piece:
                 self._lines.add(piece)
@@ -80,7 +82,6 @@ class FollowedStream(RowSource):
                 break
             else:
                 time.sleep(POLL_SECONDS)
-                self.waiting()
         lines = self._lines.take(limit)
         self._offset += sum(map(len, lines))
         return lines, self._offset
@@ -101,10 +102,12 @@ class FollowedFile(RowSource):
     def _open(self) -> None:
         self._file, self._lines, self._offset, self._read = self._path.open("rb"), Lines(self.name), 0, 0
         self._tail = b""
-        """The last bytes that were read."""
+        """The last bytes read."""
 
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
-        """The next lines from a byte on, at most ``limit``, and the byte after them; waits for the first one."""
+        """Return the next lines from an offset on, at most ``limit``, and the offset after them; wait for the first
+        one.
+        """
         if position != self._offset:
             self._file.seek(position)
             self._lines, self._offset, self._read, self._tail = Lines(self.name), position, position, b""
@@ -121,7 +124,7 @@ class FollowedFile(RowSource):
         return lines, self._offset
 
     def _check_replaced(self) -> None:
-        with contextlib.suppress(FileNotFoundError):  # moved away, and the new one is not there yet
+        with contextlib.suppress(FileNotFoundError):  # the file was moved away, and its replacement does not exist yet
             now, ours = self._path.stat(), os.fstat(self._file.fileno())
             was_cut = ours.st_size < self._read
             if was_cut or (not os.path.samestat(now, ours) and ours.st_size == self._read):
@@ -131,7 +134,8 @@ class FollowedFile(RowSource):
                 raise RestartedError(f"{self.name} was {'cut' if was_cut else 'replaced'}", cut_off=cut_off)
 
     def tail(self, offset: int, ahead: int) -> tuple[int, int, str] | None:
-        """Where the last bytes that were read up to ``ahead`` lines after an offset begin and end, and their digest.
+        """Return begin, end and digest of the last bytes up to ``ahead`` lines after an offset; None if they are
+        unknown.
 
         None: they are not known any more.
         """
@@ -147,5 +151,5 @@ class FollowedFile(RowSource):
 
 
 def digest(data: bytes) -> str:
-    """A digest that identifies some bytes."""
+    """Return a digest that identifies some bytes."""
     return hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""A generated stream to look at: clusters that drift, one that is new after a while, and now and then an outlier."""
+"""A generated stream to look at: drifting clusters, one of which appears later, and occasional outliers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from driftmap.sources.row_source import RowSource
 from driftmap.utils import Array
 
 GENERATED = "demo:"
-"""What it is called where a file could be named."""
+"""The name that stands for it in place of a file."""
 RATE = 200
 """Rows per second."""
 BLOCK = 100
-"""Rows that come from one seed."""
+"""Rows generated from one seed."""
 NEW = 4000
-"""The row from which on there is a new cluster."""
+"""The row at which a new cluster appears."""
 OUTLIER = 1700
-"""Rows from one outlier to the next."""
+"""Rows between two outliers."""
 FEATURES = 6
 COLUMNS = ("kind", "temperature", "pressure", "vibration", "load", "current", "noise")
 LABELS = ("pump a", "pump b", "pump c", "pump d, new", "outlier")
@@ -34,7 +34,7 @@ class GeneratedRows(RowSource):
         self._first: tuple[float, int] | None = None
 
     def read(self, position: int, limit: int) -> tuple[list[bytes], int]:
-        """The lines that are due, at most ``limit``; waits for the first one. Line 0 has the names."""
+        """Return the lines that are due, at most ``limit``; wait for the first one. Line 0 has the names."""
         if position == 0:
             return [(",".join(COLUMNS) + "\n").encode()], 1
         start, first = self._first = self._first or (time.monotonic(), position)
@@ -54,13 +54,13 @@ def _line(i: int) -> bytes:
 
 @cache
 def _clusters() -> tuple[Array, Array]:
-    """Where the clusters are, and which way they drift; numpy's generators take a while to import."""
+    """Return the centres of the clusters and their directions of drift; NumPy's generators take a while to import."""
     centres = np.random.default_rng(14).normal(scale=2.6, size=(4, FEATURES))
     return centres, np.random.default_rng(6).normal(scale=1.0, size=(4, FEATURES))
 
 
 def generated_row(i: int) -> tuple[int, Array]:
-    """The kind and the features of a row."""
+    """Return the kind and the features of a row."""
     centres, drifts = _clusters()
     rng = np.random.default_rng((7, i // BLOCK))
     kinds = rng.integers(0, 4 if i >= NEW else 3, BLOCK)

@@ -1,4 +1,4 @@
-"""The table of message brokers: for each scheme of an address, what may follow it and which classes speak with it."""
+"""The tables of message brokers and databases: for each scheme of an address, its options and what reads and writes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 
 class Scheme(NamedTuple):
-    """A kind of broker. Its module in ``driftmap.sources.brokers``, its extra and its scheme have one name."""
+    """A kind of broker. Its module in ``driftmap.sources.brokers``, its extra and its scheme have the same name."""
 
     stream: str
     """What its streams are called, in capitals."""
     port: int
-    """The port of an address that names none."""
+    """The default port."""
     source: str
     """The class in its module that reads, a :class:`~driftmap.sources.brokers.base.Broker`."""
     sink: str
     """The class in its module that writes, a :class:`~driftmap.sources.brokers.base.Sink`."""
     options: tuple[str, ...] = ("payload",)
-    """What an address may say after the question mark."""
+    """The options that an address may have after the question mark."""
 
 
 SCHEMES: Mapping[str, Scheme] = {
@@ -29,8 +29,43 @@ SCHEMES: Mapping[str, Scheme] = {
 }
 
 
+class Database(NamedTuple):
+    """A kind of database, reached through Arrow Database Connectivity (ADBC)."""
+
+    form: str
+    """What follows the scheme, in capitals."""
+    driver: str
+    """The module of its driver."""
+    is_file: bool
+    """Whether the database is a file."""
+    options: tuple[str, ...] = ()
+    """What an address may say after the question mark."""
+    stream: str = "NAME"
+
+
+DATABASES: Mapping[str, Database] = {
+    "sqlite": Database("/FILE", "adbc_driver_sqlite", is_file=True),
+    "duckdb": Database("/FILE", "adbc_driver_duckdb", is_file=True),
+    "postgresql": Database(
+        "HOST/NAME",
+        "adbc_driver_postgresql",
+        is_file=False,
+        options=("sslmode", "sslrootcert", "sslcert", "sslkey", "application_name", "connect_timeout"),
+    ),
+}
+
+
+def database_forms() -> list[str]:
+    """Return the form of an address of each database.
+
+    >>> database_forms()
+    ['sqlite:///FILE', 'duckdb:///FILE', 'postgresql://HOST/NAME']
+    """
+    return [f"{name}://{database.form}" for name, database in DATABASES.items()]
+
+
 def forms() -> list[str]:
-    """Return the form of an address of each scheme.
+    """Return the form of an address of each broker.
 
     >>> forms()[0]
     'kafka://HOST/TOPIC'

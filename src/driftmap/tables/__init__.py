@@ -1,4 +1,4 @@
-"""Tables: readers of every format in chunks of numbers, steps that rows go through, writers."""
+"""Tables: readers of all formats in chunks of numbers, steps applied to rows, and writers."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DelayEmbedding", "FillMissing", "RunningScale", "delay_embedding"]
 
-# Lazy, so that the command line starts without the steps.
+# Lazy, so that the command line starts without importing the steps.
 __getattr__ = lazily(
     __name__,
     {

@@ -16,6 +16,7 @@ import pyarrow as pa
 from driftmap.sources.files import Source
 from driftmap.tables.columns import Wanted, candidates, select, vector_names, without_numbers
 from driftmap.tables.table import Chunk, Labels, Position, Table, check_usable
+from driftmap.tables.vectors import doubles, is_list, rows_of_lists
 from driftmap.utils import Array
 from driftmap.utils.columns import LeftOut
 from driftmap.utils.concurrency import n_threads
@@ -24,9 +25,9 @@ from driftmap.utils.errors import InputError
 FIRST_ROWS = 2**10
 """Rows in which most columns have a number."""
 AT_ONCE = 4
-"""Chunks that are decoded at a time."""
+"""Chunks decoded per read."""
 FEWEST_CORES = 2
-"""What reading and learning need: where there are more, several threads decode."""
+"""Cores that reading and learning occupy; on a machine with more, several threads decode."""
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -42,7 +43,10 @@ class BatchFile(ABC):
 
     @abstractmethod
     def batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
-        """Some columns in batches from that of a row on, each with the rows before it and all rows, 0 if not known."""
+        """Yield columns in batches from that of row ``start`` on.
+
+        Each comes with the number of rows before it and that of all rows, 0 if unknown.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -55,7 +59,7 @@ class IPCFile(BatchFile):
     format = "Arrow"
 
     def __init__(self, source: Source) -> None:
-        self._file = pa.OSFile(str(source.path))  # a memory map of a file that is cut meanwhile crashes
+        self._file = pa.OSFile(str(source.path))  # a memory map crashes if another program truncates the file
         self._reader: Any = None
         with contextlib.suppress(pa.ArrowInvalid):
             self._reader = pa.ipc.open_file(self._file)
@@ -65,7 +69,7 @@ class IPCFile(BatchFile):
         self.schema = pa.ipc.open_stream(self._file).schema
 
     def batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
-        """Some columns in batches; the number of all rows is not known."""
+        """Yield columns in batches; the number of all rows is unknown (0)."""
         first = 0
         if self._reader is None:
             self._file.seek(0)
@@ -75,7 +79,7 @@ class IPCFile(BatchFile):
         for batch in batches:
             if first + batch.num_rows > start:
                 asked = batch.select(columns)
-                asked.validate(full=True)  # else offsets of a damaged file lead anywhere
+                asked.validate(full=True)  # offsets of a damaged file could point anywhere
                 yield first, 0, asked
             first += batch.num_rows
 
@@ -92,16 +96,16 @@ class ParquetFile(BatchFile):
     def __init__(self, source: Source) -> None:
         from pyarrow import parquet
 
-        # What is buffered beforehand is the whole file, however large it is.
+        # Without this, pyarrow buffers the whole file, however large it is.
         self._file = parquet.ParquetFile(source.path, pre_buffer=False)
         self.schema = self._file.schema_arrow
 
     def batches(self, columns: list[str], rows: int, start: int) -> Iterator[tuple[int, int, Any]]:
-        """Some columns in batches, each with the number of all rows."""
+        """Yield columns in batches, each with the number of all rows."""
         sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         group = sum(end <= start for end in itertools.accumulate(sizes))
         first = sum(sizes[:group])
-        # Many rows per call: pyarrow may wait in each call for a thread that imports modules.
+        # Many rows per call: in each call, pyarrow may wait for a thread that is importing modules.
         for batch in self._file.iter_batches(
             AT_ONCE * rows,
             row_groups=range(group, len(sizes)),
@@ -118,7 +122,7 @@ class ParquetFile(BatchFile):
 
 
 class ArrowTable(Table):
-    """Columns of numbers, or of lists of numbers, in a file of record batches; ``widths``: how long the lists are."""
+    """Columns of numbers, or of lists of numbers, in a file of record batches; ``widths``: lengths of the lists."""
 
     def __init__(
         self,
@@ -137,7 +141,7 @@ class ArrowTable(Table):
         self._asked = list(dict.fromkeys([*features, *([self.label] if self.label is not None else [])]))
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
+        """Yield all rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""
         begin = 0 if start is None else start.rows
         batches = self._file.batches(self._asked, rows, begin)
         while True:
@@ -161,7 +165,7 @@ class ArrowTable(Table):
                     yield Chunk(features[some], None if labels is None else labels[some], fraction)
 
     def position(self) -> Position:
-        """The place after the last chunk that was given out."""
+        """Return the position after the last chunk."""
         return Position(self._given)
 
     def _numbers(self, column: Any, name: str, first: int) -> Array:
@@ -169,38 +173,28 @@ class ArrowTable(Table):
             row = first + column.is_null().index(True).as_py() + 1
             raise InputError("is empty", source=self.name, row=row, column=name, advice="missing")
         width = self._widths[name]
-        return _doubles(column) if width is None else self._lists(column, width, name, first)
+        return doubles(column) if width is None else self._lists(column, width, name, first)
 
     def _lists(self, column: Any, width: int, name: str, first: int) -> Array:
-        """Lists of one length as rows; a null among them is a row of missing numbers."""
-        column = column.cast(pa.large_list(column.type.value_type))
-        starts = np.from_dlpack(column.offsets)
-        known = np.flatnonzero(~np.from_dlpack(column.is_null().cast(pa.uint8())).astype(bool))
-        other = np.flatnonzero(np.diff(starts)[known] != width)
-        if len(other):
-            row = int(known[other[0]])
-            problem = f"is a list of {starts[row + 1] - starts[row]} numbers, where the first has {width}"
-            raise InputError(problem, source=self.name, row=first + row + 1, column=name)
-        if column.values.null_count and not self._missing:
-            row = int(np.searchsorted(starts, column.values.is_null().index(True).as_py(), side="right"))
-            raise InputError("has an empty entry", source=self.name, row=first + row, column=name, advice="missing")
-        rows = np.full((len(column), width), np.nan)
-        rows[known] = _doubles(column.values)[starts[known][:, None] + np.arange(width)]
-        return rows
+        try:
+            return rows_of_lists(column, width, missing=self._missing)
+        except InputError as error:
+            error.source, error.row, error.column = self.name, first + (error.row or 0) + 1, name
+            raise
 
     def _labels(self, batch: Any) -> Labels:
         if self.label is None:
             return None
         column, types = batch.column(self.label), pa.types
         if (types.is_integer(column.type) or types.is_floating(column.type)) and not column.null_count:
-            return _doubles(column)
-        if types.is_timestamp(column.type):  # finer than Python's datetime, which a label does not need
+            return doubles(column)
+        if types.is_timestamp(column.type):  # finer than Python's datetime; a label does not need it
             column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)
         try:
             return ["" if value is None else str(value) for value in column.to_pylist()]
         except UnicodeDecodeError as error:
             raise InputError("is not UTF-8 text", source=self.name, column=self.label) from error
-        except (pa.ArrowException, OverflowError, ValueError, LookupError) as error:  # of times, see _unprintable
+        except (pa.ArrowException, OverflowError, ValueError, LookupError) as error:  # times: see _unprintable
             problem = _unprintable(column)
             raise InputError(f"{problem}; cast it to text", source=self.name, column=self.label) from error
 
@@ -212,7 +206,7 @@ class ArrowTable(Table):
 def open_arrow(source: Source, wanted: Wanted, kind: type[BatchFile], *, once: bool) -> ArrowTable:
     """Read the schema of a file, and all rows if they decide which columns have numbers; return the table.
 
-    An index that pandas wrote is not taken for data.
+    The index that pandas writes is not a feature.
     """
     try:
         file = kind(source)
@@ -220,7 +214,7 @@ def open_arrow(source: Source, wanted: Wanted, kind: type[BatchFile], *, once: b
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = "it is empty" if source.size == 0 else error
         raise InputError(f"cannot be read as {kind.format}: {reason}", source=source.name) from error
-    with contextlib.ExitStack() as stack:  # a table that could not be opened is not closed by its user
+    with contextlib.ExitStack() as stack:  # the caller cannot close a table that failed to open
         stack.callback(file.close)
         types = [None if names.count(name) > 1 else file.schema.field(name).type for name in names]
         kinds = ["several of that name" if kind is None else _kind(kind) for kind in types]
@@ -245,8 +239,8 @@ def open_arrow(source: Source, wanted: Wanted, kind: type[BatchFile], *, once: b
 
 
 def _width(file: BatchFile, kind: Any, name: str) -> int | None:
-    """How many numbers each cell of a column of lists has; None: cells are numbers."""
-    if not _is_list(kind):
+    """Return the number of entries of each cell in a column of lists; None for a column of numbers."""
+    if not is_list(kind):
         return None
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size)
@@ -258,30 +252,30 @@ def _width(file: BatchFile, kind: Any, name: str) -> int | None:
 
 
 def _numbers_of(file: BatchFile, names: Sequence[str], places: Sequence[int]) -> Iterator[Array]:
-    """The numbers of some columns, block by block."""
+    """Yield the numbers of columns, block by block."""
     asked = [names[i] for i in places]
     for _, _, batch in file.batches(asked, FIRST_ROWS, 0):
-        yield np.column_stack([_doubles(batch.column(name)) for name in asked])
+        yield np.column_stack([doubles(batch.column(name)) for name in asked])
 
 
 def _kind(kind: Any) -> str:
-    """What a column of this type holds; "" for numbers, and for lists of numbers."""
+    """Return what a column of this type holds; "" for numbers, and for lists of numbers."""
     types = pa.types
-    if _is_list(kind):
-        return "" if _kind(kind.value_type) == "" and not _is_list(kind.value_type) else str(kind)
+    if is_list(kind):
+        return "" if _kind(kind.value_type) == "" and not is_list(kind.value_type) else str(kind)
     if types.is_dictionary(kind):
         return _kind(kind.value_type)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind):
         return ""
     if types.is_null(kind):
-        return ""  # numbers, of which there are none
+        return ""  # null: numbers, all of them missing
     if types.is_temporal(kind):
         return "" if types.is_duration(kind) else "dates"
     return "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
 
 
 def _unprintable(column: Any) -> str:
-    """Why times have no text: Python knows years from 1 to 9999 and the zones of the system."""
+    """Return why times cannot be written as text: Python supports years 1 to 9999 and the time zones of the system."""
     zone = getattr(column.type, "tz", None)
     if zone is not None:
         try:
@@ -289,25 +283,3 @@ def _unprintable(column: Any) -> str:
         except (pa.ArrowException, OverflowError, ValueError, LookupError):
             return f"holds times of the zone {zone!r}, which this system does not know"
     return f"holds a {column.type} beyond the range of Python's dates and durations"
-
-
-def _is_list(kind: Any) -> bool:
-    return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
-
-
-def _doubles(column: Any) -> Array:
-    """Numbers of any type; durations in seconds, null as NaN."""
-    types, unit = pa.types, 1.0
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    elif types.is_duration(column.type):
-        unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
-        column = column.cast(pa.int64())
-    if not types.is_float64(column.type):
-        column = column.cast(pa.float64(), safe=False)
-    if column.null_count:
-        column = column.fill_null(float("nan"))
-    numbers = np.asarray(np.from_dlpack(column), np.float64)  # to_numpy imports pandas first
-    return numbers if unit == 1.0 else numbers / unit

@@ -1,4 +1,4 @@
-"""Blocks of whole rows of text: what a parser gets, from a file, from a stream, or from rows that arrive."""
+"""Blocks of whole rows of text, the input of a parser: from a file, from a stream, or from rows as they arrive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from driftmap.utils.errors import InputError
 
 BOM = b"\xef\xbb\xbf"
 FOLLOWED_ROWS = 2**10
-"""Rows that are asked of a followed source at a time, at most."""
+"""Most rows requested from a followed source at a time."""
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,21 @@ class Block:
 
     data: bytes
     bounds: NDArray[np.int64]
-    """0, and where each row ends in the data."""
+    """0, followed by the end of each row in the data."""
     lines: int
     """Lines before the block."""
     offset: Any
-    """Bytes before the block; of a followed source, its position before the rows that were read with these."""
+    """Bytes before the block. For a followed source, the position at which these rows were requested."""
     ahead: int | None = None
-    """Lines between that position and the block; None: the source is not followed."""
+    """Lines between that position and the block. None: the source is not followed."""
     end: Any = None
-    """The position after the last of these rows, where it is known."""
+    """The position after the last of these rows, if it is known."""
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
     def part(self, first: int, last: int) -> Block:
-        """The rows from ``first`` up to, but not including, ``last``."""
+        """Return the rows from ``first`` up to, but not including, ``last``."""
         bounds = self.bounds[first : last + 1]
         _, lines, offset, ahead = self.after(first)
         part = Block(self.data[bounds[0] : bounds[-1]], bounds - bounds[0], lines, offset)
@@ -54,7 +54,7 @@ class Block:
         return replace(part, ahead=ahead, end=self.end if last == len(self) else None)
 
     def after(self, rows: int) -> Position:
-        """The place after the first ``rows`` rows of the block."""
+        """Return the position after the first ``rows`` rows of the block."""
         start = int(self.bounds[rows])
         lines = self.data.count(b"\n", 0, start)
         if self.ahead is None:
@@ -64,11 +64,11 @@ class Block:
         return Position(rows, self.lines + lines, self.offset, ahead=self.ahead + lines)
 
     def rows(self, first: int, last: int) -> list[bytes]:
-        """The bytes of the rows from ``first`` up to, but not including, ``last``."""
+        """Return the bytes of the rows from ``first`` up to, but not including, ``last``."""
         return [self.data[a:b] for a, b in itertools.pairwise(self.bounds[first : last + 1].tolist())]
 
     def line(self) -> int:
-        """The number of the line on which the first row begins; empty lines may be before it."""
+        """Return the number of the line on which the first row begins, after any empty lines."""
         row = self.data[: self.bounds[1]]
         text = row.lstrip()
         return self.lines + 1 + (row[: len(row) - len(text)].count(b"\n") if text else 0)
@@ -77,64 +77,64 @@ class Block:
 class Parser(Protocol):
     """One format of text.
 
-    A parser is made when the first bytes are there. It is asked in this order: ``ends`` and ``read_header`` for the
-    names, ``cells`` and ``kind`` for what the columns hold, ``choose`` for those that are wanted, and then ``ends`` and
-    ``parse`` for every block, with ``error`` for each row that ``parse`` refuses.
+    A parser is created when the first bytes have been read. Its methods are called in this order: ``ends`` and
+    ``read_header`` for the names, ``cells`` and ``kind`` for what the columns hold, ``choose`` for the selected ones,
+    and then ``ends`` and ``parse`` for every block, with ``error`` for each row that ``parse`` refuses.
     """
 
     names: list[str]
     """The names of all columns, in the order of their cells. Set by ``read_header``."""
 
     def ends(self, data: bytes, *, final: bool) -> NDArray[np.int64]:
-        """Return where each complete row ends: the number of bytes up to and with its line end.
+        """Return where each complete row ends: the number of bytes up to and including its line end.
 
         This alone decides what a row is. A row may have several lines, such as empty ones before it or line breaks
-        within quotes. Bytes after the last end are kept and come again with those that follow, so a row that may go on
-        must not end yet, unless ``final`` says that no bytes follow. The parser gets whole rows only.
+        within quotes. Bytes after the last end are kept and prepended to the following ones, so a row that may continue
+        must not end yet, unless ``final`` says that no bytes follow. All other methods receive whole rows only.
         """
 
     def read_header(self, first: Block, more: Callable[[], Block | None]) -> int:
-        """Find the names of the columns, and return how many rows the header takes.
+        """Find the names of the columns, and return the number of rows of the header.
 
-        The header must lie in the first block, which has at least one row. ``more`` reads a second block, for a look at
-        the rows after the header; None: the input has ended. Any other ValueError than an InputError refuses the first
-        row: it is reported, and the parser is asked again without it.
+        The header must lie in the first block, which has at least one row. ``more`` reads a second block, to look at
+        the rows after the header; it returns None at the end of the input. A ValueError other than an InputError
+        rejects the first row: it is reported, and the method is called again without it.
         """
 
     def cells(self, rows: list[bytes], places: list[int]) -> list[list[Any]]:
-        """Return the cells of these columns, None where they are missing; malformed rows are left out."""
+        """Return the cells of these columns, None where they are missing; malformed rows are omitted."""
 
     def kind(self, place: int, cells: list[Any]) -> str:
-        """Return what a column holds, by cells that are not missing; "" for numbers."""
+        """Return what a column holds, judged by cells that are not missing; "" for numbers."""
 
     def choose(self, places: list[int], label: int | None) -> list[str]:
-        """Take the columns that are wanted; return the names of the features."""
+        """Select columns; return the names of the features."""
 
     def parse(self, block: Block) -> tuple[Array, list[Any] | None]:
-        """Return the features and labels of all rows, or raise any ValueError; then the block is bisected."""
+        """Return the features and labels of all rows, or raise any ValueError, after which the block is bisected."""
 
     def error(self, row: bytes) -> InputError:
-        """Return the error for a row that was refused; it names the column if it is in one cell.
+        """Return the error for a row that was refused; it names the column if one cell is the cause.
 
         Its line, if any, is counted from the first line of the row, which is 0.
         """
 
 
 class Text(ABC):
-    """Where the blocks of a table come from. The first bytes choose the parser."""
+    """The source of the blocks of a table. The first bytes determine the parser."""
 
     is_live = False
-    """Whether rows may be worth waiting for one by one."""
+    """Whether rows arrive slowly, so that they should be processed one by one."""
     waits = False
-    """Whether the source holds back rows until earlier ones are done."""
+    """Whether the source holds back rows until earlier ones have been processed."""
     resumes: Literal["position", "start", "here"] = "position"
     """See :attr:`driftmap.sources.row_source.RowSource.resumes`."""
     size: int | None = None
-    """Number of bytes, if it is known."""
+    """Number of bytes, if known."""
     consumed = 0
-    """Bytes that are read."""
+    """Bytes read so far."""
     header = b""
-    """The line with the names, which comes again where a followed file starts again."""
+    """The line with the names, which is repeated when a followed file starts again."""
 
     def __init__(self, name: str, choose_parser: Callable[[bytes], Parser]) -> None:
         self.name, self._choose_parser = name, choose_parser
@@ -142,16 +142,16 @@ class Text(ABC):
 
     @property
     def parser(self) -> Parser:
-        """The parser; only after the first block."""
+        """The parser; available after the first block."""
         assert self._parser is not None
         return self._parser
 
     @abstractmethod
     def blocks(self, start: Position) -> Generator[Block]:
-        """The rows from a place on, in blocks; those of a stream from where it is."""
+        """Yield the rows from a position on, in blocks; those of a stream from its present position."""
 
     def resumed(self, blocks: Iterator[Block], start: Position) -> Iterator[Block]:
-        """The rows from a place on, given the blocks of a stream that cannot be read from there."""
+        """Yield the rows from a position on, given the blocks of a stream that always starts at its beginning."""
         if self.resumes == "here":
             for block in blocks:
                 yield replace(block, lines=start.lines + block.lines)
@@ -167,23 +167,27 @@ class Text(ABC):
             raise InputError(problem, source=self.name)
 
     def _not_here(self, start: Position) -> InputError:
-        """The error for a saved position that is none of this source."""
-        return InputError(f": the saved position {start.offset!r} is none in it", source=self.name)
+        """Return the error for a saved position that does not belong to this source."""
+        return InputError(f": the saved position {start.offset!r} does not belong to it", source=self.name)
 
     def where(self, row: Block) -> str:
-        """What to call the source in a message on a row."""
+        """Return the name of the source for a message about a row."""
         return self.name
 
+    def exact(self, position: Position) -> Position:
+        """The same place, as the source finds it again."""
+        return position
+
     def tail(self, position: Position) -> tuple[int, int, str] | None:
-        """Where the last bytes before a position begin and end, and their digest; None: they are not known."""
+        """Return begin, end and digest of the last bytes before a position; None if they are unknown."""
         return None
 
     def done(self, position: Position) -> None:  # noqa: B027
-        """All rows up to a position are learnt."""
+        """Note that all rows up to a position have been processed."""
 
 
 class FileText(Text):
-    """Text from a file, or from a stream that is read once, compressed or not."""
+    """Text from a file, or from a stream that can be read once, compressed or not."""
 
     def __init__(self, source: Source, choose_parser: Callable[[bytes], Parser]) -> None:
         super().__init__(source.name, choose_parser)
@@ -192,7 +196,7 @@ class FileText(Text):
             self.is_live, self.resumes = True, "start"
 
     def blocks(self, start: Position) -> Generator[Block]:
-        """The rows from a place on, in blocks."""
+        """Yield the rows from a position on, in blocks."""
         if not isinstance(start.offset, int):
             raise self._not_here(start)
         lines, rest = start.lines, b""
@@ -224,12 +228,12 @@ class FileText(Text):
                 yield Block(data, np.append(0, ends), lines, offset)
 
     def _shows_form(self, data: bytes) -> bool:
-        """Whether the first bytes are enough to choose a parser: two whole lines; of a stream, which may pause, one."""
+        """Return True if the bytes suffice to choose a parser: two whole lines, or one of a stream, which may pause."""
         text = data.lstrip()
         return text.count(b"\n") >= (1 if self.is_live else 2) or len(text) > LONGEST_ROW
 
     def _check_length(self, rest: bytes, lines: int) -> None:
-        """Raise an error if what is no row yet is longer than a row may be; this many lines come before it."""
+        """Raise an error if an unfinished row exceeds the longest row; ``lines`` lines precede it."""
         if len(rest) <= LONGEST_ROW:
             return
         if rest.strip():
@@ -249,7 +253,7 @@ class FollowedText(Text):
         self.waits, self.resumes = rows.waits, rows.resumes
 
     def blocks(self, start: Position) -> Generator[Block]:
-        """The rows from a place on, in blocks."""
+        """Yield the rows from a position on, in blocks."""
         if isinstance(start.offset, str):
             raise self._not_here(start)
         position, lines, ahead, header = start.offset, start.lines, start.ahead, b""
@@ -257,7 +261,7 @@ class FollowedText(Text):
             try:
                 rows, end = self._rows.read(position, FOLLOWED_ROWS)
             except RestartedError as restart:
-                self._rejected.report(f"{restart} after line {lines}: it is read from its start")
+                self._rejected.report(f"{restart} after line {lines}: reading continues from its start")
                 if restart.cut_off:
                     problem = "had no end when the file was replaced"
                     self._rejected.reject(InputError(problem, source=self.name, line=lines + 1))
@@ -278,13 +282,18 @@ class FollowedText(Text):
                 yield block
 
     def where(self, row: Block) -> str:
-        """What to call the source in a message on a row."""
+        """Return the name of the source for a message about a row."""
         return self._rows.where(row.offset, row.ahead or 0)
 
+    def exact(self, position: Position) -> Position:
+        """The same place, as the source finds it again."""
+        offset, ahead = self._rows.exact(position.offset, position.ahead)
+        return position._replace(offset=offset, ahead=ahead)
+
     def tail(self, position: Position) -> tuple[int, int, str] | None:
-        """Where the last bytes before a position begin and end, and their digest, if a file is followed."""
+        """Return begin, end and digest of the last bytes before a position, if a file is followed."""
         return self._rows.tail(position.offset, position.ahead)
 
     def done(self, position: Position) -> None:
-        """All rows up to a position are learnt."""
+        """Note that all rows up to a position have been processed."""
         self._rows.done(position.offset)

@@ -1,7 +1,7 @@
-"""Caches: what one pass over a table keeps for a later pass, in memory or in a temporary file.
+"""Caches of what one pass over a table computes for a later one, in memory or in a temporary file.
 
-:class:`CachedRows` keeps rows of numbers, which are read by their number. :class:`CachedTable` keeps the chunks of
-another table, so that a later pass does not parse them again.
+:class:`CachedRows` stores rows of numbers, which are read by their number. :class:`CachedTable` stores the chunks of
+another table, so that a later pass need not parse them again.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from driftmap.utils import Array
 from driftmap.utils.concurrency import read_ahead
 
 CHUNKS_AHEAD = 8
-"""Chunks that are read before they are used, at most."""
+"""Most chunks that the thread reads ahead."""
 IN_MEMORY = 2**27
-"""Bytes of chunks that are kept in memory, at most."""
+"""Most bytes of chunks in memory; further chunks go to the file."""
 
 
 class CacheFile:
-    """Bytes in an open file, appended by one thread and read by any."""
+    """Bytes in an open file, appended by one thread and read by any thread."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file: Any = file
         self._lock = Lock()
 
     def append(self, *parts: bytes | memoryview) -> int:
-        """Write bytes at the end, and return their place."""
+        """Append bytes; return their offset."""
         with self._lock:
             place: int = self._file.seek(0, 2)
             for part in parts:
@@ -44,7 +44,7 @@ class CacheFile:
         return place
 
     def read(self, place: int, into: Any) -> None:
-        """Fill a writable buffer with the bytes from a place on."""
+        """Fill a writable buffer with the bytes at an offset."""
         with self._lock:
             self._file.seek(place)
             n_read = self._file.readinto(into)
@@ -53,12 +53,12 @@ class CacheFile:
 
     def close(self) -> None:
         """Close the file."""
-        with contextlib.suppress(OSError):  # of a full disk
+        with contextlib.suppress(OSError):  # the disk may be full
             self._file.close()
 
 
 class CachedRows:
-    """Rows of numbers in an open file. A file that has rows is continued after them.
+    """Rows of numbers in an open file; rows are appended to those in it.
 
     >>> with tempfile.TemporaryFile() as file:
     ...     rows = CachedRows(file, 2)
@@ -71,14 +71,14 @@ class CachedRows:
         self._file, self._width = CacheFile(file), width
 
     def append(self, rows: Array) -> None:
-        """Write further rows."""
+        """Append rows."""
         try:
             self._file.append(np.ascontiguousarray(rows, dtype="<f8").data)
-        except OSError as error:  # the system's message alone would not say what failed
+        except OSError as error:  # the system's message alone does not name the file
             raise OSError(error.errno, f"the scores of rows cannot be written: {error.strerror}") from error
 
     def read(self, first: int, n: int) -> Array:
-        """Return ``n`` rows from the row ``first`` on. Several threads may call this."""
+        """Return ``n`` rows from row ``first`` on. Several threads may call this."""
         rows = np.empty((n, self._width), dtype="<f8")
         self._file.read(first * self._width * 8, rows.reshape(-1).view(np.uint8).data)
         return rows.astype(np.float64, copy=False)
@@ -90,27 +90,27 @@ class Stored(NamedTuple):
     place: int
     rows: int
     n_bytes: int
-    """Bytes of its labels, which follow its numbers."""
+    """Bytes of the labels, which follow the numbers."""
     texts: bool
-    """Whether the labels are texts."""
+    """Whether the labels are text."""
     fraction: float | None
 
 
 class CachedChunks:
-    """Chunks in the order of the table, and the place after each: the first in memory, the others in a file."""
+    """Chunks in the order of the table, with the position after each: the first in memory, the others in a file."""
 
     def __init__(self, folder: Path | None, width: int, in_memory: int = IN_MEMORY) -> None:
         self._folder, self._width, self._free = folder, width, in_memory
         self._chunks: list[tuple[Chunk | Stored, Position]] = []
         self._file: CacheFile | None = None
         self.is_full = False
-        """Whether a chunk could not be kept; none after it is."""
+        """True once a chunk could not be stored; no later chunk is stored."""
         self.is_complete = False
-        """Whether all chunks of the table are kept."""
+        """Whether all chunks of the table are stored."""
 
     @property
     def end(self) -> Position | None:
-        """The place in the table after the last chunk that is kept."""
+        """The position in the table after the last stored chunk."""
         return self._chunks[-1][1] if self._chunks else None
 
     def __iter__(self) -> Iterator[tuple[Chunk, Position]]:
@@ -118,7 +118,7 @@ class CachedChunks:
             yield self._stored(kept) if isinstance(kept, Stored) else kept, position
 
     def append(self, chunk: Chunk, position: Position) -> None:
-        """Keep the next chunk, unless there is no room for it: then this one and those after it are not kept."""
+        """Store the next chunk. If there is no room for it, neither it nor any later chunk is stored."""
         self._free -= _size(chunk)
         if self.is_full:
             return
@@ -128,14 +128,14 @@ class CachedChunks:
         self._free = -1
         try:
             self._chunks.append((self._store(chunk), position))
-        except OSError:  # no folder, or its disk is full
+        except OSError:  # the folder is missing, or its disk is full
             self.is_full = True
 
     def _store(self, chunk: Chunk) -> Stored:
         if self._file is None:
             if self._folder is None:
                 raise OSError
-            # Without a name: the system removes the file however the run ends.
+            # Unnamed: the system removes the file however the run ends.
             self._file = CacheFile(tempfile.TemporaryFile(dir=self._folder, prefix="driftmap-"))  # noqa: SIM115
         texts = isinstance(chunk.labels, list)
         labels = json.dumps(chunk.labels).encode() if texts else b"" if chunk.labels is None else _bytes(chunk.labels)
@@ -158,10 +158,10 @@ class CachedChunks:
 
 
 class CachedTable(Table):
-    """Another table, of which each chunk is parsed once if there is room for it. A thread reads ahead.
+    """A table each chunk of which is parsed once, if the cache has room for it.
 
-    Later passes get the chunks of the first one. ``folder`` is for the temporary file; None: there is none, and what
-    does not fit into memory is read again.
+    A thread reads ahead. Later passes receive the chunks of the first one. ``folder`` is for the temporary file; None:
+    chunks that do not fit into memory are parsed again.
     """
 
     def __init__(self, table: Table, folder: Path | None, in_memory: int = IN_MEMORY) -> None:
@@ -171,7 +171,9 @@ class CachedTable(Table):
         self._place = Position(0)
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, at most ``rows`` at a time; from a position of an earlier pass without the cache."""
+        """Yield all rows from the first, at most ``rows`` at a time; from a position of an earlier pass without the
+        cache.
+        """
         self._stop()
         self._reading = self._from(rows, start) if start is not None else self._all(rows)
         for chunk, position in self._reading:
@@ -194,7 +196,7 @@ class CachedTable(Table):
             yield chunk, self._table.position()
 
     def position(self) -> Position:
-        """The place after the last chunk that was given out."""
+        """Return the position after the last chunk."""
         return self._place
 
     def _stop(self) -> None:
@@ -213,6 +215,6 @@ def _bytes(labels: Any) -> bytes:
 
 
 def _size(chunk: Chunk) -> int:
-    """The bytes that a chunk needs in memory."""
+    """Return the bytes that a chunk occupies in memory."""
     texts = sum(map(sys.getsizeof, chunk.labels)) if isinstance(chunk.labels, list) else 0
     return chunk.features.nbytes + (0 if chunk.labels is None else 8 * len(chunk.labels)) + texts

@@ -1,4 +1,4 @@
-"""Cells: what stands for a missing number, what a column of cells holds, and the errors for cells."""
+"""Cells: marks of missing numbers, the content of a column of cells, and errors for cells."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ MISSING = frozenset({
     "", "na", "n/a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
     "null", "none", "?", "-", "--", ".",
 })  # fmt: skip
-"""What stands for a missing number, in lower case: the marks that pandas knows, and some of measuring devices."""
+"""Marks of missing numbers, in lower case: those that pandas knows, and some of measuring devices."""
 FEWEST_DATES = 3
-"""Fewest dates that are said to run backwards."""
+"""Fewest dates by which a column is reported to run backwards."""
 TIME = r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
 YEAR_FIRST = re.compile(rf"(\d{{4}})[/.](\d{{1,2}})[/.](\d{{1,2}}){TIME}", re.ASCII)
 YEAR_LAST = re.compile(rf"(\d{{1,2}})[/.-](\d{{1,2}})[/.-](\d{{4}}|\d{{2}}){TIME}", re.ASCII)
-"""Dates besides ISO 8601; with the year last, the day or the month may be first."""
+"""Dates besides ISO 8601. With the year last, either day or month may be first."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What stands for a missing number: texts, in lower case, and numbers."""
+    """Marks of missing numbers: texts, in lower case, and numbers."""
 
     texts: frozenset[str] = MISSING
     numbers: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, values: Sequence[str]) -> Self:
-        """Return the usual marks and these; one that is a number also stands for its value.
+        """Return the usual marks and further ones; a further one that is a number also matches its value.
 
         >>> Marks.of(["-200", "off"]).numbers, Marks.of(["off"]).is_missing(" OFF")
         ((-200.0,), True)
@@ -52,11 +52,11 @@ class Marks:
         return cls(MISSING | {value.strip().lower() for value in values}, tuple(filter(math.isfinite, numbers)))
 
     def is_missing(self, text: str) -> bool:
-        """Whether a cell of text is missing."""
+        """Return True if a cell of text is missing."""
         return text.strip().lower() in self.texts
 
     def clear(self, features: Array) -> None:
-        """Replace the numbers that are marks by NaN, in place."""
+        """Replace numbers that are marks by NaN, in place."""
         for number in self.numbers:
             features[features == number] = np.nan
 
@@ -66,10 +66,9 @@ USUAL = Marks()
 
 
 def kind_of(numbers: bool, texts: Sequence[str]) -> str:
-    """What a column holds, given whether a look at it found numbers, and what else it found; "" for numbers.
+    """Return what a column holds; "" for numbers.
 
-    >>> kind_of(False, ["2020-01-01", "2020-01-02"]), kind_of(False, ["x"]), kind_of(False, []), kind_of(True, ["x"])
-    ('dates', 'text', 'empty', '')
+    ``numbers`` says whether there are numbers among the examined cells; ``texts`` are the other cells.
     """
     if numbers:
         return ""
@@ -79,9 +78,9 @@ def kind_of(numbers: bool, texts: Sequence[str]) -> str:
 
 
 def runs_backwards(texts: Sequence[str]) -> bool:
-    """Whether cells are dates, each at or before the one above it, and not all the same.
+    """Return True if cells are dates, each at or before the previous one, and not all equal.
 
-    Where day and month cannot be told apart, both readings have to run backwards.
+    Where the order of day and month is ambiguous, both readings have to run backwards.
 
     >>> runs_backwards(["3/1/2010", "2/1/2010", "1/1/2010"]), runs_backwards(["2010-01-01", "2010-01-02", "2010-01-03"])
     (True, False)
@@ -95,14 +94,14 @@ def runs_backwards(texts: Sequence[str]) -> bool:
 
 
 def _readings(texts: Sequence[str]) -> Iterator[list[datetime.datetime]]:
-    """Yield the ways in which all of these texts are dates."""
+    """Yield the readings by which all of these texts are dates."""
     for order in ("iso", "ymd", "dmy", "mdy"):
         with contextlib.suppress(ValueError):
             yield [_date(text.strip(), order) for text in texts]
 
 
 def _date(text: str, order: str) -> datetime.datetime:
-    """A date in one form, without its time zone; or a ValueError."""
+    """Return a date in one format, without its time zone; raise a ValueError if it has another format."""
     if order == "iso":
         return datetime.datetime.fromisoformat(text).replace(tzinfo=None)
     found = (YEAR_FIRST if order == "ymd" else YEAR_LAST).fullmatch(text)
@@ -119,7 +118,7 @@ def _date(text: str, order: str) -> datetime.datetime:
 
 
 def unusable(value: float, **where: Any) -> InputError:
-    """The error for a number of a file that cannot be used."""
+    """Return the error for a number that is too large or not finite."""
     if math.isnan(value):
         return InputError("is NaN", advice="missing", **where)
     if math.isinf(value) and "row" not in where:
@@ -128,12 +127,12 @@ def unusable(value: float, **where: Any) -> InputError:
 
 
 def not_utf8(byte: int) -> InputError:
-    """The error for a line that is no UTF-8 text, given its first byte that is none."""
+    """Return the error for a line that is not UTF-8, given its first invalid byte."""
     return InputError(f"is not UTF-8 text (byte {byte:#04x})", advice="encoding")
 
 
 def not_a_number(text: str, column: str, form: Advice | None = None, marks: Marks = USUAL, **where: Any) -> InputError:
-    """The error for a cell that is no number, but may be one in another ``form``."""
+    """Return the error for a cell that is not a number; it may be one in another ``form``."""
     text = text.strip()
     if marks.is_missing(text):
         return InputError(f"is {repr(text) if text else 'empty'}", column=column, advice="missing", **where)

@@ -1,4 +1,4 @@
-"""Which columns of a table are its features: those the user names, or those that hold numbers."""
+"""Which columns of a table are its features: those the user names, or else those that hold numbers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from driftmap.utils.columns import LeftOut, describe, short, some, suggestion
 from driftmap.utils.errors import InputError
 
 MOST_COLUMNS = 1_000_000
-"""Columns of a table, at most; each takes some 100 bytes before a row is read."""
+"""Most columns of a table; each takes some 100 bytes before a row is read."""
 
 
 def check_columns(n: int, source: str, most: int = MOST_COLUMNS) -> None:
-    """Raise an error if a table has more columns than can be read."""
+    """Raise an error if a table has too many columns."""
     if n > most:
         raise InputError(f"has {n:,} columns; at most {most:,} can be read", source=source)
 
 
 class Wanted(NamedTuple):
-    """The columns the user asked for (None: all of numbers but the label), and what happens to bad lines of text."""
+    """The columns that the user asks for (None: all columns of numbers except the label), and how to read them."""
 
     columns: list[str] | None = None
     label: str | None = None
@@ -32,16 +32,16 @@ class Wanted(NamedTuple):
     rejected: RejectedLines = RejectedLines()
     exclude: Sequence[str] = ()
     missing: bool = False
-    """Whether numbers may be missing; they are NaN then."""
+    """Whether numbers may be missing; they become NaN."""
     decimal: str = "."
     thousands: str = ""
     """How numbers are written in CSV."""
     delimiter: str | None = None
-    """What separates the cells of CSV, a space for any run of blanks; None: by the first lines."""
+    """The delimiter of CSV; a space stands for any run of blanks. None: found in the first lines."""
     format: str | None = None
-    """The key of the format of the input; None: by its suffix or, of a stream, by its first bytes."""
+    """Key of the input format. None: determined by the suffix or, for a stream, by the first bytes."""
     marks: Marks = USUAL
-    """What stands for a missing number."""
+    """Marks of missing numbers."""
 
     @property
     def asked(self) -> list[str]:
@@ -50,7 +50,7 @@ class Wanted(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which columns are used."""
+    """The selected columns."""
 
     places: list[int]
     """Positions of the features."""
@@ -59,9 +59,9 @@ class Selection(NamedTuple):
 
 
 def select(names: Sequence[str], wanted: Wanted, source: str, kinds: Sequence[str] = ()) -> Selection:
-    """The columns to use; ``kinds`` says what each holds if these are not numbers, where that is known.
+    """Select the columns; ``kinds`` has the content of each column that is known not to hold numbers.
 
-    An error names every column that is unknown or asked for in vain.
+    An error names every column that is unknown or cannot be a feature.
     """
     check_columns(len(names), source)
     label, chosen = _positions(names, wanted, source)
@@ -87,14 +87,14 @@ def select(names: Sequence[str], wanted: Wanted, source: str, kinds: Sequence[st
 
 
 def candidates(names: Sequence[str], wanted: Wanted, source: str) -> list[int]:
-    """The columns whose numbers decide whether they are features: none where the user lists the features."""
+    """Return the columns whose content decides whether they are features; none if the user lists the features."""
     return [] if wanted.columns is not None else [i for i in _positions(names, wanted, source)[1] if names[i]]
 
 
 def without_numbers(columns: Sequence[int], read: Callable[[list[int]], Iterator[Array]]) -> list[int]:
-    """Those of some columns that are NaN in every row; ``read`` gives the rows of columns, block by block.
+    """Return those of some columns that are NaN in every row; ``read`` yields the rows of columns, block by block.
 
-    The first block is read of all columns, the others only of those that have no number there.
+    Only the first block is read with all columns; later blocks with those that have had no number yet.
     """
     empty = list(columns)
     first = next(read(empty), None) if empty else None
@@ -110,7 +110,7 @@ def without_numbers(columns: Sequence[int], read: Callable[[list[int]], Iterator
 
 
 def _positions(names: Sequence[str], wanted: Wanted, source: str) -> tuple[int | None, list[int]]:
-    """Where the label and the columns are that may be features."""
+    """Return the positions of the label and of the columns that may be features."""
     for name in wanted.asked:
         if names.count(name) > 1:
             raise InputError(f"has {names.count(name)} columns named {short(name)!r}", source=source)
@@ -129,19 +129,19 @@ def _positions(names: Sequence[str], wanted: Wanted, source: str) -> tuple[int |
 
 
 def _unknown(unknown: Sequence[str], names: Sequence[str]) -> str:
-    """What to say of names that no column has."""
+    """Return the error text for names that no column has."""
     found = [suggestion(name, names) for name in unknown]
     said = ", ".join(f"{short(name)!r}{hint}" for name, hint in zip(unknown, found, strict=True))
     return f"has no column {said}" + ("" if all(found) else f"; it has: {some(names)}")
 
 
 def numbered(n: int) -> list[str]:
-    """Names of columns that have none: their numbers from 1."""
+    """Return names for columns without names: their numbers from 1."""
     return [str(i) for i in range(1, n + 1)]
 
 
 def vector_names(name: str, width: int | None) -> list[str]:
-    """The names of the columns into which a column of lists falls; of one of numbers, its own.
+    """Return the names of the columns of a list; for a column of numbers, its own name.
 
     >>> vector_names("embedding", 3), vector_names("price", None)
     (['embedding_1', 'embedding_2', 'embedding_3'], ['price'])

@@ -1,4 +1,4 @@
-"""Delay embedding: each row of a time series with the rows before it, so that a map shows its dynamics."""
+"""Delay embedding: each row of a time series joined with the rows before it, so that a map shows its dynamics."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from driftmap.utils.validation import LARGEST_NUMBER
 
 
 def delay_embedding(X: ArrayLike, delay: int, every: int = 1) -> Array:
-    """Each row of a series joined with earlier ones: every ``every``-th of the last ``delay`` rows, the oldest first.
+    """Join each row of a series with earlier ones: every ``every``-th of the last ``delay`` rows, the oldest first.
 
-    The first rows, which have too few before them, are left out: row i of the result belongs to row
-    ``len(X) - len(result) + i`` of X.
+    The first rows have too few predecessors and are omitted: row i of the result belongs to row ``len(X) - len(result)
+    + i`` of X.
 
     >>> delay_embedding([0, 1, 2, 3, 4], delay=3)
     array([[0., 1., 2.], [1., 2., 3.], [2., 3., 4.]])
@@ -33,7 +33,7 @@ def delay_embedding(X: ArrayLike, delay: int, every: int = 1) -> Array:
 
 
 class DelayEmbedding:
-    """The same for a stream: rows come in any batches.
+    """Delay embedding of a stream whose rows come in any batches.
 
     >>> step = DelayEmbedding(delay=2)
     >>> step(np.array([[1.0]]))[0].shape
@@ -56,7 +56,7 @@ class DelayEmbedding:
 
     @property
     def span(self) -> int:
-        """Rows before the first one that comes out."""
+        """Number of rows before the first one that is returned."""
         return self.lags[0]
 
     def reset(self) -> None:
@@ -64,7 +64,7 @@ class DelayEmbedding:
         self._before: Array = np.empty((0, 0))
 
     def __call__(self, rows: Array) -> tuple[Array, Ids]:
-        """The embedded rows, and to which of the given ones they belong."""
+        """Return the embedded rows, and the position of each in the given rows."""
         series = np.vstack([self._before.reshape(-1, rows.shape[1]), rows])
         n = max(0, len(series) - self.span)
         self._before = series[len(series) - min(self.span, len(series)) :].copy()
@@ -73,19 +73,19 @@ class DelayEmbedding:
         return np.concatenate(embedded, axis=1), np.arange(len(rows) - n, len(rows))
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """Names that say how long ago: ``a(t-4)``, ``a(t)``."""
+        """Return names that state the delay: ``a(t-4)``, ``a(t)``."""
         return [f"{name}(t-{lag})" if lag else f"{name}(t)" for lag in self.lags for name in names]
 
     def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
-        """The first rows, which have too few before them."""
+        """Return the number of first rows, which have too few predecessors."""
         return [RowsLeftOut("delay", len(self._before))]
 
     def state(self) -> State:
-        """The last rows."""
+        """Return the last rows."""
         return {"before": self._before}
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
-        """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
+        """Continue from a state; raise a ValueError if it is invalid or has another number of columns."""
         wide = len(state.get("before", ())) > 0
         kind = ArrayOf(np.float64, (-1, "d" if wide else -1), least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
         check_arrays(state, {"before": kind}, "delay", **({"d": n_columns} if wide and n_columns is not None else {}))

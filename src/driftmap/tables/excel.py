@@ -1,4 +1,4 @@
-"""Excel workbooks, by openpyxl: the first sheet, as a table whose first row may have names."""
+"""Excel workbooks, by openpyxl: the first sheet, as a table whose first row may hold names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from driftmap.utils.columns import short
 from driftmap.utils.errors import InputError, MissingDependencyError
 
 LARGEST_WORKBOOK, MOST_CELLS = 2**28, 2**24
-"""Bytes of an unpacked workbook and cells of a sheet, at most: they are read into memory."""
+"""Most bytes of an unpacked workbook, and most cells of a sheet: both are read into memory."""
 
 
 class ExcelTable(ArrayTable):
@@ -29,7 +29,7 @@ class ExcelTable(ArrayTable):
 
 
 def open_excel(source: Source, wanted: Wanted, *, once: bool) -> ExcelTable:
-    """Read the first sheet, choose the columns by all rows, and return the table."""
+    """Read the first sheet, select the columns by all rows, and return the table."""
     rows, first = _rows(source, wanted)
     form = NumberForm(wanted.decimal, wanted.thousands, missing=True, marks=wanted.marks)
     names, header = _header(rows, wanted, form, source.name, first)
@@ -61,7 +61,7 @@ def open_excel(source: Source, wanted: Wanted, *, once: bool) -> ExcelTable:
 
 
 def _rows(source: Source, wanted: Wanted) -> tuple[list[tuple[Any, ...]], int]:
-    """The rows of the first sheet, of one width, and how many empty ones are above them."""
+    """Return the rows of the first sheet, padded to one width, and the number of empty rows above them."""
     try:
         import openpyxl
     except ImportError as error:
@@ -69,20 +69,20 @@ def _rows(source: Source, wanted: Wanted) -> tuple[list[tuple[Any, ...]], int]:
     assert source.path is not None
     try:
         with warnings.catch_warnings(), contextlib.closing(zipfile.ZipFile(source.path)) as archive:
-            warnings.simplefilter("ignore")  # of decoration that openpyxl does not know
+            warnings.simplefilter("ignore")  # about decoration that openpyxl does not support
             size = sum(entry.file_size for entry in archive.infolist())
             if size > LARGEST_WORKBOOK:
                 raise _too_large(source, f"{size:,} bytes when it is unpacked", f"{LARGEST_WORKBOOK:,}")
             with contextlib.closing(openpyxl.load_workbook(source.path, read_only=True, data_only=True)) as book:
                 sheets = book.worksheets
-                sheets[0].reset_dimensions()  # some programs write wrong ones
+                sheets[0].reset_dimensions()  # some programs write wrong dimensions
                 rows, above = _values(sheets[0], source)
                 if len(sheets) > 1:
                     title = short(sheets[0].title)
                     wanted.rejected.report(f"{source.name}: of {len(sheets)} sheets, the first is read: {title!r}")
     except InputError:
         raise
-    except Exception as error:  # anything may come of a damaged file
+    except Exception as error:  # a damaged file may raise any exception
         reason = "it is empty" if source.size == 0 else error
         raise InputError(f"cannot be read as Excel: {reason}", source=source.name) from error
     if not rows:
@@ -91,7 +91,7 @@ def _rows(source: Source, wanted: Wanted) -> tuple[list[tuple[Any, ...]], int]:
 
 
 def _values(sheet: Any, source: Source) -> tuple[list[tuple[Any, ...]], int]:
-    """The values from the first row that has some to the last."""
+    """Return the values from the first row that has any to the last."""
     rows: list[tuple[Any, ...]] = []
     above = blank = n_cells = 0
     for number, values in enumerate(sheet.iter_rows(values_only=True)):
@@ -118,7 +118,7 @@ def _too_large(source: Source, found: str, most: str) -> InputError:
 def _header(
     rows: list[tuple[Any, ...]], wanted: Wanted, form: NumberForm, source: str, above: int
 ) -> tuple[list[str], int]:
-    """The names of the columns, and how many rows they take."""
+    """Return the names of the columns, and the number of rows that they take."""
     cells = [_text(cell) for cell in rows[0]]
     found = {"yes": "names", "no": "data"}.get(wanted.header) or first_line(
         cells, wanted.asked, form, lambda: [_text(cell) for cell in rows[1]] if len(rows) > 1 else None
@@ -130,13 +130,13 @@ def _header(
 
 
 def _kind(cells: Sequence[Any], form: NumberForm) -> str:
-    """What a column holds; "" for numbers."""
+    """Return what a column holds; "" for numbers."""
     present = [text for text in map(_text, cells) if not form.marks.is_missing(text)]
     return kind_of(any(map(form.is_written, present)), present)
 
 
 def _numbers(cells: Sequence[Any], name: str, form: NumberForm, source: str, above: int) -> Array:
-    """A column of numbers, NaN where they are missing; ``above``: the rows of the sheet before the first cell."""
+    """Return a column of numbers, NaN where they are missing; ``above`` is the number of rows before the first cell."""
     numbers = np.empty(len(cells))
     for i, cell in enumerate(cells):
         if isinstance(cell, int | float):
@@ -151,7 +151,7 @@ def _numbers(cells: Sequence[Any], name: str, form: NumberForm, source: str, abo
 
 
 def _text(cell: Any) -> str:
-    """A cell as text; an integer has no fraction, and what is empty no text."""
+    """Return a cell as text; an integer has no fraction, and an empty cell no text."""
     if cell is None:
         return ""
     if isinstance(cell, bool):

@@ -22,14 +22,14 @@ from driftmap.utils.errors import InputError
 
 
 class NewParser(Protocol):
-    """Makes a parser for a text whose first bytes are ``head``; ``single``: every row is one line."""
+    """Creates a parser for a text whose first bytes are ``head``; ``single``: every row is one line."""
 
     def __call__(self, name: str, head: bytes, wanted: Wanted, *, single: bool) -> Parser:
         """Return the parser; ``name`` is for messages."""
 
 
 class Reader(Protocol):
-    """Opens a file; if it is read more than ``once``, all rows decide which columns have numbers."""
+    """Opens a file. If it is read more than ``once``, all rows decide which columns have numbers."""
 
     def __call__(self, source: Source, wanted: Wanted, *, once: bool) -> Table:
         """Return the table."""
@@ -41,28 +41,30 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    """Of files that are read."""
+    """Suffixes of input files."""
     parser: NewParser | None = None
     reader: Reader | None = None
     begins: re.Pattern[bytes] | None = None
-    """How text without a name begins, after white space; text that begins otherwise is CSV."""
+    """First character of the text of an unnamed input, after white space; all other text is CSV."""
     has_delimiter: bool = False
     rows_are_lines: bool = True
-    """Whether rows of text are lines, so that they can be followed."""
+    """Whether each row is a line, so that a growing file can be followed."""
     cached: Literal["disk", "memory", "never"] = "disk"
-    """Where the numbers of a file are kept for later passes. Text takes longer to parse than numbers to write down."""
+    """Whether the numbers of a file are cached for later passes: parsing text takes longer than writing numbers."""
     written: tuple[str, ...] = ()
-    """The suffixes of outputs."""
+    """Suffixes of output files."""
     writer: Callable[[BinaryIO, Sequence[str]], Writer] | None = None
-    """Writes to an open file, given the names of the columns; rows that the file has already are continued."""
+    """Creates a writer to an open file, given the names of the columns; it appends to rows that are already in the
+    file.
+    """
     holds_text: bool = True
-    """Whether a cell may be text, such as a label."""
+    """Whether a cell may hold text, such as a label."""
     continues: bool = True
-    """Whether a file can be continued after an interruption."""
+    """Whether an output can be continued after an interruption."""
 
     @property
     def key(self) -> str:
-        """What the format is called as an option."""
+        """The name of the format as the value of an option."""
         return self.suffixes[0].removeprefix(".")
 
     @property
@@ -155,12 +157,12 @@ EXCEL = Format("Excel", (".xlsx",), reader=_excel, cached="never")
 
 FORMATS = (CSV, TSV, JSON, JSON_LINES, PARQUET, ARROW, FEATHER, NPY, EXCEL)
 KEYS = {kind.key: kind for kind in FORMATS}
-"""The formats that are read, as options name them."""
+"""The input formats, by the names that options use."""
 OUTPUTS = {suffix: kind for kind in FORMATS for suffix in kind.written}
-"""The formats of outputs, by suffix."""
+"""The output formats, by suffix."""
 TABLE_SUFFIXES = tuple(OUTPUTS)
 TEXT_SUFFIXES = tuple(suffix for suffix, kind in OUTPUTS.items() if kind.is_text)
-"""The suffixes of outputs, and of those that can be written row by row."""
+"""The suffixes of all outputs, and of those that can be written row by row."""
 
 
 def listed(words: Sequence[str]) -> str:
@@ -189,7 +191,7 @@ def followable_formats() -> str:
 
 
 def format_of(suffix: str, name: str) -> Format:
-    """Return the format of a file to be read, by its suffix; the error for an unknown one names the file."""
+    """Return the format of an input file by its suffix; the error for an unknown suffix names the file."""
     for kind in FORMATS:
         if suffix in kind.suffixes:
             return kind
@@ -200,13 +202,13 @@ def format_of(suffix: str, name: str) -> Format:
 
 
 def format_of_text(head: bytes) -> Format:
-    """Return the format of a text without a name, by its first bytes."""
+    """Return the format of an unnamed text by its first bytes."""
     begin = head.lstrip()
     return next((kind for kind in FORMATS if kind.begins is not None and kind.begins.match(begin)), CSV)
 
 
 def is_followable(name: str) -> bool:
-    """Whether a file can be followed, by its suffix: only lines of plain text can."""
+    """Return True if a file can be followed, judged by its suffix: this requires lines of plain text."""
     suffix = Path(name).suffix.lower()
     other = any(suffix in kind.suffixes for kind in FORMATS if not kind.is_followable)
     return not other and all(suffix != compression.suffix for compression in COMPRESSIONS)
@@ -218,7 +220,7 @@ def output_format(path: Path) -> Format:
 
 
 def new_writer(path: Path, file: BinaryIO, names: Sequence[str]) -> Writer:
-    """Return what writes an output of this name to an open file."""
+    """Return a writer for an output of this name to an open file."""
     writer = output_format(path).writer
     assert writer is not None
     return writer(file, names)

@@ -1,7 +1,7 @@
 """JSON: an array of records, each on one line or on several.
 
-A row is a record with the bracket or comma before it. It is complete when a comma or bracket follows, so a file that is
-cut off is found to be, wherever the cut is.
+A row is a record and the bracket or comma before it. It is complete when a comma or bracket follows, so truncation is
+detected wherever the file was cut.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from driftmap.tables.jsonl import JSONLines
 from driftmap.utils.errors import InputError
 
 ARRAY = re.compile(rb"\[\s*([\[{\]]|$)")
-"""How an array of records begins, and an empty one."""
+"""The beginning of an array of records, and an empty array."""
 ESCAPE = re.compile(rb"\\.", re.DOTALL)
 BLANK = np.isin(np.arange(256), list(b" \t\r\n"))
 STEP = np.zeros(256, dtype=np.int8)
 STEP[list(b"[{")], STEP[list(b"]}")] = 1, -1
-"""How much deeper each character leads."""
+"""By how much each character changes the depth."""
 
 
 class JSONArray(JSONLines):
@@ -35,7 +35,7 @@ class JSONArray(JSONLines):
         self._loads = self._load_row
 
     def ends(self, data: bytes, *, final: bool) -> NDArray[np.int64]:
-        """Where the complete rows end; an error if the input ends within the array."""
+        """Return the ends of the complete rows; raise an error if the input ends within the array."""
         text = np.frombuffer(ESCAPE.sub(b"  ", data) if b"\\" in data else data, dtype=np.uint8)
         step = np.where(np.cumsum(text == ord('"')) % 2 == 0, STEP[text], 0)
         depth = np.cumsum(step, dtype=np.int64) + (not data.lstrip().startswith(b"["))
@@ -50,11 +50,11 @@ class JSONArray(JSONLines):
         if rest == b"]" or (rest[:1] == b"[" and rest[1:].strip() == b"]"):
             return ends
         if rest[:1] == b"]" or rest[-1:] == b"]":
-            return np.append(ends, len(data))  # no record, as the parser will say
+            return np.append(ends, len(data))  # not a record; the parser reports it
         raise InputError("ends within its array: it is cut off", source=self._source)
 
     def error(self, row: bytes) -> InputError:
-        """What is wrong with a row; its line counts from the comma before the record."""
+        """Return the error of a row; its line counts from the comma before the record."""
         found = super().error(row)
         text = row.lstrip()[1:]
         found.line = text[: len(text) - len(text.lstrip())].count(b"\n")

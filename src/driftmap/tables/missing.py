@@ -1,4 +1,4 @@
-"""Missing values of a stream: rows that have some are dropped, or the values filled from the rows before."""
+"""Missing values of a stream: rows with missing values are dropped, or filled from the rows before."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ METHODS = ("drop", "mean", "last")
 
 
 class FillMissing:
-    """Fills NaN by the mean or the last of the values that came before it in its column, or drops the row.
+    """Fills NaN by the mean or the last of the earlier values in its column, or drops the row.
 
-    Where no value came before, the row is dropped, too.
+    A row is also dropped if a column has no earlier value.
 
     >>> fill = FillMissing("mean")
     >>> rows, kept = fill(np.array([[1.0, np.nan], [1.0, 4.0], [np.nan, 6.0], [5.0, np.nan]]))
@@ -37,7 +37,7 @@ class FillMissing:
         "last": ArrayOf(np.float64, ("d",), least=-LARGEST_NUMBER, most=LARGEST_NUMBER),
         "lacking": ArrayOf(np.int64, ("d",), least=0),
     }
-    """The arrays of a state. Those of values are empty before the first row, and where the method needs none."""
+    """The arrays of a state. Those of values are empty before the first row, and if the method does not need them."""
 
     def _asdict(self) -> dict[str, Any]:
         return {"method": self.method}
@@ -50,14 +50,14 @@ class FillMissing:
         """Forget all rows."""
         self.n_dropped = 0
         self._count: Array = np.empty(0)
-        """Values seen so far in each column: their number, their sum, and the last one."""
+        """Values so far in each column: their number, their sum, and the last one."""
         self._total: Array = np.empty(0)
         self._last: Array = np.empty(0)
         self._lacking: Ids = np.empty(0, dtype=np.int64)
-        """In how many of the dropped rows each column lacks a number."""
+        """For each column, the number of dropped rows in which it lacks a number."""
 
     def __call__(self, rows: Array) -> tuple[Array, Ids]:
-        """The rows without missing values, and which of the given ones they are."""
+        """Return the rows without missing values, and the position of each in the given rows."""
         missing = np.isnan(rows)
         if not len(self._lacking):
             self._lacking = np.zeros(rows.shape[1], dtype=np.int64)
@@ -72,7 +72,7 @@ class FillMissing:
         return np.ascontiguousarray(filled[kept]), kept
 
     def _values(self, rows: Array, missing: NDArray[np.bool_]) -> Array | None:
-        """What each missing value is filled with, NaN if nothing is known; None if nothing is missing."""
+        """Return what fills each missing value, NaN if the column has no earlier value; None if no value is missing."""
         d = rows.shape[1]
         if not len(self._count):
             self._count, self._total, self._last = np.zeros(d), np.zeros(d), np.full(d, np.nan)
@@ -82,7 +82,7 @@ class FillMissing:
             filled = np.take_along_axis(known, np.maximum.accumulate(place, axis=0), axis=0)
             self._last = filled[-1]
             return filled[1:]
-        # Accumulated one by one, so that sums do not depend on where a batch ends.
+        # Accumulated one by one, so that sums do not depend on the batches.
         counts = np.add.accumulate(np.vstack([self._count, ~missing]), axis=0)
         totals = np.add.accumulate(np.vstack([self._total, np.where(missing, 0.0, rows)]), axis=0)
         self._count, self._total = counts[-1], totals[-1]
@@ -92,17 +92,17 @@ class FillMissing:
             return np.asarray(totals[:-1] / counts[:-1])
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """The same columns."""
+        """Return the names unchanged."""
         return list(names)
 
     def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
-        """The dropped rows, with the columns that lack a number in most of them first."""
+        """Return the dropped rows, with the columns that lack most numbers first."""
         counts = dict(zip(names, self._lacking.tolist(), strict=False))
         lacking = {name: n for name, n in sorted(counts.items(), key=lambda item: -item[1]) if n}
         return [RowsLeftOut("missing", self.n_dropped, lacking)]
 
     def state(self) -> State:
-        """Values so far, how many rows were dropped, and what was missing in these."""
+        """Return the values so far, the number of dropped rows, and what they lacked."""
         return {
             "dropped": np.array(self.n_dropped),
             "count": self._count,
@@ -112,9 +112,9 @@ class FillMissing:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
-        """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
+        """Continue from a state; raise a ValueError if it is invalid or has another number of columns."""
         filled = {"dropped", "lacking"} if self.method == "drop" else {*self._KINDS}
-        if not len(state.get("lacking", ())):  # no row has come
+        if not len(state.get("lacking", ())):  # before the first row
             filled = {"dropped"}
         kinds = {name: kind if name in filled else kind._replace(shape=(0,)) for name, kind in self._KINDS.items()}
         check_arrays(state, kinds, "fill", **({} if n_columns is None else {"d": n_columns}))

@@ -21,7 +21,7 @@ from driftmap.utils.errors import InputError
 
 
 class Matrix(Protocol):
-    """A matrix of which some rows are asked for at a time."""
+    """A matrix that is read some rows at a time."""
 
     def __len__(self) -> int: ...
 
@@ -29,7 +29,7 @@ class Matrix(Protocol):
 
 
 class ArrayTable(Table):
-    """A matrix, perhaps on disk, with names for its columns; labels are an array, or the number of a column."""
+    """A matrix, perhaps on disk, with names for its columns; labels are an array, or the position of a column."""
 
     above = 0
     """Rows of the file before the first row, for messages."""
@@ -53,7 +53,7 @@ class ArrayTable(Table):
         self._given = 0
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time."""
+        """Yield all rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""
         n = len(self._matrix)
         for first in range(0 if start is None else start.rows, n, rows):
             block, labels = self._matrix[first : first + rows], self._labels
@@ -66,11 +66,11 @@ class ArrayTable(Table):
             yield Chunk(features, _as_labels(labels), self._given / n)
 
     def position(self) -> Position:
-        """The place after the last chunk that was given out."""
+        """Return the position after the last chunk."""
         return Position(self._given)
 
     def close(self) -> None:
-        """Arrays need no closing."""
+        """Do nothing: arrays need not be closed."""
 
 
 def _as_labels(labels: NDArray[Any] | None) -> Labels:
@@ -83,7 +83,8 @@ class NumpyTable(ArrayTable):
     """An NPY file with a matrix, or a vector as one column; columns are named by their numbers from 1."""
 
     def __init__(self, file: NumpyFile, wanted: Wanted, selection: Selection) -> None:
-        columns = [numbered(file.width)[i] for i in selection.places]
+        names = numbered(file.width)
+        columns = [names[i] for i in selection.places]
         super().__init__(
             file.name, file, columns, selection.label, wanted.label, missing=wanted.missing, marks=wanted.marks
         )
@@ -98,7 +99,7 @@ class NumpyTable(ArrayTable):
 
 def open_numpy(source: Source, wanted: Wanted, *, once: bool) -> NumpyTable:
     """Read the header of an NPY file, and all rows if they decide which columns have numbers; return the table."""
-    with contextlib.ExitStack() as stack:  # a table that could not be opened is not closed by its user
+    with contextlib.ExitStack() as stack:  # the caller cannot close a table that failed to open
         file = stack.enter_context(contextlib.closing(NumpyFile(source)))
         names = numbered(file.width)
         kinds = [""] * len(names)
@@ -110,7 +111,10 @@ def open_numpy(source: Source, wanted: Wanted, *, once: bool) -> NumpyTable:
 
 
 class NumpyFile:
-    """The matrix in an NPY file. Its rows are read, not mapped: a file that is cut meanwhile is an error, no crash."""
+    """The matrix in an NPY file.
+
+    Its rows are read, not memory-mapped: if another program truncates the file, the result is an error, not a crash.
+    """
 
     def __init__(self, source: Source) -> None:
         assert source.path is not None
@@ -125,7 +129,7 @@ class NumpyFile:
         return self._shape[0]
 
     def blocks(self, columns: list[int]) -> Iterator[Array]:
-        """All rows of some columns, block by block."""
+        """Yield all rows of some columns, block by block."""
         rows = max(1, CHUNK_CELLS // self.width)
         for first in range(0, len(self), rows):
             yield self[first : first + rows][:, columns].astype(np.float64)
@@ -138,7 +142,7 @@ class NumpyFile:
         return np.stack([self._read(column * n + first, last - first) for column in range(width)], axis=1)
 
     def _read(self, first: int, count: int) -> NDArray[Any]:
-        """Some numbers, which lie side by side in the file."""
+        """Return numbers that are adjacent in the file."""
         numbers = np.empty(count, self._dtype)
         self._file.seek(self._start + first * self._dtype.itemsize)
         if self._file.readinto(numbers.view(np.uint8).data) != numbers.nbytes:
@@ -151,7 +155,7 @@ class NumpyFile:
 
 
 def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
-    """Shape, order and type of the numbers, which follow."""
+    """Read shape, order and type of the numbers that follow."""
     if file.peek(2)[:2] == b"PK":  # type: ignore[attr-defined]
         raise InputError("holds several arrays (NPZ); save one array as NPY", source=source.name)
     formats = np.lib.format
@@ -164,7 +168,7 @@ def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool,
             raise ValueError(f"its shape is {shape}")
         if dtype.kind in "biuf" and math.prod(shape) * dtype.itemsize > present:
             raise ValueError(f"it has {present} bytes of numbers, too few for its shape {shape}")
-    except Exception as error:  # numpy reads the header as Python, so anything may come of a damaged one
+    except Exception as error:  # numpy evaluates the header as Python, so a damaged one may raise any exception
         reason = "it is empty" if source.size == 0 else error
         raise InputError(f"cannot be read as NPY: {reason}", source=source.name) from error
     if dtype.kind not in "biuf":
@@ -175,5 +179,5 @@ def _read_header(file: BinaryIO, source: Source) -> tuple[tuple[int, int], bool,
         problem = f"holds an array of shape {shape}; at most {MOST_COLUMNS:,} columns can be read"
         raise InputError(problem, source=source.name)
     if 0 in shape:
-        raise InputError(f"holds no number: an array of shape {shape}", source=source.name)
+        raise InputError(f"is empty: an array of shape {shape}", source=source.name)
     return (shape[0], shape[1] if len(shape) == 2 else 1), fortran, dtype

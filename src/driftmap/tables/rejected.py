@@ -1,4 +1,4 @@
-"""Bad lines of text: counted and reported, or an error."""
+"""Bad lines of text: counted and reported, or raised as an error."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from driftmap.utils.errors import InputError
 
 @dataclass(eq=False)
 class RejectedLines:
-    """Lines of text that are no rows of numbers. The first is an error; with ``skip`` each is reported and counted.
+    """Lines of text that are not rows of numbers. The first is an error; with ``skip`` each is reported and counted.
 
-    ``report`` takes one message; ``settled`` lines up to the line ``last`` are not counted again by another pass.
+    ``report`` receives one message; the ``settled`` lines up to line ``last`` are not counted again by a later pass.
     """
 
     skip: bool = False
@@ -26,7 +26,7 @@ class RejectedLines:
 
     @property
     def count(self) -> int:
-        """All of them so far."""
+        """Number of all bad lines so far."""
         return self.settled + len(self._recent)
 
     def reject(self, error: InputError) -> None:
@@ -36,22 +36,22 @@ class RejectedLines:
         line = error.line or 0
         if line > self.last and line not in self._recent:
             self._recent.add(line)
-            self.report(f"skipped: {error.in_words(error.parameter, {})}")  # what to do about it is decided
+            self.report(f"skipped: {error.in_words(error.parameter, {})}")  # the advice is already part of it
 
     def settle(self, line: int) -> None:
-        """All lines up to this one have been read."""
+        """Note that all lines up to this one have been read."""
         if line > self.last:
             self.settled, self.last = self.settled + len(self._recent), line
             self._recent.clear()
 
     def restart(self) -> None:
-        """Lines are numbered from 1 again, since the input was replaced."""
+        """Count lines from 1 again, since the input was replaced."""
         self.settled, self.last = self.count, 0
         self._recent.clear()
 
 
 def report_order(name: str, cells: Sequence[str], rejected: RejectedLines, source: str) -> None:
-    """Report a column of dates that run backwards: rows are taken in the order in which they stand."""
+    """Report a column of dates that run backwards; rows keep the order of the file."""
     if runs_backwards(cells):
         rejected.report(
             f"warning: {source}: the dates in column {short(name)!r} run backwards, from {short(cells[0])} to "

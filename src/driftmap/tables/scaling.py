@@ -1,4 +1,4 @@
-"""Normalisation of columns by what is known of them: from all rows, or running, from the rows so far."""
+"""Normalisation of columns by statistics of all rows or, running, of the rows so far."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from driftmap.utils.validation import LARGEST_NUMBER, LEAST_SQUARABLE
 
 NORMALIZATIONS = ("minmax", "zscore", "robust")
 MOST_SAMPLED = 2**13
-"""Rows from which medians and quartiles are estimated, at most: half as many are always kept of a longer table."""
+"""Most rows from which medians and quartiles are estimated; a longer table is represented by at least half as many."""
 GROWTH = 1.02
-"""A running estimate of quartiles is renewed whenever the number of rows has grown by this factor."""
+"""A running estimate of quartiles is updated whenever the number of rows has grown by this factor."""
 
 
 class Scaling(NamedTuple):
-    """Rows become (row - shift) / scale."""
+    """A scaling: rows become (row - shift) / scale."""
 
     shift: Array
     scale: Array
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> Scaling:
-        """Return the scaling of stored arrays, or raise a ValueError if they are none, or of other columns."""
+        """Return the scaling of stored arrays; raise a ValueError if they are invalid or of other columns."""
         shape: tuple[str, ...] = ("d",) if any(np.ndim(array) for array in arrays.values()) else ()
         shift = ArrayOf(np.float64, shape, least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
         kinds = {"shift": shift, "scale": ArrayOf(np.float64, shape, finite=True)}
@@ -38,14 +38,14 @@ class Scaling(NamedTuple):
         return cls(arrays["shift"], arrays["scale"])
 
     def __call__(self, rows: Array) -> Array:
-        """The rows as the map sees them."""
+        """Return the rows as the map sees them."""
         return np.asarray((rows - self.shift) / self.scale)
 
 
 class Moments:
-    """Range, mean and deviation of each column, of all rows so far or after each row; missing values are left out.
+    """Range, mean and deviation of each column, of all rows so far or after each row; missing values are ignored.
 
-    Deviations from the first value of a column lose no digits to a large mean.
+    Sums are of deviations from the first value of a column, so a large mean costs no digits.
 
     >>> moments = Moments()
     >>> moments.update(np.array([[1.0], [3.0]]))
@@ -60,7 +60,7 @@ class Moments:
         "total": ArrayOf(np.float64, ("d",), finite=True),
         "squares": ArrayOf(np.float64, ("d",), least=0, finite=True),
     }
-    """The arrays of a state. A column without a number has NaN and infinities."""
+    """The arrays of a state. A column without numbers has NaN and infinities."""
 
     def __init__(self, state: Mapping[str, NDArray[Any]] | None = None, n_columns: int | None = None) -> None:
         if state:
@@ -68,11 +68,11 @@ class Moments:
         self._state: State = dict(state) if state else {}
 
     def state(self) -> State:
-        """All sums, one row each."""
+        """Return the sums, one array each."""
         return dict(self._state)
 
     def update(self, rows: Array) -> None:
-        """Take in further rows."""
+        """Add further rows."""
         known, base, deviations = self._begin(rows)
         before = self._state
         self._state = {
@@ -85,7 +85,7 @@ class Moments:
         }
 
     def running(self, rows: Array) -> dict[str, Array]:
-        """Take in further rows, and give each sum as it is after each of them."""
+        """Add further rows; return each sum after each of them."""
         known, base, deviations = self._begin(rows)
         before = self._state
         sums = {
@@ -99,7 +99,7 @@ class Moments:
         return sums
 
     def _begin(self, rows: Array) -> tuple[NDArray[np.bool_], Array, Array]:
-        """Which numbers are known, the first one of each column, and the deviations from it."""
+        """Return which numbers are known, the first one of each column, and the deviations from it."""
         if not self._state:
             zeros = np.zeros(rows.shape[1])
             self._state = {
@@ -117,10 +117,11 @@ class Moments:
         return np.flatnonzero((high > low) & (high - low < LEAST_SQUARABLE))
 
     def scaling(self, kind: str, sums: Mapping[str, Array] | None = None) -> Scaling:
-        """To [0, 1] ("minmax"), or to mean 0 and deviation 1 ("zscore"); a constant column is only shifted.
+        """Return the scaling to [0, 1] ("minmax"), or to mean 0 and deviation 1 ("zscore"); a constant column is only
+        shifted.
 
-        By all rows so far or, with ``sums`` of :meth:`running`, row by row. For "zscore", a column is constant until
-        its numbers differ by 1e-150: smaller squares underflow.
+        It follows from all rows so far or, with ``sums`` of :meth:`running`, from those up to each row. For "zscore", a
+        column is constant until its numbers differ by 1e-150: smaller squares underflow.
         """
         sums = self._state if sums is None else sums
         base, n = np.nan_to_num(self._state["base"]), np.maximum(sums["count"], 1)
@@ -133,12 +134,12 @@ class Moments:
 
 
 def _running(operation: np.ufunc, start: Array, rows: NDArray[Any]) -> Array:
-    """What has accumulated after each row: in order, unlike NumPy's sum, so that it does not matter where rows end."""
+    """Return cumulative sums, added in order, unlike NumPy's sum, so that they do not depend on the batches."""
     return np.asarray(operation.accumulate(np.vstack([start, rows]), axis=0)[1:])
 
 
 class Quartiles:
-    """Median and interquartile range of each column, from a bounded sample of the rows; missing values are left out.
+    """Median and interquartile range of each column, from a bounded sample of the rows; missing values are ignored.
 
     The sample is every row at first, then every second, every fourth, ...: the same rows whatever the batches.
 
@@ -154,11 +155,13 @@ class Quartiles:
         self._rows: Array = np.empty((0, 0)) if not state else state["rows"]
         self._stride, self._seen, self._due = (1, 0, 1) if not state else (int(n) for n in state["counts"])
         self._present = None if not state else Scaling(state["shift"], state["scale"])
-        """The running estimate, which is renewed when ``_due`` rows have been seen."""
+        """The running estimate, updated when ``_due`` rows have been seen."""
 
     @staticmethod
     def _check(state: Mapping[str, NDArray[Any]], sizes: Mapping[str, int]) -> None:
-        """Raise a ValueError unless these are the arrays of a state. Without a running estimate, that is empty."""
+        """Raise a ValueError unless these are the arrays of a state. A state without a running estimate has an empty
+        one.
+        """
         shape = ("d",) if len(state.get("shift", ())) else (0,)
         rows = ("n", "d") if len(state.get("rows", ())) else (0, -1)
         number = ArrayOf(np.float64, rows, least=-LARGEST_NUMBER, most=LARGEST_NUMBER)
@@ -170,13 +173,13 @@ class Quartiles:
             raise ValueError("its quartiles contradict themselves")
 
     def state(self) -> State:
-        """The sample, and the running estimate."""
+        """Return the sample, and the running estimate."""
         present = self._present or Scaling(np.empty(0), np.empty(0))
         counts = np.array([self._stride, self._seen, self._due])
         return {"rows": self._rows, "counts": counts, "shift": present.shift, "scale": present.scale}
 
     def update(self, rows: Array) -> None:
-        """Take in further rows."""
+        """Add further rows."""
         sampled = rows[-self._seen % self._stride :: self._stride]
         self._rows = np.vstack([self._rows.reshape(-1, rows.shape[1]), sampled])
         self._seen += len(rows)
@@ -184,7 +187,7 @@ class Quartiles:
             self._rows, self._stride = self._rows[::2].copy(), 2 * self._stride
 
     def running(self, rows: Array) -> dict[str, Array]:
-        """Take in further rows, and give shift and scale as they are for each of them."""
+        """Add further rows; return shift and scale after each of them."""
         shift, scale = np.empty_like(rows), np.empty_like(rows)
         first = 0
         while first < len(rows):
@@ -201,13 +204,14 @@ class Quartiles:
         return {"shift": shift, "scale": scale}
 
     def scaling(self, kind: str, estimates: Mapping[str, Array] | None = None) -> Scaling:
-        """To median 0 and interquartile range 1; a column whose middle half is constant is only shifted.
+        """Return the scaling to median 0 and interquartile range 1; a column whose middle half is constant is only
+        shifted.
 
-        By the rows so far or, with ``estimates`` of :meth:`running`, row by row.
+        It follows from the rows so far or, with ``estimates`` of :meth:`running`, from those up to each row.
         """
         if estimates is not None:
             return Scaling(estimates["shift"], estimates["scale"])
-        known = np.where(np.isnan(self._rows).all(axis=0), 0.0, self._rows)  # a column without numbers stays as it is
+        known = np.where(np.isnan(self._rows).all(axis=0), 0.0, self._rows)  # a column without numbers is unchanged
         low, middle, high = np.nanpercentile(known, [25, 50, 75], axis=0)
         return Scaling(middle, np.where(high > low, high - low, 1.0))
 
@@ -218,7 +222,7 @@ Statistics = Moments | Quartiles
 def statistics_for(
     kind: str, state: Mapping[str, NDArray[Any]] | None = None, n_columns: int | None = None
 ) -> Statistics:
-    """Return what a kind of normalisation needs to know of the columns, empty or in a state."""
+    """Return the statistics that a kind of normalisation needs, empty or from a state."""
     return Quartiles(state, n_columns) if kind == "robust" else Moments(state, n_columns)
 
 
@@ -244,7 +248,7 @@ class RunningScale:
         self._known, self._seen = statistics_for(self.kind), 0
 
     def __call__(self, rows: Array) -> tuple[Array, Ids]:
-        """The rows, scaled."""
+        """Return the rows, scaled, and the position of each."""
         first = rows[: max(0, self.warm_up - self._seen)]
         rest = rows[len(first) :]
         self._seen += len(rows)
@@ -258,19 +262,19 @@ class RunningScale:
         return np.concatenate(parts), np.arange(len(rows))
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """The same columns."""
+        """Return the names unchanged."""
         return list(names)
 
     def left_out(self, names: Sequence[str]) -> list[RowsLeftOut]:
-        """None."""
+        """Return an empty list: every row is returned."""
         return []
 
     def state(self) -> State:
-        """What is known of the columns, and the number of rows."""
+        """Return the statistics of the columns, and the number of rows."""
         return {**self._known.state(), "seen": np.array(self._seen)}
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_columns: int | None = None) -> None:
-        """Go on from a state, or raise a ValueError if it is none, or one of another number of columns."""
+        """Continue from a state; raise a ValueError if it is invalid or has another number of columns."""
         seen = {name: array for name, array in state.items() if name == "seen"}
         check_arrays(seen, {"seen": ArrayOf(np.int64, (), least=0)}, "scale")
         known = {name: array for name, array in state.items() if name != "seen"}

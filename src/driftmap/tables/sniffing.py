@@ -1,4 +1,4 @@
-"""What the first lines of CSV say: what separates cells, whether line 1 is a header, how numbers are written."""
+"""What the first lines of CSV reveal: the delimiter, whether line 1 is a header, and how numbers are written."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from driftmap.tables.columns import numbered
 from driftmap.utils.errors import Advice
 
 DELIMITERS = ",;\t|"
-"""In the order of precedence; blanks separate where the first line is numbers, or the second one has as many cells."""
+"""In order of precedence. Blanks separate if the first line is numbers, or the second one has as many cells."""
 BLANK = " "
-"""The delimiter of cells that any run of spaces and tabs separates."""
+"""The delimiter that stands for any run of spaces and tabs."""
 CELL = re.compile(r'"(?:[^"]|"")*"|\S+')
-"""A cell of a line in which blanks separate cells."""
+"""A cell of a line whose cells are separated by blanks."""
 FEWEST_COUNTED = 5
 """Fewest consecutive integers that make line 1 a header when line 2 is also integers."""
 
@@ -31,9 +31,9 @@ class NumberForm:
     decimal: str = "."
     thousands: str = ""
     missing: bool = False
-    """Whether they may be missing."""
+    """Whether numbers may be missing."""
     marks: Marks = USUAL
-    """What stands for a missing one."""
+    """Marks of missing numbers."""
 
     @cached_property
     def _grouped(self) -> re.Pattern[str]:
@@ -41,7 +41,7 @@ class NumberForm:
         return re.compile(digits % (re.escape(self.thousands), re.escape(self.decimal)), re.ASCII)
 
     def plain(self, cell: str) -> str | None:
-        """Return a number as Arrow reads it, None if it is missing and may be; or raise a ValueError.
+        """Return a number as Arrow reads it, or None if it is missing; raise a ValueError for any other text.
 
         >>> NumberForm(",", ".").plain("1.234,5")
         '1234.5'
@@ -60,18 +60,20 @@ class NumberForm:
         return cell.replace(self.decimal, ".")
 
     def is_number(self, cell: str) -> bool:
-        """Whether a cell speaks for data; a missing number does, since names are rarely left out."""
+        """Return True if a cell suggests that a line is data: a number or a mark of a missing one, since names are
+        rarely left out.
+        """
         return self.marks.is_missing(cell) or self.is_written(cell)
 
     def is_written(self, cell: str) -> bool:
-        """Whether a cell has a number."""
+        """Return True if a cell has a number."""
         with contextlib.suppress(ValueError):
             float(self.plain(cell) or "nan")
             return "_" not in cell
         return False
 
     def form_of(self, cell: str) -> Advice | None:
-        """Return which other form a cell needs to be a number; None: none helps."""
+        """Return the other form in which a cell would be a number; None if there is none."""
         if (form := other_form([cell])) is not None:
             return form
         with contextlib.suppress(ValueError):
@@ -81,10 +83,10 @@ class NumberForm:
 
 
 def delimiter_of(head: bytes, form: NumberForm = NumberForm()) -> str:
-    """What separates the cells of the first lines, of which the last one may be cut off unless it is the only one.
+    """Return the delimiter of the first lines, of which the last one may be truncated unless it is the only one.
 
     Decimal commas make semicolons usual in some countries; a comma in the first line settles it, unless it is the
-    decimal point. Names may have spaces, so blanks separate only where there are numbers.
+    decimal point. Names may contain spaces, so blanks are the delimiter only if there are numbers.
 
     >>> delimiter_of(b"a;b\\n1,5;2,5\\n"), delimiter_of(b"1e0  2e0\\n3e0 4e0\\n"), delimiter_of(b"a name\\n5\\n")
     (';', ' ', ',')
@@ -105,8 +107,8 @@ def first_line(
 ) -> Literal["names", "counts", "data", "unclear"]:
     """Return what line 1 is: names; integers that count the columns, and so are names; data; or names or data.
 
-    ``asked`` are names that the user gives. ``next_row`` reads the cells of the next row, none if they cannot be read;
-    None: there is no such row.
+    ``asked`` are names that the user gives. ``next_row`` returns the cells of the next row, [] if they cannot be read,
+    and None if there is no next row.
 
     >>> first_line(["a", "b"], [], NumberForm(), lambda: ["1", "2"])
     'names'
@@ -130,19 +132,19 @@ def first_line(
 
 
 def counts_columns(cells: list[str]) -> bool:
-    """Whether each cell is the integer after the one before."""
+    """Return True if each cell is the integer after the one before."""
     if len(cells) < 2 or not all(cell.isascii() and cell.isdigit() and len(cell) < 10 for cell in cells):
         return False
     return all(int(b) == int(a) + 1 for a, b in pairwise(cells))
 
 
 def are_counted(names: list[str], row: list[str]) -> bool:
-    """Whether a line that counts columns is followed by something else: fractions or, if it is long, no such line."""
+    """Return True if the line after one that counts columns has fractions or, if it is long, does not count."""
     return not any(map(str.isdigit, map(str.strip, row))) or (len(names) >= FEWEST_COUNTED and not counts_columns(row))
 
 
 def other_form(cells: list[str]) -> Advice | None:
-    """Which other form texts need to be numbers: a comma as decimal point, or thousands separated; None: none helps.
+    """Return the other form in which texts would be numbers, such as a decimal comma; None if there is none.
 
     >>> other_form(["1.234,5", "7,25"]), other_form(["1,234", "12,345.5"]), other_form(["1,5", "x"])
     ("decimal ',', thousands '.'", "thousands ','", None)

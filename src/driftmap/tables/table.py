@@ -1,4 +1,4 @@
-"""Tables in chunks: every format gives the same chunks of numbers, so a file may be larger than memory."""
+"""Tables in chunks: all formats give the same chunks of numbers, so a file may be larger than memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Labels = list[str] | Array | None
 
 CHUNK_ROWS = 2**14
 CHUNK_CELLS = 2**19
-"""Rows and cells of a chunk, at most."""
+"""Most rows and cells of a chunk."""
 
 
 class Chunk(NamedTuple):
@@ -28,29 +28,29 @@ class Chunk(NamedTuple):
     features: Array
     labels: Labels = None
     fraction: float | None = None
-    """How much of the table is read with this chunk; None where its size is not known."""
+    """The share of the table that has been read with this chunk; None if its size is unknown."""
 
     def part(self, first: int, last: int) -> Chunk:
-        """The rows from ``first`` up to, but not including, ``last``."""
+        """Return the rows from ``first`` up to, but not including, ``last``."""
         labels = None if self.labels is None else self.labels[first:last]
         return Chunk(self.features[first:last], labels, self.fraction)
 
 
 class Position(NamedTuple):
-    """A place in a table between two rows, from which reading can go on."""
+    """A position between two rows of a table, from which reading can continue."""
 
     rows: Count
     """Rows before it."""
     lines: Count = 0
     """Lines of text before it."""
     offset: Count | str | dict[str, Any] = 0
-    """Bytes of (decompressed) text before it; if the table is followed, a position of its source at or before it."""
+    """Bytes of (decompressed) text before it. If the table is followed, a position of its source at or before it."""
     ahead: Count = 0
-    """Lines between the position of the source and this place."""
+    """Lines between the position of the source and this one."""
 
 
 class Table(ABC):
-    """Rows of numbers, read in chunks as often as needed (a stream: once)."""
+    """Rows of numbers, read in chunks, any number of times (a stream: once)."""
 
     name: str
     columns: tuple[str, ...]
@@ -58,30 +58,33 @@ class Table(ABC):
     label: str | None
     """Name of the label, if there is one."""
     left_out: tuple[LeftOut, ...]
-    """The columns that could not be features, where none were asked for."""
+    """The columns that cannot be features; empty if the user named the features."""
     about: Mapping[str, Any] = MappingProxyType({})
     """Further facts about the input, for a summary."""
     color: tuple[NDArray[Any], str] | None = None
-    """What colours figures instead of the label, a value for each row, and its name."""
+    """Values that colour figures instead of the label, one for each row, and their name."""
     labels_are_times = False
     is_live = False
-    """Whether rows may be worth waiting for one by one."""
+    """Whether rows arrive slowly, so that they should be processed one by one."""
     waits = False
-    """Whether the source holds back rows until earlier ones are done, so that an idle run has to save them."""
+    """Whether the source holds back rows until earlier ones are processed, so that an idle run has to save them."""
 
     @abstractmethod
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a position of an earlier pass, ``rows`` at a time; a chunk may be empty."""
+        """Yield all rows from the first, or from a position of an earlier pass, at most ``rows`` at a time.
+
+        A chunk may be empty.
+        """
 
     @abstractmethod
     def position(self) -> Position:
-        """The place after the last chunk that was given out."""
+        """Return the position after the last chunk."""
 
     def done(self, position: Position) -> None:  # noqa: B027
-        """All rows up to a position are learnt and, if there is a checkpoint, in it."""
+        """Note that all rows up to a position are learnt and, if there is a checkpoint, saved."""
 
     def tail(self) -> tuple[int, int, str] | None:
-        """Where the last bytes before the present position begin and end, and their digest, if the table may grow."""
+        """Return begin, end and digest of the last bytes before the present position, if the table may grow."""
         return None
 
     @abstractmethod
@@ -90,12 +93,12 @@ class Table(ABC):
 
 
 def chunk_rows(n_columns: int) -> int:
-    """Rows of ``n_columns`` columns to read at a time."""
+    """Return the number of rows of ``n_columns`` columns to read at a time."""
     return max(1, min(CHUNK_ROWS, CHUNK_CELLS // n_columns))
 
 
 def check_usable(features: Array, columns: Sequence[str], source: str, first: int, *, missing: bool) -> None:
-    """Raise an error that names the first cell that is no usable number; ``first`` rows are before these."""
+    """Raise an error that names the first unusable number; ``first`` rows precede these."""
     if not usable(features, missing=missing):
         row, column, _ = first_unusable(features, missing=missing)
         raise unusable(float(features[row, column]), source=source, row=first + row + 1, column=columns[column])

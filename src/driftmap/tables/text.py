@@ -1,4 +1,4 @@
-"""Tables of text: blocks of whole rows go to one parser; a block that it refuses is bisected until the row is found."""
+"""Tables of text: a parser reads blocks of whole rows; a refused block is bisected until the bad row is found."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from driftmap.utils.errors import InputError
 from driftmap.utils.validation import usable
 
 LOOK_ROWS, LOOK_CELLS = 100, 2**14
-"""Rows and cells that decide which columns hold numbers, at most."""
+"""Most rows and cells that decide which columns hold numbers."""
 
 
 class TextTable(Table):
-    """Rows from text: those of the blocks that were read to find the columns, then those that follow.
+    """Rows from text: first those of the blocks read to select the columns, then the following ones.
 
     Parameters
     ----------
@@ -50,14 +50,13 @@ class TextTable(Table):
         self.name, self.label, self.left_out = text.name, wanted.label, selection.left_out
         self.is_live, self.waits = text.is_live, text.waits
         self.columns = tuple(text.parser.choose(selection.places, selection.label))
-        self._text, self._rejected, self._missing = text, wanted.rejected, wanted.missing
-        self._marks = wanted.marks
+        self._text, self._wanted = text, wanted
         self._first = self._place = first
         self._read: list[Block] | None = read
         self._reading = reading
 
     def chunks(self, rows: int, start: Position | None = None) -> Iterator[Chunk]:
-        """All rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""
+        """Yield all rows from the first, or from a position of an earlier pass, at most ``rows`` at a time."""
         place = start or self._first
         read, self._read = self._read, None
         blocks: Iterator[Block]
@@ -75,32 +74,32 @@ class TextTable(Table):
                     last = min(first + rows, len(part))
                     given += last - first
                     self._place = part.after(last)._replace(rows=given)
-                    self._rejected.settle(self._place.lines)
+                    self._wanted.rejected.settle(self._place.lines)
                     fraction = min(1.0, self._text.consumed / size) if size else None
                     yield Chunk(features[first:last], None if labels is None else labels[first:last], fraction)
 
     def position(self) -> Position:
-        """The place after the last chunk that was given out."""
-        return self._place
+        """Return the position after the last chunk."""
+        return self._text.exact(self._place)
 
     def close(self) -> None:
         """Close the file."""
         self._reading.close()
 
     def tail(self) -> tuple[int, int, str] | None:
-        """Where the last bytes before the present position begin and end, and their digest, if a file is followed."""
+        """Return begin, end and digest of the last bytes before the present position, if a file is followed."""
         return self._text.tail(self._place)
 
     def done(self, position: Position) -> None:
-        """All rows up to a position are learnt."""
+        """Note that all rows up to a position have been processed."""
         self._text.done(position)
 
     def _parsed(self, block: Block) -> Iterator[tuple[Block, Array, list[Any] | None]]:
-        """The rows that can be used, in stretches, with their features and labels; the others are rejected."""
+        """Yield runs of usable rows with their features and labels; reject the others."""
         try:
             features, labels = self._text.parser.parse(block)
-            self._marks.clear(features)
-            if not usable(features, missing=self._missing):
+            self._wanted.marks.clear(features)
+            if not usable(features, missing=self._wanted.missing):
                 raise ValueError
         except ValueError:
             if len(block) > 1:
@@ -108,16 +107,16 @@ class TextTable(Table):
                 yield from self._parsed(block.part(0, half))
                 yield from self._parsed(block.part(half, len(block)))
             else:
-                _reject(self._text, block, self._text.where(block), self._rejected)
+                _reject(self._text, block, self._text.where(block), self._wanted.rejected)
             return
         yield block, features, labels
 
 
 def open_text(text: Text, wanted: Wanted, *, once: bool = True) -> TextTable:
-    """Read the first rows of a text, by which the columns are chosen, and return the table.
+    """Read the first rows of a text, select the columns by them, and return the table.
 
     The first rows decide what a column holds. A column that is empty there is decided by all rows if the text can be
-    read more than ``once``, and is otherwise one of numbers. Of a stream only the first row is waited for.
+    read more than ``once``, and otherwise counts as numbers. For a stream, only the first row is awaited.
     """
     with contextlib.ExitStack() as stack:
         blocks = stack.enter_context(contextlib.closing(text.blocks(Position(0))))
@@ -134,7 +133,7 @@ def open_text(text: Text, wanted: Wanted, *, once: bool = True) -> TextTable:
 
 
 def _read_header(text: Text, blocks: Iterator[Block], rejected: RejectedLines) -> tuple[list[Block], int]:
-    """Let the parser find the names of the columns; the blocks read for that, and the rows that are no data."""
+    """Let the parser find the names; return the blocks read for that, and the number of rows that are not data."""
     for block in blocks:
         read, skipped = [block], 0
 
@@ -157,7 +156,7 @@ def _read_header(text: Text, blocks: Iterator[Block], rejected: RejectedLines) -
 def _kinds(
     text: Text, read: list[Block], skipped: int, blocks: Iterator[Block], places: list[int], *, once: bool
 ) -> list[str]:
-    """What the columns hold. Blocks that have to be read for the first rows are appended to those that are read."""
+    """Return what the columns hold. Blocks read for this are appended to ``read``."""
     parser = text.parser
     wanted = 1 if text.is_live else max(1, min(LOOK_ROWS, LOOK_CELLS // max(1, len(parser.names))))
     rows = [*read[0].rows(skipped, skipped + wanted)]
@@ -178,7 +177,7 @@ def _kinds(
 
 
 def _check_order(text: Text, read: list[Block], skipped: int, wanted: Wanted) -> None:
-    """Report columns of dates that run backwards, by the rows that are read already."""
+    """Report columns of dates that run backwards in the rows read so far."""
     parser = text.parser
     wanted_rows = min(LOOK_ROWS, LOOK_CELLS // max(1, len(parser.names)))
     rows = read[0].rows(skipped, skipped + wanted_rows)
@@ -189,7 +188,7 @@ def _check_order(text: Text, read: list[Block], skipped: int, wanted: Wanted) ->
 
 
 def _late_kinds(text: Text, places: list[int], first: Position) -> dict[int, str]:
-    """What columns hold that are empty in the first rows, by all rows: the first cells in them decide."""
+    """Return what columns hold that are empty in the first rows: their first cells in all rows decide."""
     consumed, n_usable, parser = text.consumed, 0, text.parser
     found: dict[int, list[Any]] = {place: [] for place in places}
     kinds: dict[int, str] = {}
@@ -207,7 +206,7 @@ def _late_kinds(text: Text, places: list[int], first: Position) -> dict[int, str
                 if kind == "" or len(cells) == LOOK_ROWS:
                     kinds[place] = kind
     text.consumed = consumed
-    if not n_usable:  # the parser will say what is wrong with the rows
+    if not n_usable:  # the parser reports what is wrong with the rows
         return {}
     return {place: kinds.get(place, parser.kind(place, found[place])) for place in places}
 

@@ -14,25 +14,25 @@ from numpy.typing import NDArray
 from driftmap.utils.errors import InputError
 
 NEEDS_QUOTES = re.compile('[,"\r\n]')
-"""What makes a cell of CSV need quotes."""
+"""Characters that make quotes necessary in a cell of CSV."""
 FORMULA = re.compile(r"[=+\-@\t\r]")
-"""How a cell begins that a spreadsheet takes for a formula."""
+"""First characters by which a spreadsheet takes a cell for a formula."""
 ROW_GROUP = 2**16
-"""Rows of a row group of Parquet."""
+"""Rows in a row group of Parquet."""
 FEW_NUMBERS = 4096
-"""Numbers that are not worth the import of orjson."""
+"""Most numbers for which importing orjson is not worth its time."""
 
 Column = list[str] | NDArray[Any]
 
 
 PREFIX = "map_"
-"""Begins the name of a column of ours that would otherwise be that of a column of the input."""
+"""Prefix of the name of one of our columns that is also a name in the input."""
 
 
 def output_names(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Names of the columns of an output, of ours and of those from the input, such that no two are alike.
+    """Return distinct names for the columns of an output: our own, and those of the input.
 
-    The input keeps its names. One of ours that is taken gets a prefix; a second column of one name gets a number.
+    The input keeps its names. If it uses one of ours, ours gets a prefix; a repeated name of the input gets a number.
 
     >>> output_names(["frame", "x1", "x2"], ["x1"])
     (['frame', 'map_x1', 'x2'], ['x1'])
@@ -56,24 +56,24 @@ def output_names(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str],
 
 
 def check_distinct(names: Sequence[str]) -> None:
-    """Raise an error if two columns have one name: readers would take one for the other."""
+    """Raise an error if two columns have the same name: readers would confuse them."""
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise InputError(f": two columns of the output are named {twice!r}")
 
 
 class Writer(Protocol):
-    """Takes rows, given column by column."""
+    """Writes rows that are given column by column."""
 
     def write(self, columns: Sequence[Column]) -> None:
         """Append rows."""
 
     def close(self) -> None:
-        """Write what is still missing."""
+        """Write the end of the file."""
 
 
 def as_text(numbers: NDArray[Any]) -> list[bytes]:
-    """Each number as the shortest text that gives the same bits when it is read, in the form of Python's ``repr``.
+    """Return each number as the shortest text that is read as the same bits, like Python's ``repr``.
 
     >>> as_text(np.array([0.5, -3.0, 1e-5, np.nan]))
     [b'0.5', b'-3.0', b'1e-05', b'nan']
@@ -84,7 +84,7 @@ def as_text(numbers: NDArray[Any]) -> list[bytes]:
 
     column = np.ascontiguousarray(numbers)
     texts: list[bytes] = orjson.dumps(column, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
-    # Python begins to write exponents at other numbers, and in another form.
+    # Python switches to exponents at other numbers, and writes them in another format.
     size = np.abs(column)
     alike = ((size >= 1e-4) & (size < 1e16)) | (size == 0)
     for i in np.flatnonzero(~alike).tolist():
@@ -93,9 +93,9 @@ def as_text(numbers: NDArray[Any]) -> list[bytes]:
 
 
 class CSVWriter:
-    """Columns to CSV; numbers are written so that reading gives the same bits.
+    """Writes CSV; numbers are read as the same bits.
 
-    ``continued``: the header is there already; None: it is if the file has any bytes.
+    ``continued``: the header is already written. None: it is, if the file is not empty.
     """
 
     def __init__(self, stream: BinaryIO, names: Sequence[str], *, continued: bool | None = None) -> None:
@@ -110,11 +110,11 @@ class CSVWriter:
         self._stream.write(b"\n".join([*map(b",".join, zip(*cells, strict=True)), b""]))
 
     def close(self) -> None:
-        """Nothing is missing."""
+        """Do nothing: CSV has no end."""
 
 
 def _csv_cell(text: str) -> bytes:
-    """A text as a cell; one that a spreadsheet would take for a formula gets an apostrophe, which makes it text."""
+    """Return a text as a cell; an apostrophe protects a text that a spreadsheet would take for a formula."""
     if FORMULA.match(text) and not _is_number(text):
         text = f"'{text}"
     return ('"' + text.replace('"', '""') + '"' if NEEDS_QUOTES.search(text) else text).encode()
@@ -129,7 +129,7 @@ def _is_number(text: str) -> bool:
 
 
 class JSONWriter:
-    """Columns to JSON lines, one object per row; a number that JSON cannot write is null."""
+    """Writes JSON lines, one object per row; a number that JSON cannot represent becomes null."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
         check_distinct(names)
@@ -143,7 +143,7 @@ class JSONWriter:
         self._stream.write(b"".join([self._form % row for row in zip(*cells, strict=True)]))
 
     def close(self) -> None:
-        """Nothing is missing."""
+        """Do nothing: JSON lines have no end."""
 
 
 def _json_cells(column: Column) -> list[bytes]:
@@ -156,7 +156,7 @@ def _json_cells(column: Column) -> list[bytes]:
 
 
 class NumpyWriter:
-    """Columns of numbers to one NPY matrix; the number of rows is filled in at the end."""
+    """Writes columns of numbers as one NPY matrix; the number of rows is filled in at the end."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
         n_columns = len(names)
@@ -173,7 +173,7 @@ class NumpyWriter:
 
     def _write_header(self) -> None:
         header = {"descr": "<f8", "fortran_order": False, "shape": self._shape}
-        # NumPy pads the header so that the number of rows can grow, so its length stays the same.
+        # NumPy pads the header so that the number of rows can grow; its length stays the same.
         np.lib.format.write_array_header_1_0(self._stream, header)
 
     def write(self, columns: Sequence[Column]) -> None:
@@ -189,7 +189,7 @@ class NumpyWriter:
 
 
 class ParquetWriter:
-    """Columns to a Parquet file, in row groups whose size does not depend on the blocks in which rows come."""
+    """Writes a Parquet file, in row groups whose size does not depend on the blocks in which rows come."""
 
     def __init__(self, stream: BinaryIO, names: Sequence[str]) -> None:
         import pyarrow
@@ -216,20 +216,20 @@ class ParquetWriter:
     def _array(self, column: list[str] | NDArray[Any]) -> Any:
         if isinstance(column, list):
             return self._pa.array(column)
-        # Not by pa.array, which first imports pandas to find out whether the column is from there.
+        # pa.array would import pandas to find out whether the column is one of its own.
         numbers = np.array(column)
         kind = self._pa.from_numpy_dtype(numbers.dtype)
         return self._pa.Array.from_buffers(kind, len(numbers), [None, self._pa.py_buffer(numbers)])
 
     def _write(self, table: Any) -> None:
         if self._writer is None:
-            # A dictionary is for values that come again; to look for such among coordinates takes longer than the rest.
+            # Dictionaries pay only for repeated values; looking for them among coordinates takes longer than all else.
             texts = [field.name for field in table.schema if self._pa.types.is_string(field.type)]
             self._writer = self._pa.parquet.ParquetWriter(self._stream, table.schema, use_dictionary=texts)
         self._writer.write_table(table.combine_chunks(), row_group_size=ROW_GROUP)
 
     def close(self) -> None:
-        """Write the rows that still wait, and the end of the file; without rows, the names of the columns."""
+        """Write the remaining rows, and the end of the file; without rows, the names of the columns."""
         if self._count or (self._writer is None and self._waiting):
             self._write(self._pa.concat_tables(self._waiting))
         if self._writer is not None:

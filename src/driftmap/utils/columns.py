@@ -11,6 +11,10 @@ SHOWN_LETTERS = 40
 """Most letters of a name or a cell in a message: a name may be a whole row that was taken for one."""
 
 
+SIMILAR = {"umap": "tsne", "t-sne": "tsne", "pca": "lmds", "mds": "stress", "smacof": "stress"}
+"""What users of other tools look for, and what comes nearest to it here."""
+
+
 class LeftOut(NamedTuple):
     """A column that cannot be a feature, and the reason."""
 
@@ -25,10 +29,14 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     " (did you mean 'euclidean'?)"
     >>> suggestion("PRICE", ["date", "price"])
     " (did you mean 'price'?)"
+    >>> suggestion("umap", ["tsne", "isomap"])
+    " (instead: 'tsne')"
     """
     import difflib  # needed only after a mistake
 
     spelled = {other.lower(): other for other in known}
+    if (similar := SIMILAR.get(name.lower())) in spelled:
+        return f" (instead: {similar!r})"
     close = difflib.get_close_matches(name.lower(), spelled, n=1)
     return f" (did you mean {short(spelled[close[0]])!r}?)" if close else ""
 

@@ -9,7 +9,7 @@ from driftmap.utils.columns import short
 
 Advice = Literal[
     "missing", "lacking", "cell", "line", "encoding", "header", "counted", "endless", "format", "delimiter", "address",
-    "nodes",
+    "nodes", "query", "table",
     "decimal '.'", "decimal ','", "thousands ','", "decimal ',', thousands '.'",
 ]  # fmt: skip
 """Keys of the advice on an error; the texts differ between Python and the command line."""
@@ -26,6 +26,8 @@ ADVICE: Mapping[Advice, str] = {
     "delimiter": "give the delimiter",
     "address": "give another host or port",
     "nodes": "give a larger n_nodes",
+    "query": "use driftmap.sources.sql",
+    "table": "write to it by its driver",
     "decimal '.'": "read it with decimal '.' or leave out such lines",
     "decimal ','": "read it with decimal ',' or leave out such lines",
     "thousands ','": "read it with thousands ',' or leave out such lines",

@@ -27,10 +27,13 @@ class Column(NamedTuple):
     """Numbers, seconds since ``base``, or indices into ``names``. NaN is missing."""
     base: float = 0.0
     names: tuple[str, ...] = ()
+    diverging: bool = False
+    """Whether 0 is the middle of the colours."""
 
     def described(self) -> dict[str, Any]:
         """Return the description for the header of a message."""
-        return {"name": self.name, "kind": self.kind, "base": self.base, "names": self.names}
+        found = {"name": self.name, "kind": self.kind, "base": self.base, "names": self.names}
+        return found | ({"diverging": True} if self.diverging else {})
 
 
 def column_of(name: str, values: Any) -> Column:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,22 @@ from driftmap.web.protocol import TYPES, Quantized, encode, missing_code, quanti
 
 WEB = Path(__file__).parent / "static"
 IMPORT = re.compile(r'^import [^;]*? from "\./([a-z_]+\.js)";\n', re.MULTILINE)
+COMMENT = re.compile(r"^ */\*\*.*?\*/\n|^ *//[^\n]*\n", re.MULTILINE | re.DOTALL)
+"""Comments that begin a line."""
 EXPORT = re.compile(r"^export (?=(async )?(function|class|const)\b)", re.MULTILINE)
 BUDGET = 1_750_000
 """Target size of the numbers in a file, in bytes before compression; larger maps are stored with lower precision."""
 PRECISIONS = (("f4", "f4"), ("f4", "u2"), ("u2", "u2"), ("u2", "u1"))
 """Types of positions and of columns, finest first."""
+
+
+class Changes(NamedTuple):
+    """What has changed: a report, and the cells that grew or shrank."""
+
+    report: dict[str, Any]
+    positions: Array
+    log_ratios: Array
+
 
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -48,7 +59,7 @@ PAGE_TEMPLATE = """<!doctype html>
 
 @cache
 def joined(entry: str) -> str:
-    """Bundle a module with its imports into one module: each module follows its dependencies."""
+    """Bundle a module with its imports into one module without comments: each module follows its dependencies."""
     done: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -56,7 +67,7 @@ def joined(entry: str) -> str:
             text = (WEB / name).read_text("utf-8")
             for needed in IMPORT.findall(text):
                 add(needed)
-            done[name] = EXPORT.sub("", IMPORT.sub("", text))
+            done[name] = COMMENT.sub("", EXPORT.sub("", IMPORT.sub("", text)))
 
     add(entry)
     return "\n".join(done.values())
@@ -82,9 +93,11 @@ def standalone(
     color: str | None,
     note: str,
     limits: str,
+    axes: Sequence[str | None],
+    changes: Changes | None = None,
 ) -> str:
     """Return a map as an HTML file; ``landmarks`` are arrival numbers, coordinates and masses."""
-    message = _message(coordinates, columns, landmarks, title, color, note, limits)
+    message = _message(coordinates, columns, landmarks, title, color, note, limits, axes, changes)
     sheet, script = page_style(), joined("file.js")
     return PAGE_TEMPLATE.format(
         title=html.escape(title),
@@ -103,6 +116,8 @@ def _message(
     color: str | None,
     note: str,
     limits: str,
+    axes: Sequence[str | None],
+    changes: Changes | None,
 ) -> bytes:
     n = len(coordinates)
     numbers = sum(column.kind != "category" for column in columns)
@@ -129,18 +144,23 @@ def _message(
         arrivals, positions, masses = landmarks
         x, y = positions.T.astype(np.float32)
         arrays |= {"landmark": arrivals, "landmark_x": x, "landmark_y": y, "mass": masses}
-    header = {
+    header: dict[str, Any] = {
         "kind": "whole",
         "title": title,
         "color": color,
         "note": note,
         "limits": limits,
+        "axes": axes,
         "columns": described,
         "capacity": max(1, n),
         "oldest": 0,
         "first": 0,
         "alerts": [],
     }
+    if changes is not None:
+        header["change"] = changes.report
+        x, y = changes.positions.T.astype(np.float32)
+        arrays |= {"change_x": x, "change_y": y, "change": changes.log_ratios}
     return encode(header, arrays)
 
 

@@ -14,8 +14,10 @@ __all__ = ["Address", "Broker", "Sink", "open_broker", "open_sink", "parse"]
 
 
 def parse(url: str) -> Address:
-    """Return an address whose options can be used."""
+    """Return a valid address; raise an error if it has a bad option."""
     address = url if isinstance(url, Address) else Address(url)
+    if address.is_database:
+        raise InputError("is a database, not a stream of messages", source=address.name, advice="table")
     payload = address.options.get("payload")
     if payload is not None and payload not in PAYLOADS:
         raise InputError(f"has payload={payload!r}: it must be one of {', '.join(PAYLOADS)}", source=address.name)
@@ -37,6 +39,6 @@ def open_sink(url: str) -> Sink:
 
 
 def _class(address: Address, name: str) -> type:
-    """A class of the scheme's module, which is imported here."""
+    """Return a class of the scheme's module, which is imported here."""
     found: type = vars(import_module(f"driftmap.sources.brokers.{address.scheme}"))[name]
     return found

@@ -1,4 +1,4 @@
-"""What brokers have in common: a source of rows out of messages, and a sink of records."""
+"""What all brokers share: a source of rows from messages, and a sink of records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftmap.sources.row_source import RowSource
 from driftmap.utils.errors import InputError
 
 SEND_TIMEOUT = 30.0
-"""Seconds to wait until a broker has what was sent."""
+"""Seconds to wait until a broker has confirmed what was sent."""
 
 
 class Message(NamedTuple):
@@ -25,20 +25,20 @@ class Message(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record: its id, by which a copy is recognised, and its bytes."""
+    """A record: its id, by which copies are recognised, and its bytes."""
 
     id: str
     data: bytes
 
 
 class Broker(RowSource):
-    """A source of rows: messages of a broker, each one row or several.
+    """A source of rows: messages of a broker, each of one row or several.
 
-    The position is part of the checkpoint. What a broker itself remembers of a reader is for monitoring only.
+    The position is part of the checkpoint. What a broker itself remembers of a reader serves monitoring only.
 
-    A position is 0 or a record that identifies the stream, too: by what the broker knows of it (its creation, its
-    counts), and by a digest of the last message read. A connection starts with that message if it is still there. So
-    a stream that was replaced, rolled back or trimmed is recognised before one of its rows is learnt.
+    A position is 0 or a record that also identifies the stream: by what the broker knows of it (its creation, its
+    counts), and by a digest of the last message read. A connection starts with that message if it still exists. Thus a
+    stream that was replaced, rolled back or trimmed is recognised before one of its rows is learnt.
     """
 
     waits = True
@@ -49,7 +49,7 @@ class Broker(RowSource):
         self._position: Any = None
 
     def read(self, position: Any, limit: int) -> tuple[list[bytes], Any]:
-        """The rows of the next messages, at most ``limit`` messages, and the position after the last of them."""
+        """Return the rows of the next messages, at most ``limit`` messages, and the position after the last of them."""
         kind = self.address.options.get("payload")
         while True:
             try:
@@ -65,30 +65,30 @@ class Broker(RowSource):
                 return rows, position
 
     def _next(self, position: Any, limit: int) -> list[Message]:
-        """The next messages after a position, by a new connection unless this one is there."""
+        """Return the next messages after a position, by the open connection or a new one."""
         if self._position is None or position != self._position:
             self._open(position)
             self._position = position
         return self._poll(limit)
 
     def close(self) -> None:
-        """Close the connection; the next read opens another one."""
+        """Close the connection; the next read opens a new one."""
         self._position = None
         self._close()
 
     def _identified(self, position: Any, *names: str) -> dict[str, Any]:
-        """A position that is not 0, after checking that it has these parts."""
+        """Return a position other than 0, after checking that it has these parts."""
         if not (isinstance(position, dict) and all(name in position for name in names)):
             problem = ": the position has no identity of the stream (an earlier version wrote it)"
             raise self._start_again(problem)
         return position
 
     def _gone(self, first: int, last: int, where: str = "") -> InputError:
-        """The error for rows that were not read and are not there."""
+        """Return the error for unread rows that no longer exist."""
         return self._start_again(f": rows {first:,} to {last:,}{where} are no longer in the stream")
 
     def _replaced(self, read: str) -> InputError:
-        """The error for a stream that is not the one that was read up to a place."""
+        """Return the error for a stream that is not the one that was read before."""
         return self._start_again(f" was read up to {read}, but is another stream now, or was set back")
 
     def _start_again(self, problem: str) -> InputError:
@@ -96,32 +96,32 @@ class Broker(RowSource):
 
     @abstractmethod
     def _open(self, position: Any) -> None:
-        """Connect and go to a position; an InputError if the rows after it are gone."""
+        """Connect and go to a position; raise an InputError if the rows after it no longer exist."""
 
     @abstractmethod
     def _poll(self, limit: int) -> list[Message]:
-        """The next messages, at most ``limit``; none if there are none for a moment."""
+        """Return the next messages, at most ``limit``; an empty list if none has arrived yet."""
 
     @abstractmethod
     def _close(self) -> None: ...
 
 
 class Sink(ABC):
-    """Where records go, each at least once and with its own id. ``send`` returns when the broker has them."""
+    """A destination of records, sent at least once, each with its id; ``send`` returns when the broker has them."""
 
     def __init__(self, address: Address) -> None:
         self.address, self.name = address, address.name
         self.report: Callable[[str], Any] = lambda message: None
-        """Takes one line when the connection is lost or there again."""
+        """Called with one line when the connection is lost or restored."""
         self.waiting: Callable[[], Any] = lambda: None
-        """Called again and again while there is no connection; an exception that it raises ends the attempts."""
+        """Called repeatedly while there is no connection; an exception that it raises ends the attempts."""
         self._is_open = False
 
     def send(self, records: Sequence[Record]) -> None:
-        """Send some records, again if the connection is lost."""
+        """Send records, again if the connection is lost."""
         try:
             persist(self, partial(self._attempt, records))
-        except InputError:  # what the broker refuses says why
+        except InputError:  # the broker's refusal says why
             raise
         except BaseException:
             self.report(f"{self.name} did not get the last {len(records):,} records")
@@ -134,18 +134,18 @@ class Sink(ABC):
         self._send(records)
 
     def close(self) -> None:
-        """Close the connection; the next records open another one."""
+        """Close the connection; the next records open a new one."""
         if self._is_open:
             self._is_open = False
             self._close()
 
     @abstractmethod
     def _open(self) -> None:
-        """Connect; a LostError if that fails."""
+        """Connect; raise a LostError on failure."""
 
     @abstractmethod
     def _send(self, records: Sequence[Record]) -> None:
-        """Send records and wait until the broker has them; a LostError if the connection is lost meanwhile."""
+        """Send records and wait until the broker has them; raise a LostError if the connection is lost."""
 
     @abstractmethod
     def _close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Connections to brokers: what a lost one is, and the loop that opens it again, for sources and sinks alike."""
+"""Connections to brokers: the error for a lost one, and the loop that reconnects, for sources and sinks alike."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from driftmap.utils.errors import MissingDependencyError
 Result = TypeVar("Result")
 
 WAIT_SECONDS = 0.1
-"""Seconds between two looks for signals, while a client waits."""
+"""Seconds between two checks for signals while a client waits."""
 CONNECT_TIMEOUT = 10.0
 """Seconds to wait for a connection, or for the answer of a broker."""
 LONGEST_PAUSE = 30.0
-"""Seconds between two attempts to connect, at most."""
+"""Most seconds between two attempts to connect."""
 
 
 class LostError(Exception):
-    """The connection is lost; a later attempt may succeed."""
+    """Raised when the connection is lost; a later attempt may succeed."""
 
 
 class Client(Protocol):
-    """A source or a sink that can be connected again."""
+    """A source or a sink that can reconnect."""
 
     name: str
     report: Callable[[str], Any]
-    """Takes one line when the connection is lost or there again."""
+    """Called with one line when the connection is lost or restored."""
     waiting: Callable[[], Any]
     """Called several times a second during a pause; an exception that it raises ends the attempts."""
 
     def close(self) -> None:
-        """Close the connection; the next attempt opens another one."""
+        """Close the connection; the next attempt opens a new one."""
 
 
 def persist(client: Client, attempt: Callable[[], Result]) -> Result:
@@ -56,7 +56,7 @@ def persist(client: Client, attempt: Callable[[], Result]) -> Result:
 
 
 def pause_before(attempt: int) -> float:
-    """Seconds before another attempt to connect, the first, second, ...: twice as long each time, up to a limit.
+    """Return the seconds to wait before the next attempt: twice as long each time, up to a limit.
 
     >>> [pause_before(attempt) for attempt in (1, 2, 2000)]
     [0.2, 0.4, 30.0]
@@ -72,7 +72,7 @@ def _pause(client: Client, seconds: float) -> None:
 
 
 def digest(*parts: bytes) -> str:
-    """A short digest of a message, by which it is recognised when it is read again."""
+    """Return a short digest of a message, by which it is recognised when it is read again."""
     found = hashlib.sha256()
     for part in parts:
         found.update(len(part).to_bytes(8, "big") + part)
@@ -80,7 +80,7 @@ def digest(*parts: bytes) -> str:
 
 
 def require(module: str, extra: str) -> Any:
-    """The client library of a broker, or an error that names the extra to install."""
+    """Import the client library of a broker, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

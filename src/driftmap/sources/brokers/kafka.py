@@ -1,8 +1,8 @@
 """Kafka (``kafka://host/topic``): the position is the next offset of each partition, and digests of the last messages.
 
-Partitions are assigned at these offsets, never subscribed to. With one partition the order of rows is that of the
-topic; with several it is the order of arrival, which another run need not repeat. Offsets have gaps where a topic is
-compacted or written in transactions.
+Partitions are assigned at these offsets, never subscribed to. With one partition, rows come in the order of the topic;
+with several, in order of arrival, which another run need not repeat. Offsets have gaps if a topic is compacted or
+written in transactions.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class KafkaTopic(Broker):
         self._offsets: dict[str, int] = {}
         self._first: dict[str, int] = {}
         self._digests: dict[str, str] = {}
-        """Of the last message read of a partition, where there is one; by its time and its bytes."""
+        """Digests of the last message read of each partition, from its time and its bytes."""
         self._checked: dict[str, int] = {}
-        """The offsets of the messages that were read before this connection, and are read again."""
+        """The offsets of messages read before this connection, which are read again."""
 
     def _open(self, position: Any) -> None:
         self._close()
@@ -76,12 +76,12 @@ class KafkaTopic(Broker):
         return messages
 
     def where(self, position: Any, ahead: int) -> str:
-        """Its offset, where there is one partition."""
+        """Return where to find a row: its offset, if there is one partition."""
         offsets = self._first if position == 0 else position["offsets"]
         return f"{self.name}, offset {next(iter(offsets.values())) + ahead}" if len(offsets) == 1 else self.name
 
     def done(self, position: Any) -> None:
-        """Commit the offsets, for those who monitor the group."""
+        """Commit the offsets, for tools that monitor the group."""
         if self._consumer is not None and position != 0:
             self._consumer.commit(offsets=self._partitions(position["offsets"]), asynchronous=True)
 
@@ -90,7 +90,7 @@ class KafkaTopic(Broker):
         if error.code() in (codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE):
             name = str(max(message.partition(), 0))
             low, high = self._bounds(int(name))
-            if low <= self._offsets[name] <= high:  # only the message before it is gone
+            if low <= self._offsets[name] <= high:  # only the message before it no longer exists
                 raise LostError(error.str())
             raise self._out_of_range(name)
         if error.code() in (codes._ALL_BROKERS_DOWN, codes._TRANSPORT):
@@ -99,7 +99,7 @@ class KafkaTopic(Broker):
             raise InputError(f": {error.str()}", source=self.name)
 
     def _out_of_range(self, name: str) -> InputError:
-        """The error for a partition that has no message at the offset that comes next."""
+        """Return the error for a partition without a message at the next offset."""
         offset, (low, high) = self._offsets[name], self._bounds(int(name))
         where = self._partition(name)
         if offset > high:
@@ -108,7 +108,7 @@ class KafkaTopic(Broker):
         return self._gone(offset, low - 1, where)
 
     def _partition(self, name: str) -> str:
-        """How to name a partition if there are several."""
+        """Return the name of a partition for messages; empty if there is only one."""
         return f" of partition {name}" if len(self._offsets) > 1 else ""
 
     def _bounds(self, partition: int) -> tuple[int, int]:
@@ -157,7 +157,7 @@ class KafkaSink(Sink):
 
 
 def client_settings(address: Address) -> dict[str, Any]:
-    """Settings of a client of the address; with credentials it authenticates by SASL, by default over TLS."""
+    """Return the settings of a client; with credentials it authenticates by SASL, by default over TLS."""
     settings: dict[str, Any] = {
         "bootstrap.servers": f"{address.host}:{address.port_number}",
         "log_level": 0,

@@ -1,8 +1,8 @@
 """MQTT (``mqtt://host/topic``): messages of a persistent session, acknowledged when they are in the checkpoint.
 
-A broker delivers what was not acknowledged again, also if it was learnt before the process died. The position holds
-the packet ids and digests of the last messages, by which copies are recognised and left out (:class:`Learnt`). The
-session belongs to the client's name (``?client=NAME``); by default it is derived from machine and topic.
+A broker delivers unacknowledged messages again, even if they were learnt before the process died. The position holds
+the packet ids and digests of the last messages, by which copies are recognised and dropped (:class:`Learnt`). The
+session belongs to the client's name (``?client=NAME``), by default derived from machine and topic.
 """
 
 from __future__ import annotations
@@ -22,46 +22,41 @@ from driftmap.sources.brokers.connection import CONNECT_TIMEOUT, WAIT_SECONDS, L
 from driftmap.utils.errors import InputError
 
 REMEMBERED = 4096
-"""Messages that are recognised if they are delivered again."""
+"""Messages that are recognised when they are delivered again."""
 UNACKNOWLEDGED = 1000
-"""The most messages that the broker is asked to send ahead of acknowledgements; brokers may send fewer."""
+"""Most unacknowledged messages that the broker is asked to send; brokers may send fewer."""
 
 
 class Learnt:
     """The last messages of a session, by which copies are recognised.
 
-    MQTT (sections 4.4 and 4.6) says what a broker delivers again: at the beginning of a resumed session, marked as a
-    duplicate, with the same packet id and in the same order. It leaves out the first messages, whose acknowledgements
-    it has. A packet id that comes with a new message was free: the message that had it, and those before, are
-    acknowledged and cannot come again. So the copies are the end of this list, however the broker chooses its ids. Of
-    two equal messages with the same id, the second of which was under way when a connection was lost, one is left out.
+    MQTT (sections 4.4 and 4.6) defines what a broker delivers again: at the beginning of a resumed session, marked as
+    duplicates, with the same packet ids and in the same order, without the first messages, whose acknowledgements it
+    has. A packet id of a new message was free: the message that had it, and those before, are acknowledged and cannot
+    come again. So the copies are the end of this list, however the broker chooses its ids.
 
-    >>> learnt = Learnt([(1, "a"), (2, "b"), (3, "c")], read=7)
-    >>> learnt.resume()
-    >>> learnt.copied(2, "b", marked=True), learnt.copied(1, "a", marked=True)
-    (6, None)
-    >>> learnt.add(1, "d")
-    >>> learnt.messages(), learnt.read
-    ([(2, 'b'), (3, 'c'), (1, 'd')], 8)
+    Of two equal messages with the same id, one is dropped if the second was in transit when a connection was lost.
     """
 
     def __init__(self, last: Iterable[tuple[int, str]] = (), read: int = 0) -> None:
         self._digests: OrderedDict[int, str] = OrderedDict(last)
         self.read = read
-        """Messages that were read ever, with those that are no longer in the list."""
+        """Number of all messages ever read, including those no longer in the list."""
         self._next: int | None = None
-        """The place in the list of the copy that comes next; None: all that comes is new. -1: any may be the first."""
+        """The index in the list of the next copy. None: all further messages are new. -1: any message may be the first
+        copy.
+        """
 
     def messages(self) -> list[tuple[int, str]]:
-        """Packet ids and digests, in the order of arrival."""
+        """Return packet ids and digests, in order of arrival."""
         return list(self._digests.items())
 
     def resume(self) -> None:
-        """A session is resumed: the next messages may be copies."""
+        """Note that a session is resumed: the next messages may be copies."""
         self._next = -1
 
     def copied(self, packet: int, found: str, *, marked: bool) -> int | None:
-        """The number of the message of which the next one is a copy, counted from 1; None: it is new."""
+        """Return the number of the message of which the next one is a copy, counted from 1; None if it is new."""
         if self._next is not None and marked and self._digests.get(packet) == found:
             place = list(self._digests).index(packet)
             if self._next in (-1, place):
@@ -71,7 +66,7 @@ class Learnt:
         return None
 
     def add(self, packet: int, found: str) -> None:
-        """A new message was read."""
+        """Add a new message."""
         while packet in self._digests or len(self._digests) >= REMEMBERED:
             self._digests.popitem(last=False)
         self._digests[packet] = found
@@ -93,9 +88,9 @@ class MqttTopic(Broker):
         """A name of the session, if it began in this process or its position is known; positions hold it."""
         self._learnt = Learnt()
         self._done: int | None = None
-        """The number of the last message that is done: its acknowledgement, or that of a copy, may be sent."""
+        """Number of the last processed message: it, and its copies, may be acknowledged."""
         self._open_acknowledgements: deque[tuple[int, int, int]] = deque()
-        """Number, packet id and QoS of messages that are read and not done."""
+        """Number, packet id and QoS of messages that are read and not yet processed."""
 
     def _open(self, position: Any) -> None:
         self._close()
@@ -161,7 +156,7 @@ class MqttTopic(Broker):
                 message = self._arrived.get(timeout=0 if messages else WAIT_SECONDS)
             except queue.Empty:
                 break
-            if message.qos:  # the others have no packet id and never come again
+            if message.qos:  # messages of QoS 0 have no packet id and are never repeated
                 name = message.mid, digest(message.payload)
                 number = self._learnt.copied(*name, marked=message.dup)
                 is_copy = number is not None
@@ -178,7 +173,7 @@ class MqttTopic(Broker):
             messages[-1] = messages[-1]._replace(position=position)
         else:
             self._check()
-        self._acknowledge()  # copies of what was done before the connection was lost
+        self._acknowledge()  # copies of messages processed before the connection was lost
         return messages
 
     def done(self, position: Any) -> None:
@@ -229,7 +224,7 @@ class MqttSink(Sink):
 
 
 def client_of(mqtt: Any, address: Address, *, session: bool) -> Any:
-    """A client of version 5 of the protocol, with the name of its session or with a name that nothing belongs to."""
+    """Return a client of version 5 of the protocol, with the name of its session or with an unused name."""
     key = f"{platform.node()} {address.name}"
     name = address.options.get("client", f"driftmap-{hashlib.sha256(key.encode()).hexdigest()[:16]}") if session else ""
     # A source connects again itself: what comes again after that may be copies.
@@ -246,7 +241,7 @@ def client_of(mqtt: Any, address: Address, *, session: bool) -> Any:
 
 
 def connect_options(mqtt: Any) -> dict[str, Any]:
-    """A session that outlives the connection, and how many messages may be on their way."""
+    """Return the properties of a session that outlives the connection, and its number of unacknowledged messages."""
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
 
@@ -257,7 +252,7 @@ def connect_options(mqtt: Any) -> dict[str, Any]:
 
 
 def subscribe_options() -> Any:
-    """At least once; a retained message belongs to the first subscription of a session, and does not come again."""
+    """Return the options of a subscription: at least once; a retained message only with the first one of a session."""
     from paho.mqtt.subscribeoptions import SubscribeOptions
 
     return SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)

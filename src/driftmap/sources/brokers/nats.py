@@ -1,7 +1,7 @@
 """NATS JetStream (``nats://host/stream``): the position is the sequence number of the last message.
 
-Messages are pulled by an ephemeral consumer that acknowledges nothing. Sequence numbers must be contiguous. The
-position also holds the creation time of the stream and a digest of the last message, with which a consumer starts.
+Messages are pulled by an ephemeral consumer without acknowledgements. Sequence numbers must be contiguous. The position
+also holds the creation time of the stream and a digest of the last message, with which a consumer starts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from driftmap.sources.brokers.connection import CONNECT_TIMEOUT, WAIT_SECONDS, L
 from driftmap.utils.errors import InputError
 
 CLOSING = 2.0
-"""Seconds in which a connection is closed in order."""
+"""Seconds allowed for an orderly close of the connection."""
 
 
 class NatsStream(Broker):
@@ -34,9 +34,9 @@ class NatsStream(Broker):
         self._first = self._last = 0
         self._digest = ""
         self._is_fresh = True
-        """Whether the consumer has delivered no new row yet."""
+        """Whether the consumer has not delivered a new row yet."""
         self._has_gap = False
-        """Whether it has left out a row after others."""
+        """Whether it has skipped a sequence number after other rows."""
 
     def _open(self, position: Any) -> None:
         self._close()
@@ -73,7 +73,7 @@ class NatsStream(Broker):
         self._pull = await jetstream.pull_subscribe("", stream=self.address.stream, config=config)
 
     def _poll(self, limit: int) -> list[Message]:
-        if self._has_gap:  # another consumer shows whether the stream has the row
+        if self._has_gap:  # a new consumer shows whether the stream still has the row
             raise LostError("messages are missing")
         messages: list[Message] = []
         for message in self._await(self._fetch(limit)):
@@ -93,7 +93,7 @@ class NatsStream(Broker):
         return messages
 
     async def _fetch(self, limit: int) -> list[Any]:
-        """The next messages; if none come, the consumer must still be there."""
+        """Return the next messages; if none arrive, check that the consumer still exists."""
         with contextlib.suppress(TimeoutError, self._nats.errors.TimeoutError):
             found: list[Any] = await self._pull.fetch(limit, timeout=WAIT_SECONDS)
             return found
@@ -104,7 +104,7 @@ class NatsStream(Broker):
         return []
 
     def where(self, position: Any, ahead: int) -> str:
-        """Its sequence number."""
+        """Return where to find a row: its sequence number."""
         first = self._first if position == 0 else position["sequence"] + 1
         return f"{self.name}, sequence {first + ahead}"
 
@@ -127,7 +127,7 @@ class NatsStream(Broker):
 
 
 class NatsSink(Sink):
-    """Messages of a JetStream subject; the header ``Nats-Msg-Id`` lets the server leave out copies."""
+    """Messages of a JetStream subject; the header ``Nats-Msg-Id`` lets the server drop copies."""
 
     def _open(self) -> None:
         self._nats, self._loop = require("nats", "nats"), BackgroundLoop()
@@ -156,10 +156,10 @@ class NatsSink(Sink):
 
 
 async def connected(nats: Any, address: Address) -> Any:
-    """A connection that does not reconnect by itself: a lost one is reported, and opened again at the position."""
+    """Return a connection that does not reconnect by itself: a lost one is reported, and reopened at the position."""
 
     async def silent(error: Exception) -> None:
-        """Errors are raised where they matter."""
+        """Ignore errors here: they are raised by the calls that they concern."""
 
     client = nats.NATS()
     try:
@@ -168,13 +168,13 @@ async def connected(nats: Any, address: Address) -> Any:
             allow_reconnect=False, connect_timeout=CONNECT_TIMEOUT, error_cb=silent,
         )  # fmt: skip
     except BaseException:
-        await client.close()  # a server that accepts a connection and says nothing leaves its socket open
+        await client.close()  # the client leaves the socket open if a server accepts a connection and stays silent
         raise
     return client
 
 
 class BackgroundLoop:
-    """An event loop in a separate thread, which an interrupt of the caller does not reach."""
+    """An event loop in a separate thread, out of reach of the caller's interrupts."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -182,7 +182,7 @@ class BackgroundLoop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """The result of some work."""
+        """Return the result of a coroutine."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self, connection: Any) -> None:

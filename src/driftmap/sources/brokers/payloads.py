@@ -6,14 +6,14 @@ import numpy as np
 
 PAYLOADS = ("json", "csv", "arrow", "float32")
 IPC_STREAM_START = b"\xff\xff\xff\xff"
-"""How an IPC stream of Arrow begins."""
+"""The first bytes of an IPC stream of Arrow."""
 
 
 def rows_of(payload: bytes, kind: str | None = None) -> list[bytes]:
-    """The rows of a message, each the bytes of one line of JSON or CSV with its line end.
+    """Return the rows of a message, each the bytes of one line of JSON or CSV with its line end.
 
-    Without ``kind`` the bytes decide; single precision has to be named. What cannot be decoded becomes a line that the
-    parser rejects, so that the row is named or skipped like any other bad line.
+    Without ``kind`` the bytes decide; single precision has to be named. Bytes that cannot be decoded become a line that
+    the parser rejects, so that the row is reported or skipped like any other bad line.
 
     >>> rows_of(b'{"a": 1,\\n "b": 2}'), rows_of(b"1,2\\n3,4\\n")
     ([b'{"a": 1,  "b": 2}\\n'], [b'1,2\\n', b'3,4\\n'])

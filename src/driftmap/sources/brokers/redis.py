@@ -1,7 +1,8 @@
 """Redis streams (``redis://host/stream``): entries by XREAD; the position is the last id and the number of entries.
 
-Redis has no creation time of a stream, but counts and ids that only grow (:class:`StreamState`). What they do not show:
-a stream that was deleted, filled again beyond all that was read, and then trimmed by exactly that number of entries.
+Redis does not store the creation time of a stream, but counts and ids that only grow (:class:`StreamState`). One case
+escapes them: a stream that was deleted, refilled beyond all that was read, and then trimmed by exactly that number of
+entries.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ COUNTED_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class StreamState:
-    """What Redis knows of a stream. All but ``length`` only grow, unless the stream is replaced."""
+    """What Redis knows of a stream. All fields except ``length`` only grow, unless the stream is replaced."""
 
     added: int
-    """Entries added ever."""
+    """Number of all entries ever added."""
     length: int
     last: str
     """The id of the last entry added."""
     deleted: str
-    """The largest id that XDEL has removed; ``0-0``: none."""
+    """The largest id that XDEL has removed; ``0-0`` if none."""
     first: str
-    """The id of the first entry that is there; ``0-0``: none."""
+    """The id of the first present entry; ``0-0`` if the stream is empty."""
 
     @property
     def removed(self) -> int:
-        """Entries removed ever, by XTRIM from the front or by XDEL anywhere."""
+        """Number of all removed entries, by XTRIM from the front or by XDEL anywhere."""
         return self.added - self.length
 
 
@@ -50,7 +51,7 @@ class Mark(NamedTuple):
 
 
 def order(entry: str) -> tuple[int, int]:
-    """An id as numbers, to be compared.
+    """Return an id as numbers, for comparisons.
 
     >>> order("5-10") > order("5-9")
     True
@@ -60,7 +61,7 @@ def order(entry: str) -> tuple[int, int]:
 
 
 class RedisStream(Broker):
-    """Entries of a stream. An entry with a field ``data`` has its row there; otherwise its fields are the row."""
+    """Entries of a stream. The field ``data`` of an entry is its row; without it, the fields are the row."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -83,22 +84,22 @@ class RedisStream(Broker):
 
     def _poll(self, limit: int) -> list[Message]:
         state, entries = self._request(limit)
-        if not entries:  # wait for one; what comes is read by the next request, together with the state of the stream
+        if not entries:  # wait for an entry; the next request reads it together with the state of the stream
             after = "0" if self._mark is None else self._mark.id
             self._guarded(lambda: self._client.xread({self.address.stream: after}, 1, int(1000 * WAIT_SECONDS)))
             return []
-        before = state.removed if self._mark is None else self._mark.read  # the beginning is what is there
+        before = state.removed if self._mark is None else self._mark.read  # the beginning is the first present entry
         entry, fields = entries[-1]
         self._mark = Mark(entry.decode(), before + len(entries), _digest(entry, fields), state)
         position = {**self._mark._asdict(), "stream": asdict(state)}
         return [Message(_payload(fields), position) for _, fields in entries]
 
     def where(self, position: Any, ahead: int) -> str:
-        """The id that it follows."""
+        """Return where to find a row: the number of entries after a known one."""
         return self.name if position == 0 else f"{self.name}, entry {ahead + 1} after {position['id']}"
 
     def _request(self, limit: int) -> tuple[StreamState, list[tuple[bytes, dict[bytes, bytes]]]]:
-        """The state of the stream and the next entries, both of one moment, after checking that none is missing."""
+        """Return the state of the stream and the next entries, read together, after checking that none is missing."""
         stream, mark = self.address.stream, self._mark
         with self._client.pipeline(transaction=True) as pipeline:
             pipeline.xinfo_stream(stream)
@@ -121,13 +122,13 @@ class RedisStream(Broker):
         return state, entries[:limit]
 
     def _check_contiguity(self, mark: Mark, state: StreamState, present: int | None) -> None:
-        """Every entry added after the last one read must be there; ``present``: how many are, if that is known."""
+        """Raise an error unless all entries after the last one read exist; ``present`` is their number, if known."""
         after = order(mark.id)
         if state.length == 0 or order(state.first) > after:
             present = state.length
         elif present is None:
             if state.removed == mark.stream.removed or order(state.deleted) <= after:
-                return  # nothing was removed since, or only entries up to the last one read
+                return  # nothing, or only entries up to the last one read, was removed since
             present = self._count(mark.id, state.last)
         missing = state.added - mark.read - present
         if missing < 0:
@@ -140,7 +141,7 @@ class RedisStream(Broker):
             raise self._start_again(f"{problem} and not read")
 
     def _count(self, after: str, last: str) -> int:
-        """The number of entries between two ids, the last one included."""
+        """Return the number of entries between two ids, including the last."""
         found = 0
         while True:
             entries = self._guarded(
@@ -202,7 +203,7 @@ class RedisSink(Sink):
 
 
 def is_replaced(mark: Mark, state: StreamState, found: str | None) -> bool:
-    """Whether a stream is not the one in which an entry was read, given the digest of the entry if it is there.
+    """Return True if a stream is not the one in which an entry was read, given the digest of the entry if it exists.
 
     >>> before = StreamState(added=3, length=3, last="3-0", deleted="0-0", first="1-0")
     >>> mark = Mark("2-0", 2, "d", before)
@@ -221,7 +222,7 @@ def is_replaced(mark: Mark, state: StreamState, found: str | None) -> bool:
     if found is not None:
         return found != mark.digest
     if state.removed == before.removed:
-        return True  # nothing was removed, but the last entry read is gone
+        return True  # nothing was removed, but the last entry read does not exist
     # XTRIM has left an entry before it, and XDEL has not reached it.
     return state.length > 0 and order(state.first) < order(mark.id) and order(state.deleted) < order(mark.id)
 
@@ -231,7 +232,7 @@ def _digest(entry: bytes, fields: dict[bytes, bytes]) -> str:
 
 
 def _payload(fields: dict[bytes, bytes]) -> bytes:
-    """The row of an entry: its field ``data``, or all fields as a JSON object."""
+    """Return the row of an entry: its field ``data``, or all fields as a JSON object."""
     if b"data" in fields:
         return fields[b"data"]
     import orjson

@@ -39,17 +39,10 @@ export function alertPanel(view) {
     none.hidden = shown.length > 0;
     view.redraw();
   };
-  kinds.addEventListener("change", () => {
-    view.alertKind = kinds.value;
-    show();
-  });
-  orders.addEventListener("change", () => {
-    view.alertOrder = orders.value;
-    show();
-  });
+  kinds.addEventListener("change", () => show((view.alertKind = kinds.value)));
+  orders.addEventListener("change", () => show((view.alertOrder = orders.value)));
   rings.addEventListener("click", () => {
-    view.showRings = !view.showRings;
-    rings.setAttribute("aria-pressed", view.showRings);
+    rings.setAttribute("aria-pressed", (view.showRings = !view.showRings));
     view.redraw();
   });
   view.addEventListener("received", show);
@@ -66,7 +59,10 @@ function alertButton(view, alert) {
     quantile: `Top ${formatNumber(Number((100 * (1 - quantile)).toPrecision(2)))} % of reaches`,
   };
   const title = [alert.text ?? what[kindOf(alert)] ?? kindOf(alert), `row ${formatNumber(row)}`, time].filter((text) => (text ?? "") !== "").join(" · ");
-  const why = (features ?? []).map(({ name, value, landmark }) => `${shortenName(String(name))} ${formatNumber(value)} (landmark ${formatNumber(landmark)})`);
+  const why = (features ?? []).map(({ name, value, landmark, before, now }) => {
+    const [is, was] = before === undefined ? [value, `landmark ${formatNumber(landmark)}`] : [now, `before ${formatNumber(before)}`];
+    return `${shortenName(String(name))} ${formatNumber(is)} (${was})`;
+  });
   const lines = [title, why.join(", ")].map((line) => element("span", { textContent: line }));
-  return element("button", { title: why.join("\n"), onclick: () => view.goTo(row) }, ...lines);
+  return element("button", { className: kindOf(alert), title: why.join("\n"), onclick: () => view.goTo(row) }, ...lines);
 }

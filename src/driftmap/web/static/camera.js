@@ -1,13 +1,13 @@
 /** The visible part of the map: a centre, and pixels per unit of distance, equal in both directions. */
 
 export class Camera {
-  constructor() {
-    this.x = this.y = 0;
-    this.scale = 1;
-    this.width = this.height = 1;
-    /** True while the camera follows the points, until the user moves it. */
-    this.auto = true;
-  }
+  x = 0;
+  y = 0;
+  scale = 1;
+  width = 1;
+  height = 1;
+  /** True while the camera follows the points, until the user moves it. */
+  auto = true;
 
   toScreen([x, y]) {
     return [this.width / 2 + (x - this.x) * this.scale, this.height / 2 - (y - this.y) * this.scale];

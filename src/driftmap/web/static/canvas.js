@@ -1,7 +1,7 @@
 /** Renders with a plain canvas if WebGL 2 is unavailable: squares instead of dots, and slower. */
 
 import { cssColour, HIDDEN_SHADE } from "./colours.js";
-import { DIAMOND, LINE } from "./marks.js";
+import { DIAMOND, LINE, RING } from "./marks.js";
 
 export class CanvasPicture {
   constructor(canvas) {
@@ -21,7 +21,7 @@ export class CanvasPicture {
       const old = (store.next - 1 - look.back - arrival) / shown;
       const [x, y] = camera.toScreen(store.position(arrival, now));
       const shade = look.byAge ? Math.floor(250 * (1 - old)) : store.look[2 * slot];
-      if (look.hides && shade === HIDDEN_SHADE) continue;
+      if (shade === HIDDEN_SHADE) continue;
       context.globalAlpha = look.selecting && !store.look[2 * slot + 1] ? 0.12 : look.crowding ? 0.6 : 1;
       context.fillStyle = colours[shade];
       const size = look.size * (1 - look.shrink * old);
@@ -39,17 +39,10 @@ export class CanvasPicture {
     context.fillStyle = cssColour(look.paper);
     context.lineWidth = width;
     context.beginPath();
-    if (shape === LINE) {
-      context.moveTo(x, y);
-      context.lineTo(...to);
-    } else if (shape === DIAMOND) {
-      context.moveTo(x, y - radius);
-      context.lineTo(x + radius, y);
-      context.lineTo(x, y + radius);
-      context.lineTo(x - radius, y);
-      context.closePath();
-      context.fill();
-    } else context.arc(x, y, radius, 0, 2 * Math.PI);
+    const corners = shape === LINE ? [[x, y], to] : [[x, y - radius], [x + radius, y], [x, y + radius], [x - radius, y], [x, y - radius]];
+    if (shape !== RING) for (const corner of corners) context.lineTo(...corner);
+    else context.arc(x, y, radius, 0, 2 * Math.PI);
+    if (shape === DIAMOND) context.fill();
     context.stroke();
   }
 }

@@ -4,6 +4,10 @@ const VIRIDIS =
   "440154 48186a 472d7b 424086 3b528b 33638d 2c728e 26828e 21918c 1fa088 28ae80 3fbc73 5ec962 84d44b addc30 d8e219 fde725"
     .split(" ").map(parseColour);
 export const GROUPS = "0072b2 e69f00 009e73 b62a90 56b4e9 d55e00 c752ff 9f86b1 5d6d42 f11159".split(" ").map(parseColour);
+/** The diverging scale: fewer, unchanged, more. */
+const CHANGE = "762a83 af8dc3 c0c5cd 7fbf7b 1b7837".split(" ").map(parseColour);
+/** Cells with more and with fewer rows; on both backgrounds. */
+export const [GREW, SHRANK] = ["1f9d4d", "9a4fb5"].map(parseColour);
 const OTHER = parseColour("9aa1a9");
 const MISSING = ["c9cdd2", "565d65"].map(parseColour);
 /** Largest palette index of a scale; above are those of groups without a colour, hidden points and missing values. */
@@ -17,11 +21,11 @@ export function parseColour(hex) {
   return [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }
 
-/** The colour at t from 0 to 1. A dark background omits the darkest part of the scale. */
-function onScale(t, dark) {
-  const place = (dark ? 0.18 + 0.82 * t : t * 0.97) * (VIRIDIS.length - 1);
-  const i = Math.min(VIRIDIS.length - 2, Math.floor(place));
-  return VIRIDIS[i].map((c, j) => Math.round(c + (place - i) * (VIRIDIS[i + 1][j] - c)));
+/** The colour at t from 0 to 1 between those of a scale. */
+function onScale(t, scale) {
+  const place = t * (scale.length - 1);
+  const i = Math.min(scale.length - 2, Math.floor(place));
+  return scale[i].map((c, j) => Math.round(c + (place - i) * (scale[i + 1][j] - c)));
 }
 
 /** 256 colours, each as red, green, blue. */
@@ -29,7 +33,8 @@ export function paletteOf(coloring, dark) {
   return Array.from({ length: 256 }, (_, i) => {
     if (i === MISSING_SHADE) return MISSING[dark ? 1 : 0];
     if (coloring.groups) return GROUPS[i] ?? OTHER;
-    return onScale(Math.min(1, i / SCALE_END), dark);
+    const t = Math.min(1, i / SCALE_END);
+    return coloring.column?.diverging ? onScale(t, CHANGE) : onScale(dark ? 0.18 + 0.82 * t : 0.97 * t, VIRIDIS); // darkest part omitted
   });
 }
 
@@ -56,23 +61,15 @@ export function paletteSlots(names) {
 export class Coloring {
   /** @param {{name: string, kind: string, base: number, names: string[]}|null} column */
   constructor(column, values) {
-    this.column = column;
-    this.values = values;
-    this.low = 0;
-    this.high = 1;
-    /** The names of the groups, or null for a scale. */
-    this.groups = null;
-    /** The groups with a colour, by number. */
-    this.coloured = [];
-    /** Groups that are not shown, by name. */
-    this.hidden = new Set();
+    /** The names of the groups (null: a scale); the groups with a colour, by number; those that are not shown, by name. */
+    Object.assign(this, { column, values, low: 0, high: 1, groups: null, coloured: [], hidden: new Set() });
   }
 
   /** Find the groups and the largest of them, or the range of the scale. */
   measure(store) {
     if (!this.column) return;
-    const { kind, names } = this.column;
-    const numbers = kind === "number" ? fewWholeNumbers(store, this.values) : null;
+    const { kind, names, diverging } = this.column;
+    const numbers = kind === "number" && !diverging ? fewWholeNumbers(store, this.values) : null;
     this.places = numbers && new Map(numbers.map((value, i) => [value, i]));
     this.groups = kind === "category" ? names : (numbers?.map(String) ?? null);
     if (this.groups) this.rank(store);
@@ -115,6 +112,7 @@ export class Coloring {
     known.sort((a, b) => a - b);
     const at = (share) => known[Math.round(share * (known.length - 1))];
     [this.low, this.high] = known.length ? [at(0.01), at(0.99)] : [0, 1];
+    if (this.column.diverging) this.low = -(this.high = Math.max(-this.low, this.high, 1e-9));
   }
 
   shade(slot) {

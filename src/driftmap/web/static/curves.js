@@ -3,12 +3,10 @@
 import { element, formatNumber, svg } from "./dom.js";
 import { panel } from "./panels.js";
 
-const CURVES = [
-  ["radius", "Radius"],
-  ["stress", "Stress of the landmarks"],
-  ["novelty", "Novelty (largest reach)"],
-  ["rate", "Rows per second"],
-];
+const CURVES = Object.entries({
+  radius: "Radius", stress: "Stress of the landmarks", novelty: "Novelty (largest reach)", rate: "Rows per second",
+  drift: "Drift (−log₁₀ p)",
+});
 /** Curves that a burst at the start would flatten: they are cut off above what is usual. */
 const CUT = new Set(["rate"]);
 const [HEIGHT, AXIS_HEIGHT] = [56, 16];
@@ -33,7 +31,9 @@ export function curvePanel(view) {
   const draw = () => {
     if (!(samples.time?.length > 1) || body.clientWidth <= LEFT + MARGIN) return;
     const right = body.clientWidth - MARGIN;
-    for (const { name, title, picture, last } of charts) {
+    for (const { name, title, picture, last, box } of charts) {
+      box.hidden = name === "drift" && !samples[name]?.some(Number.isFinite); // without a monitor there is no p-value
+      if (box.hidden) continue;
       const [values, highest] = [samples[name], highestOf(samples[name], CUT.has(name))];
       const most = values.reduce((a, b) => Math.max(a, b || 0), 0);
       const peak = most > highest ? ` (peak ${formatNumber(Math.round(most))})` : "";
@@ -43,11 +43,7 @@ export function curvePanel(view) {
     }
     axis.replaceChildren(...timeLabels(samples.time, right));
   };
-  view.addEventListener("received", ({ detail: { arrays } }) => {
-    if (!arrays.time) return;
-    samples = arrays;
-    draw();
-  });
+  view.addEventListener("received", ({ detail: { arrays } }) => arrays.time && draw((samples = arrays)));
   new ResizeObserver(draw).observe(body);
   return panel("Over time", body);
 }

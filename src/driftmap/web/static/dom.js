@@ -54,10 +54,7 @@ export function formatValue(column, value) {
   return text.endsWith(" 00:00:00") ? text.slice(0, 10) : text;
 }
 
-/**
- * Show entries as the children of a list. Nodes stay where their key stays, so that a new entry does not take the focus.
- * @param {(entry: object) => Node} make  @param {(node: Node, entry: object) => void} update
- */
+/** Show entries as the children of a list. Nodes stay where their key stays, so that a new entry does not take the focus. */
 export function showEntries(list, entries, keyOf, make, update) {
   const keys = new Set(entries.map((entry) => String(keyOf(entry))));
   for (const node of [...list.children]) {

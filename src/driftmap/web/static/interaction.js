@@ -16,16 +16,13 @@ export class Interaction {
     this.tap = null;
     this.keys = { ...this.ownKeys(), ...keys };
     const { element } = view;
-    element.addEventListener("pointerdown", (event) => this.press(event));
-    element.addEventListener("pointermove", (event) => this.move(event));
-    element.addEventListener("pointerup", (event) => this.release(event));
-    element.addEventListener("pointercancel", (event) => this.cancel(event));
+    const handlers = { pointerdown: "press", pointermove: "move", pointerup: "release", pointercancel: "cancel", keydown: "pressKey" };
+    for (const [type, name] of Object.entries(handlers)) element.addEventListener(type, (event) => this[name](event));
     element.addEventListener("pointerleave", ({ pointerType }) => pointerType === "touch" || this.pressed.size || view.hover(null));
     // One finger may scroll the page; two fingers, or one that draws, are for the map.
     element.addEventListener("touchmove", (event) => (event.touches.length > 1 || view.lasso) && event.preventDefault(), { passive: false });
     element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     element.addEventListener("dblclick", (event) => this.change(() => view.camera.zoom(2, at(event, element))));
-    element.addEventListener("keydown", (event) => this.pressKey(event));
   }
 
   change(action) {
@@ -125,9 +122,7 @@ export class Interaction {
   }
 }
 
-function distance([ax, ay], [bx, by]) {
-  return Math.hypot(ax - bx, ay - by);
-}
+const distance = ([ax, ay], [bx, by]) => Math.hypot(ax - bx, ay - by);
 
 function at(event, element) {
   const box = element.getBoundingClientRect();

@@ -7,10 +7,7 @@ const SETS_KEPT = 200;
 /** The landmarks of one moment. */
 export class LandmarkSet {
   constructor(ids, x, y, mass, next) {
-    Object.assign(this, { ids, x, y, mass, next });
-    this.fromX = x;
-    this.fromY = y;
-    this.start = -Infinity;
+    Object.assign(this, { ids, x, y, mass, next, fromX: x, fromY: y, start: -Infinity });
   }
 
   blend(now) {
@@ -28,8 +25,7 @@ export class LandmarkSet {
     const known = new Map(Array.from(earlier.ids, (id, i) => [id, i]));
     const pairs = Array.from(this.ids, (id, i) => [i, known.get(id)]).filter(([, j]) => j !== undefined);
     const moved = pairs.some(([i, j]) => this.x[i] !== earlier.x[j] || this.y[i] !== earlier.y[j]);
-    this.fromX = Float32Array.from(this.x);
-    this.fromY = Float32Array.from(this.y);
+    [this.fromX, this.fromY] = [Float32Array.from(this.x), Float32Array.from(this.y)];
     for (const [i, j] of pairs) {
       [this.fromX[i], this.fromY[i]] = moved ? earlier.position(j, now) : [earlier.fromX[j], earlier.fromY[j]];
     }
@@ -45,9 +41,7 @@ export class LandmarkSet {
 }
 
 export class LandmarkHistory {
-  constructor() {
-    this.sets = [];
-  }
+  sets = [];
 
   get latest() {
     return this.sets[this.sets.length - 1] ?? new LandmarkSet([], [], [], [], 0);

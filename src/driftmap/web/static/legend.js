@@ -11,10 +11,7 @@ export function colourPanel(view) {
   const choice = element("select", { "aria-label": "Colour by" });
   const scale = element("div");
   const groups = groupList(view);
-  choice.addEventListener("change", () => {
-    view.chosen = choice.value;
-    view.colourBy(choice.value);
-  });
+  choice.addEventListener("change", () => view.colourBy((view.chosen = choice.value)));
   view.addEventListener("begun", () => {
     const names = ["", ...view.columns.map(({ name }) => name)];
     choice.replaceChildren(...names.map((name) => element("option", { value: name, textContent: name || "arrival" })));

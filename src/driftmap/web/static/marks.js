@@ -1,6 +1,7 @@
 /** Marks over the points: trails, landmarks as diamonds, rings around alerts and the hovered row, outliers at the border. */
 
 import { chosenAlerts } from "./alerts.js";
+import { GREW, SHRANK } from "./colours.js";
 import { paths } from "./trail.js";
 
 export const [LINE, DIAMOND, RING] = [0, 1, 2];
@@ -8,17 +9,17 @@ export const [LINE, DIAMOND, RING] = [0, 1, 2];
 const MOST_DIAMONDS = 100;
 const MOST_OUTLIERS = 100;
 const OUTLIER_LENGTH = 7;
+/** Binary logarithm of the least ratio of shares that is marked. */
+const LEAST_CHANGE = 0.5;
 
 /**
- * The marks of a map, bottom first, for a renderer. Sizes are in CSS pixels.
- * @param view see view.js
- * @returns {{shape: number, from: number[], to: number[], radius: number, width: number, colour: string|number[], alpha: number}[]}
- *   a line goes from `from` to `to`; other shapes are centred on `from`; colour is a key of look, or red, green and blue
+ * The marks of a map, bottom first, in CSS pixels: {shape, from, to, radius, width, colour, alpha}. A line goes from `from`
+ * to `to`, other shapes are centred on `from`; the colour is a key of look, or red, green and blue.
  */
 export function marksOf(view, now) {
   return [
     ...(view.showTrail && view.mayTrail() ? trails(view, now) : []),
-    ...(view.showLandmarks ? diamonds(view, now) : []),
+    ...(view.showLandmarks ? [...changedCells(view), ...diamonds(view, now)] : []),
     ...outliers(view, now),
     ...(view.showRings ? alertRings(view, now) : []),
     ...hoverMarks(view, now),
@@ -50,6 +51,16 @@ function diamonds(view, now) {
   });
 }
 
+/** Rings around landmarks whose cells grew or shrank by half or more, wider for larger changes. */
+function changedCells({ change, camera, back }) {
+  if (!change || back) return [];
+  return Array.from(change.ratio.keys(), (i) => {
+    const size = Math.min(3, Math.abs(change.ratio[i]));
+    const at = camera.toScreen([change.x[i], change.y[i]]);
+    return size < LEAST_CHANGE ? null : ring(at, 7 + 2 * size, 1 + 1.3 * size, change.ratio[i] > 0 ? GREW : SHRANK);
+  }).filter(Boolean);
+}
+
 /** Short lines at the border for rows outside the bounds of the view, until the user moves it. */
 function outliers(view, now) {
   const { camera, store, palette } = view;
@@ -66,10 +77,10 @@ function clamped([x, y], { width, height }, margin) {
   return [Math.min(width - margin, Math.max(margin, x)), Math.min(height - margin, Math.max(margin, y))];
 }
 
-/** Rings around the rows of the listed alerts; rows outside the view are marked at its border. */
+/** Rings around the rows of the listed alerts; rows outside the view are marked at its border. A drift is no single row. */
 function alertRings(view, now) {
   const { store, camera, back } = view;
-  const shown = chosenAlerts(view).filter(({ row }) => store.has(row) && row < store.next - back);
+  const shown = chosenAlerts(view).filter(({ kind, row }) => kind !== "drift" && store.has(row) && row < store.next - back);
   return shown.map(({ row }) => ring(clamped(camera.toScreen(store.position(row, now)), camera, 0), 9, 2, "alarm"));
 }
 

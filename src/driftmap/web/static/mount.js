@@ -1,6 +1,7 @@
 /** Puts the map with its controls into an element, for the page, the notebook and the file alike. */
 
 import { alertPanel } from "./alerts.js";
+import { changePanel } from "./change.js";
 import { element, formatNumber } from "./dom.js";
 import { Interaction } from "./interaction.js";
 import { keyDialog } from "./keys.js";
@@ -15,11 +16,7 @@ const CALM_STEPS = 12;
 /** Milliseconds between announcements to screen readers. */
 const ANNOUNCED_MS = 10000;
 
-/**
- * @param {HTMLElement} root
- * @param {{live: boolean, onPause?: (paused: boolean) => void, more?: (view: MapView) => HTMLElement[]}} options
- *   live: true if points keep arriving; more: returns further panels
- */
+/** Options: live is true if points keep arriving; onPause is told of pauses; more returns further panels for a view. */
 export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   const view = new MapView(live);
   const state = { paused: !live };
@@ -28,8 +25,8 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   const announced = element("p", { className: "unseen", role: "status" });
   const banner = element("p", { className: "banner", role: "alert", hidden: true });
   const keys = keyDialog();
-  const button = (text, key, action, properties = {}) =>
-    element("button", { textContent: text, title: `${text} (${key})`, onclick: action, ...properties });
+  const button = (text, key, onclick, pressed) =>
+    element("button", { textContent: text, title: `${text} (${key})`, onclick, ...(pressed === undefined ? {} : { "aria-pressed": pressed }) });
 
   const setPaused = (paused) => {
     state.paused = paused;
@@ -39,7 +36,7 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
     if (!live && !paused) play(view, () => setPaused(true), () => state.paused);
     onPause(paused);
   };
-  const toggle = (property, node) => () => {
+  const toggle = (property, node) => {
     view[property] = !view[property];
     node.setAttribute("aria-pressed", view[property]);
     view.redraw();
@@ -49,26 +46,21 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
     mouse.lassoMode = !mouse.lassoMode;
     view.element.classList.toggle("drawing", mouse.lassoMode);
     lasso.setAttribute("aria-pressed", mouse.lassoMode);
-  }, { "aria-pressed": "false" });
-  const trail = button("Trail", "t", () => toggleTrail(), { "aria-pressed": live });
-  const marks = button("Landmarks", "m", () => toggleMarks(), { "aria-pressed": "true" });
+  }, false);
+  const trail = button("Trail", "t", () => toggle("showTrail", trail), live);
+  const marks = button("Landmarks", "m", () => toggle("showLandmarks", marks), true);
   const fit = button("Fit", "0", () => view.fit());
   const theme = button("Dark", "d", () => setTheme(!view.dark));
   const help = button("Keys", "?", () => keys.showModal());
-  const [toggleTrail, toggleMarks] = [toggle("showTrail", trail), toggle("showLandmarks", marks)];
   const setTheme = (dark) => {
     root.dataset.theme = dark ? "dark" : "light";
     theme.textContent = dark ? "Light" : "Dark";
     view.setDark(dark);
   };
+  const pressed = Object.entries({ " ": pause, l: lasso, t: trail, m: marks, d: theme, "?": help });
   const mouse = new Interaction(view, {
-    " ": () => pause.click(),
-    l: () => lasso.click(),
-    t: () => trail.click(),
-    m: toggleMarks,
+    ...Object.fromEntries(pressed.map(([key, node]) => [key, () => node.click()])),
     r: () => alerts?.toggleRings(),
-    d: () => setTheme(!view.dark),
-    "?": () => help.click(),
     "[": () => time.step(-1),
     "]": () => time.step(1),
   });
@@ -79,7 +71,7 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   };
   rowTip(view);
   const alerts = live ? alertPanel(view) : null;
-  const side = element("aside", {}, colourPanel(view), selectionPanel(view), ...(alerts ? [alerts] : []), ...more(view));
+  const side = element("aside", {}, colourPanel(view), changePanel(view), selectionPanel(view), ...(alerts ? [alerts] : []), ...more(view));
   root.classList.add("driftmap");
   const buttons = [pause, fit, lasso, trail, marks, theme, help];
   root.append(
@@ -95,18 +87,17 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
     trail.disabled = !view.mayTrail();
     trail.title = trail.disabled ? "There are too many groups for trails" : "Trail (t)";
   });
-  setTheme(startsDark());
+  const { jpThemeLight } = document.body.dataset; // JupyterLab's theme or, outside of it, the system's
+  setTheme(jpThemeLight === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : jpThemeLight === "false");
   setPaused(!live);
 
-  /** Say how things are: where it is read, and seldom to screen readers. */
-  const announce = () => {
-    state.waiting = undefined;
-    const alarms = view.alerts.length ? `, ${view.alertCount} alerts` : "";
-    announced.textContent = status.textContent + alarms;
-  };
+  /** Show how things are, and tell it to screen readers seldom. */
   const setStatus = (text) => {
     status.textContent = text;
-    state.waiting ??= setTimeout(announce, announced.textContent ? ANNOUNCED_MS : 0);
+    state.waiting ??= setTimeout(() => {
+      state.waiting = undefined;
+      announced.textContent = status.textContent + (view.alertCount ? `, ${view.alertCount} alerts` : "");
+    }, announced.textContent ? ANNOUNCED_MS : 0);
   };
   return {
     view,
@@ -122,22 +113,15 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   };
 }
 
-/** True if JupyterLab or, outside of it, the system has a dark theme. */
-function startsDark() {
-  const light = document.body.dataset.jpThemeLight;
-  return light === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : light === "false";
-}
-
 /** Replay the arrivals in order; in few steps if the user prefers reduced motion. */
 function play(view, end, isStopped) {
   const start = performance.now();
   const first = view.back ? view.store.count - view.back : 1;
-  const steps = glide.ms > 1 ? Infinity : CALM_STEPS;
+  const steps = glide.ms > 1 ? 1e6 : CALM_STEPS;
   const step = (now) => {
     if (isStopped()) return;
-    const part = (now - start) / PLAY_MS;
-    const shown = first + (steps < Infinity ? Math.floor(part * steps) / steps : part) * view.store.count;
-    if (view.store.count - Math.round(shown) !== view.back) view.goBack(view.store.count - Math.round(shown));
+    const back = view.store.count - Math.round(first + (Math.floor((steps * (now - start)) / PLAY_MS) / steps) * view.store.count);
+    if (back !== view.back) view.goBack(back);
     if (view.back > 0) requestAnimationFrame(step);
     else end();
   };

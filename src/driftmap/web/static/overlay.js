@@ -4,10 +4,8 @@ import { element, formatNumber, svg } from "./dom.js";
 
 /** A bar of a round length. Distances on the map approximate distances between rows. */
 export class ScaleBar {
-  constructor() {
-    this.element = element("div", { className: "scale" });
-    this.shown = "";
-  }
+  element = element("div", { className: "scale" });
+  shown = "";
 
   show(camera) {
     const wanted = 110 / camera.scale;
@@ -22,11 +20,8 @@ export class ScaleBar {
 }
 
 export class Lasso {
-  constructor() {
-    this.polygon = svg("polygon");
-    this.element = svg("svg", { class: "lasso" }, this.polygon);
-    this.show(null);
-  }
+  polygon = svg("polygon");
+  element = svg("svg", { class: "lasso", hidden: "" }, this.polygon);
 
   /** @param {number[][]|null} corners */
   show(corners) {
@@ -38,8 +33,8 @@ export class Lasso {
 /** How many rows are outside the view, with a button to show them. */
 export class OutsideCount {
   constructor(showAll) {
-    this.element = element("button", { className: "outside", hidden: true, onclick: showAll });
-    this.element.addEventListener("pointerdown", (event) => event.stopPropagation()); // a press on the map would take it
+    // A press on the map would take the pointer from the button.
+    this.element = element("button", { className: "outside", hidden: true, onclick: showAll, onpointerdown: (event) => event.stopPropagation() });
   }
 
   show(count) {

@@ -35,17 +35,13 @@ function receive(data) {
   }
   try {
     view.receive(decodeMessage(data));
+    [owed, wait, damage] = [true, 250, null];
   } catch (error) {
     damage = `A message was damaged (${error.message}). The page asks for all of it again.`;
-    setProblem(damage);
-    view.forget();
+    view.title = undefined; // the next scene begins, even if it continues this one
     socket.close();
-    return;
   }
-  owed = true;
-  wait = 250;
-  damage = null;
-  setProblem(null);
+  setProblem(damage);
 }
 
 function connect() {

@@ -45,6 +45,7 @@ function describeRow(view, arrival) {
   const replaced = id >= 0 ? `row ${formatNumber(id)}, since replaced` : "–";
   return [
     ["arrival", formatNumber(arrival)],
+    ...store.position(arrival, performance.now()).flatMap((x, i) => (view.axes[i] ? [[view.axes[i], formatNumber(x)]] : [])),
     ...columns.map((column, j) => [column.name, formatValue(column, store.values[j][slot])]),
     ["nearest landmark", landmark ? `row ${formatNumber(landmark.id)}, mass ${formatNumber(landmark.mass)}` : replaced],
   ];

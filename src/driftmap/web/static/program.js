@@ -1,11 +1,6 @@
 /** Shaders of WebGL 2. */
 
-/**
- * Compile a program and look up the locations of its uniforms.
- * @param {WebGL2RenderingContext} gl
- * @param {string[]} attributes names of the attributes, by location
- * @param {string[]} names of the uniforms
- */
+/** Compile a program with attributes named by location, and look up its uniforms by name. */
 export function buildProgram(gl, vertex, fragment, attributes, names) {
   const program = gl.createProgram();
   for (const [type, text] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {

@@ -4,11 +4,7 @@ export const PROTOCOL_VERSION = 1;
 const MAGIC = "DRM";
 const ARRAY_TYPES = { f4: Float32Array, f8: Float64Array, u1: Uint8Array, u2: Uint16Array };
 
-/**
- * Return the header of a message, and its arrays by name.
- * @param {ArrayBuffer} buffer
- * @returns {{header: object, arrays: Object<string, Float32Array|Float64Array>}}
- */
+/** Return the header of a message, and its arrays by name. */
 export function decodeMessage(buffer) {
   const bytes = new Uint8Array(buffer);
   if (String.fromCharCode(...bytes.subarray(0, 3)) !== MAGIC) throw new Error("this is not a message of Driftmap");

@@ -7,10 +7,7 @@ const SAMPLED = 4000;
 const [OUTLIERS, FEW_OUTLIERS, FEW] = [0.01, 2, 20];
 
 export class PointStore {
-  /**
-   * @param {number} capacity maximum number of points
-   * @param {number} nColumns number of values per point
-   */
+  /** @param {number} capacity maximum number of points  @param {number} nColumns number of values per point */
   constructor(capacity, nColumns) {
     this.capacity = capacity;
     this.from = new Float32Array(2 * capacity);

@@ -6,11 +6,13 @@ import { formatValue } from "./dom.js";
 export function selectionAsCsv(view) {
   const { store, columns } = view;
   const now = performance.now();
-  const lines = [["arrival", "x1", "x2", ...columns.map(({ name }) => name)]];
+  const axes = [0, 1].filter((i) => view.axes[i]);
+  const lines = [["arrival", ...axes.map((i) => view.axes[i]), ...columns.map(({ name }) => name)]];
   for (const arrival of view.selection()) {
     const slot = store.slot(arrival);
     const values = columns.map((column, j) => plainValue(column, store.values[j][slot]));
-    lines.push([arrival, ...store.position(arrival, now).map((x) => plainNumber(x)), ...values]);
+    const place = store.position(arrival, now);
+    lines.push([arrival, ...axes.map((i) => plainNumber(place[i])), ...values]);
   }
   return lines.map((cells) => cells.map(csvCell).join(",") + "\r\n").join("");
 }

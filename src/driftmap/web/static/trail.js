@@ -9,10 +9,7 @@ const TRAIL_ROWS = 4000;
 /** Weight of what came before a part. */
 const INERTIA = 0.5;
 
-/**
- * The path of each group, or of all rows if they are not coloured by group.
- * @returns {number[][][]} places on the map, oldest first
- */
+/** The path of each group, or of all rows if they are not coloured by group: places on the map, oldest first. */
 export function paths({ store, coloring, back, bounds: [left, bottom, right, top] }, now) {
   const stop = store.next - back;
   const length = 2 ** Math.ceil(Math.log2(Math.max(1, (stop - store.oldest) / PARTS)));

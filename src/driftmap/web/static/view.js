@@ -30,25 +30,17 @@ export class MapView extends EventTarget {
     this.live = live;
     /** By how much the oldest points are smaller. */
     this.shrink = live ? 0.5 : 0;
-    this.store = null;
-    this.columns = [];
-    this.alerts = [];
-    this.alertCount = 0;
+    this.store = this.hovered = this.lasso = this.chosen = null;
+    [this.columns, this.alerts, this.alertCount, this.selected] = [[], [], 0, 0];
+    /** What changed last: a report, and the places and log ratios of cells; null before. */
+    this.change = null;
     /** The alerts that are listed and ringed: those of this kind ("": all), in this order (see alerts.js). */
-    this.alertKind = "";
-    this.alertOrder = "latest";
-    this.showRings = true;
+    [this.alertKind, this.alertOrder] = ["", "latest"];
     /** Arrivals outside the bounds of the view, as long as it follows the others. */
     this.outside = [];
-    this.showAll = false;
     /** Number of latest arrivals that the time slider hides. */
     this.back = 0;
-    this.hovered = this.lasso = null;
-    this.selected = 0;
-    this.showTrail = live;
-    this.showLandmarks = true;
-    this.dark = false;
-    this.chosen = null;
+    [this.showTrail, this.showLandmarks, this.showRings, this.showAll, this.dark] = [live, true, true, false, false];
     this.points = element("canvas", { className: "points" });
     this.scaleBar = new ScaleBar();
     this.lassoShape = new Lasso();
@@ -90,6 +82,7 @@ export class MapView extends EventTarget {
       const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
       this.landmarks.add(new LandmarkSet(landmark, x, y, mass, store.next), now);
     }
+    if (header.change) this.change = { report: header.change, x: arrays.change_x, y: arrays.change_y, ratio: arrays.change };
     const alerts = header.alerts.map((alert, i) => ({ ...alert, number: (continued ? 0 : this.alertCount) + i }));
     this.alerts = [...(continued ? [] : this.alerts), ...alerts].slice(-ALERTS_KEPT);
     this.alertCount = this.alerts.length ? this.alerts.at(-1).number + 1 : 0;
@@ -99,11 +92,6 @@ export class MapView extends EventTarget {
     this.describing ??= setTimeout(() => this.describe(), DESCRIBED_MS);
     this.redraw();
     this.emit("received", { header, arrays });
-  }
-
-  /** Start over with the next message, even if it continues the scene. */
-  forget() {
-    this.title = undefined;
   }
 
   /** Find the bounds that the view shows, and the rows outside them. */
@@ -151,10 +139,13 @@ export class MapView extends EventTarget {
   begin(header) {
     this.columns = header.columns;
     this.title = header.title;
+    /** The names of the axes; null: the axis is only for time. */
+    this.axes = header.axes ?? ["x1", "x2"];
     this.store = new PointStore(header.capacity, header.columns.length);
     this.store.oldest = this.store.next = header.first;
     this.landmarks = new LandmarkHistory();
     this.alerts = [];
+    this.change = null;
     this.alertCount = this.back = this.selected = 0;
     this.showAll = header.limits === "all";
     this.hover(null);
@@ -190,14 +181,12 @@ export class MapView extends EventTarget {
   toggleGroup(name, hide) {
     const { hidden, groups } = this.coloring;
     const isAlone = hidden.size === groups.length - 1 && !hidden.has(name);
-    if (!hide) {
-      hidden.clear();
-      if (!isAlone) for (const other of groups) if (other !== name) hidden.add(other);
-    } else if (!hidden.delete(name)) hidden.add(name);
+    if (hide && !hidden.delete(name)) hidden.add(name);
+    if (!hide) this.coloring.hidden = new Set(isAlone ? [] : groups.filter((other) => other !== name));
     this.recolour();
   }
 
-  /** True if the trails of the groups can be told apart. */
+  /** True if the trails of the groups are distinguishable. */
   mayTrail() {
     return (this.coloring?.groups?.length ?? 1) <= MOST_TRAILS;
   }
@@ -239,11 +228,7 @@ export class MapView extends EventTarget {
 
   /** True if a row may be pointed at and selected. */
   isShown(arrival) {
-    return arrival < this.store.next - this.back && !this.isHidden(this.store.slot(arrival));
-  }
-
-  isHidden(slot) {
-    return Boolean(this.coloring.groups) && this.store.look[2 * slot] === HIDDEN_SHADE;
+    return arrival < this.store.next - this.back && this.store.look[2 * this.store.slot(arrival)] !== HIDDEN_SHADE;
   }
 
   /** The arrival drawn nearest to a point of the screen, or null if none is within `reach` pixels. */
@@ -255,11 +240,10 @@ export class MapView extends EventTarget {
     const [x, y] = camera.toMap(at);
     let [best, least] = [null, (reach / camera.scale) ** 2];
     for (let arrival = store.oldest; arrival < store.next - this.back; arrival++) {
-      const i = 2 * store.slot(arrival);
-      const dx = from[i] + blend * (to[i] - from[i]) - x;
-      const dy = from[i + 1] + blend * (to[i + 1] - from[i + 1]) - y;
+      const i = 2 * store.slot(arrival); // without arrays for positions, of which there would be 100,000
+      const [dx, dy] = [from[i] + blend * (to[i] - from[i]) - x, from[i + 1] + blend * (to[i + 1] - from[i + 1]) - y];
       const distance = dx * dx + dy * dy;
-      if (distance <= least && !this.isHidden(i / 2)) [best, least] = [arrival, distance];
+      if (distance <= least && this.isShown(arrival)) [best, least] = [arrival, distance];
     }
     return best;
   }
@@ -345,7 +329,6 @@ export class MapView extends EventTarget {
     const look = {
       palette: this.palette, ink, paper, alarm,
       byAge: !this.coloring.column,
-      hides: Boolean(this.coloring.groups),
       shrink: this.shrink,
       ...this.dots(),
       back: this.back,

@@ -1,4 +1,4 @@
-/** Renders with WebGL 2. */
+/** Renders with WebGL 2: points, as dots or as a density, and marks over them. */
 
 import { WebGLDensity } from "./webgl_density.js";
 import { WebGLMarks } from "./webgl_marks.js";
@@ -28,7 +28,7 @@ export class WebGLPicture {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  /** @param {{palette, ink, paper, alarm, byAge, hides, shrink, size, crowding, back, selecting}} look  @param marks see marks.js */
+  /** @param {{palette, ink, paper, alarm, byAge, shrink, size, crowding, back, selecting}} look  @param marks see marks.js */
   draw(store, camera, look, marks, now, ratio) {
     const { gl } = this;
     if (gl.isContextLost()) return;

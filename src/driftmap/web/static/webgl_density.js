@@ -37,8 +37,11 @@ export class WebGLDensity {
   /** @param {() => void} drawPoints draws the points one by one */
   draw(drawPoints, look, width, height) {
     const { gl, uniforms } = this;
-    this.resize(width, height);
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
+    if (this.size !== `${width} ${height}`) this.resize(width, height);
+    gl.activeTexture(gl.TEXTURE0);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.blendFunc(gl.ONE, gl.ONE);
@@ -47,25 +50,17 @@ export class WebGLDensity {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.useProgram(this.program);
     gl.bindVertexArray(this.arrays);
-    gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D, this.texture);
     gl.uniform1i(uniforms.sums, 1);
     gl.uniform1f(uniforms.most, PEAK * look.crowding);
     gl.uniform1f(uniforms.least, LEAST_OPACITY);
     gl.drawArrays(gl.TRIANGLES, 0, 3);
-    gl.activeTexture(gl.TEXTURE0);
   }
 
   resize(width, height) {
     const { gl } = this;
-    if (this.size === `${width} ${height}`) return;
     this.size = `${width} ${height}`;
-    gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D, this.texture);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA16F, width, height, 0, gl.RGBA, gl.HALF_FLOAT, null);
     for (const filter of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, filter, gl.NEAREST);
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
     gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, this.texture, 0);
   }
 }

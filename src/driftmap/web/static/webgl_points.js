@@ -10,13 +10,13 @@ in vec2 look;
 uniform vec4 camera;
 uniform float blend, size, shrink;
 uniform int newest, capacity, shown, back;
-uniform bool byAge, hides, selecting;
+uniform bool byAge, selecting;
 uniform sampler2D palette;
 out vec4 colour;
 out float edge;
 void main() {
   int age = (newest - gl_VertexID + capacity) % capacity - back;
-  if (age < 0 || (hides && int(look.x * 255.0 + 0.5) == ${HIDDEN_SHADE})) {
+  if (age < 0 || int(look.x * 255.0 + 0.5) == ${HIDDEN_SHADE}) {
     gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
     gl_PointSize = 1.0;
     return;
@@ -42,7 +42,7 @@ void main() {
   pixel = vec4(colour.rgb * alpha, alpha);
 }`;
 
-const POINT_UNIFORMS = "camera blend size shrink newest capacity shown back byAge hides selecting palette".split(" ");
+const POINT_UNIFORMS = "camera blend size shrink newest capacity shown back byAge selecting palette".split(" ");
 
 export class WebGLPoints {
   constructor(gl) {
@@ -51,8 +51,7 @@ export class WebGLPoints {
     this.arrays = gl.createVertexArray();
     this.buffers = [0, 1, 2].map(() => gl.createBuffer());
     gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    for (const filter of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, filter, gl.NEAREST);
     this.store = this.palette = null;
   }
 
@@ -92,16 +91,11 @@ export class WebGLPoints {
     }
     const [sx, sy] = [(2 * camera.scale) / camera.width, (2 * camera.scale) / camera.height];
     gl.uniform4f(uniforms.camera, sx, sy, -camera.x * sx, -camera.y * sy);
-    gl.uniform1f(uniforms.blend, store.blend(now));
-    gl.uniform1f(uniforms.size, look.size * ratio);
-    gl.uniform1f(uniforms.shrink, look.shrink);
-    gl.uniform1i(uniforms.newest, store.slot(store.next - 1));
-    gl.uniform1i(uniforms.capacity, store.capacity);
-    gl.uniform1i(uniforms.shown, store.count - look.back);
-    gl.uniform1i(uniforms.back, look.back);
-    gl.uniform1i(uniforms.byAge, look.byAge);
-    gl.uniform1i(uniforms.hides, look.hides);
-    gl.uniform1i(uniforms.selecting, look.selecting);
+    const reals = { blend: store.blend(now), size: look.size * ratio, shrink: look.shrink };
+    for (const [name, value] of Object.entries(reals)) gl.uniform1f(uniforms[name], value);
+    const { back, byAge, selecting } = look;
+    const integers = { newest: store.slot(store.next - 1), capacity: store.capacity, shown: store.count - back, back, byAge, selecting };
+    for (const [name, value] of Object.entries(integers)) gl.uniform1i(uniforms[name], value);
     // Oldest first, so that new points cover old ones.
     const [a, b] = [store.slot(store.oldest), store.slot(store.next - 1) + 1];
     if (!store.count) return;

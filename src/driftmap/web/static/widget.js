@@ -1,4 +1,4 @@
-/** The map in a notebook: the kernel sets the scene, a whole message, when it has changed. */
+/** The map in a notebook: the kernel sends the scene, a whole message, when it has changed. */
 
 import { element } from "./dom.js";
 import { mount } from "./mount.js";
@@ -8,9 +8,9 @@ export default {
   render({ model, el }) {
     const root = element("div", { className: "cell" });
     el.append(root);
+    let bytes = null;
     const show = () => {
-      const bytes = model.get("scene");
-      if (!bytes?.byteLength) return;
+      if (!bytes) return;
       try {
         const message = decodeMessage(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
         const { first } = message.header;
@@ -36,10 +36,15 @@ export default {
       model.set("selection", view.selection());
       model.save_changes();
     });
-    model.on("change:scene", show);
+    const receive = (content, [buffer]) => {
+      bytes = ArrayBuffer.isView(buffer) ? buffer : new Uint8Array(buffer);
+      show();
+    };
+    model.on("msg:custom", receive);
     model.on("change:selection", select);
+    model.send({ kind: "opened" });
     return () => {
-      model.off("change:scene", show);
+      model.off("msg:custom", receive);
       model.off("change:selection", select);
     };
   },
