@@ -430,9 +430,9 @@ def test_the_state_of_another_embedding_is_refused():
         ("positions", state["positions"] * np.inf, "its positions are not finite"),
         ("landmarks", state["landmarks"][::-1], "its landmarks are not in the order of their arrival"),
         ("ids", state["ids"][:50], "its masses have the wrong shape"),
+        ("coordinates", None, "its places have the wrong shape"),
         ("to_landmarks", -D[:, :20], "it has negative distances"),
-        ("to_landmarks", None, "it lacks the distances from its points to the landmarks"),
-        ("measured", False, "its distances are not those of its points or landmarks"),
+        ("measured", False, "it lacks the distances from its points to the landmarks"),
         ("loss", -1.0, "loss must be finite and not negative"),
         ("n_exchanged", -1, "n_exchanged must be at least 0"),
     ):

@@ -164,15 +164,15 @@ class LandmarkTSNE(Configured):
         positions, to_landmarks = np.ascontiguousarray(self.layout_.positions), self.anchors_.to_landmarks
         self._placer = TsnePlacer(positions, len(positions) >= FEWEST_POINTS, matrix, offsets)
         self.n_dimensions_ = int(np.sum(positions.any(axis=0)))
-        if to_landmarks is None:
-            self.coordinates_ = positions
-        else:
+        if to_landmarks is not None:
             self.coordinates_ = self._placer.place(to_landmarks.T if self.anchors_.measured else distances)
+        elif not self.anchors_.measured:
+            self.coordinates_ = positions
 
     def place(self, distances: Array) -> Array:
         """Place points from their (n, m) distances to the points that ``fit`` was given; each row by itself."""
         anchors = self.anchors_
-        n = len(anchors.ids if anchors.to_landmarks is None or anchors.measured else anchors.landmarks)
+        n = len(anchors.landmarks if self._inference is not None else anchors.ids)
         return self._placer.place(np.minimum(check_to_landmarks(distances, n), LARGEST_DISTANCE))
 
     def for_rows(self, landmarks: Array) -> RowPlacer:
@@ -188,7 +188,10 @@ class LandmarkTSNE(Configured):
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds."""
-        return self.anchors_._asdict() | self.layout_._asdict()
+        state = self.anchors_._asdict() | self.layout_._asdict() | {"coordinates": None}
+        if self.anchors_.measured:  # places say all that these distances are needed for
+            state |= {"coordinates": self.coordinates_, "to_landmarks": None}
+        return state
 
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
         """Go back to a state, or raise an error that says why it cannot be one."""
@@ -203,11 +206,13 @@ class LandmarkTSNE(Configured):
             check_stored("distances", anchors.to_landmarks, (a, m))
             if (anchors.to_landmarks < 0).any():
                 raise ValueError("it has negative distances")
-        elif a != m:
+        elif a != m and not anchors.measured:
             raise ValueError("it lacks the distances from its points to the landmarks")
         if len(distances) != (a if anchors.measured else m):
             raise ValueError("its distances are not those of its points or landmarks")
         check_stored("positions", layout.positions, (a, self.n_components))
+        if anchors.measured:
+            check_stored("places", state["coordinates"], (m, self.n_components))
         masses = validation.positive_masses(masses, len(distances))
         layout = layout._replace(
             loss=validation.positive_number(layout.loss, "loss", or_zero=True),
@@ -217,5 +222,7 @@ class LandmarkTSNE(Configured):
         with one_thread():
             self._between(distances, masses, anchors)
             self.anchors_, self.layout_ = anchors, layout
+            if anchors.measured:
+                self.coordinates_ = state["coordinates"]
             self._prepare(distances)
         return self
