@@ -655,3 +655,17 @@ def _standard_scores(values):
     mean = math.fsum(values) / len(values)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
     return [0.0 if max(values) == min(values) else (value - mean) / deviation for value in values]
+
+
+def isolation(stored, row, distance):
+    """Distance of a row to the nearest stored point over a weighted mean of the distances of stored points to their
+    nearest other one: 1/4 for those as near as the 20th nearest to the row, 3/4 for all.
+    """
+    if len(stored) < 2:
+        return math.inf
+    own = [min(distance(p, q) for j, q in enumerate(stored) if j != i) for i, p in enumerate(stored)]
+    far = [distance(row, p) for p in stored]
+    cut = sorted(far)[19] if len(far) > 20 else math.inf
+    around = [one for one, d in zip(own, far, strict=True) if d <= cut]
+    scale = (math.fsum(around) / len(around) + 3 * math.fsum(own) / len(own)) / 4
+    return min(far) / scale if scale else (math.inf if min(far) else 0.0)

@@ -149,13 +149,16 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         *,
         detector: NoveltyDetector | None = None,
         monitor: DriftMonitor | None = None,
+        isolation: bool = False,
     ) -> Arrivals:
         """Score, learn and place further points, in one call.
 
         Each row is scored just before it is learnt, after all rows before it, independent of batch sizes. All rows are
         placed on the map after the last row; if a row cannot be placed, an error is raised after all rows are learnt.
         ``detector`` receives the novelty of each row; its alerts are in the result, and its callback is called with
-        each of them. A ``monitor`` compares recent rows with earlier ones; its alarms are in ``drifts``.
+        each of them. A ``monitor`` compares recent rows with earlier ones; its alarms are in ``drifts``. ``isolation``
+        also measures how far each row is from the nearest stored point, relative to how far these are from each other:
+        it takes two distances to each stored point, and the rows are learnt one by one.
 
         >>> rows = np.random.default_rng(0).standard_normal((600, 3))
         >>> rows[500] = 40.0
@@ -168,7 +171,7 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X = materialized(X)
         self._check_features(X)
         with self._learning_engine(X) as mapper:
-            arrivals: Arrivals = mapper.update(X, times, detector, self.n_jobs, monitor=monitor)
+            arrivals: Arrivals = mapper.update(X, times, detector, self.n_jobs, monitor=monitor, isolation=isolation)
         return arrivals
 
     def _choose(self, mapper: StreamMap, X: Any) -> None:

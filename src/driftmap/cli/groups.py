@@ -20,6 +20,8 @@ from driftmap.utils.validation import ANIMATION_FORMATS, FIGURE_FORMATS, LIMITS,
 
 NOVELTY = ("reach", "quantile", "residual")
 """The columns that ``--novelty`` adds."""
+ISOLATION = "isolation"
+"""One more column, by ``--novelty isolation``."""
 PAGE_SUFFIX = ".html"
 """The suffix of a plot for a browser."""
 ANCHORS = "auto"

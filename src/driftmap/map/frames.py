@@ -139,8 +139,10 @@ class Frames:
             self.changes.append(FrameChange(number, rotation, Displacement(*moved), arrival, str(reason), *both))
         if (reference := rebuild(packed.get("reference"), arrays)) is not None:
             self.reference = Reference(**reference)
-            validation.integer_at_least(self.reference.seen, "seen", 1)
-            for name in Reference._fields[:-1]:
+            for name in ("seen", "judged"):
+                validation.integer_at_least(reference[name], name, 1)
+            validation.integer_at_least(self.reference.replaced, "replaced", 0)
+            for name in ("total", "recent", "cell"):
                 validation.positive_number(reference[name], name, or_zero=True)
         if (choice := rebuild(packed.get("choice"), arrays)) is not None:
             self.choice = AnchorCount(**choice)
@@ -219,15 +221,22 @@ class Frames:
         if tolerance is None and len(last.landmarks) == engine.n_landmarks:
             self.current = kept
             return
+        reference, replaced = self.reference, engine.n_replacements_
+        is_beyond = bool(tolerance) and not self._keeps_distances and kept.is_beyond(engine)
+        mass = float(engine.stored_masses().sum())
+        if tolerance and reference is not None:
+            is_due = frame_loss.is_due(reference, seen, replaced, mass, len(cover.ids))
+            if not (is_due or is_beyond):
+                self.current = kept
+                return
         sample = frame_loss.sample_of(engine, cover.ids)
         before = kept.place_stored(engine, sample.ids)
-        present, reason, is_beyond = self._losses(engine, sample, before / kept.scale), "landmarks", False
+        present, reason = self._losses(engine, sample, before / kept.scale), "landmarks"
         if tolerance:
             found: str | None = "growth"
-            if self.reference is not None:  # else the frame has not been judged yet
-                mass = float(engine.stored_masses().sum())
-                found = frame_loss.reason_to_compare(present, self.reference, tolerance, seen, mass)
-            is_beyond = not self._keeps_distances and kept.is_beyond(engine)
+            if reference is not None:  # else the frame has not been judged yet
+                found = frame_loss.reason_to_compare(present, reference, tolerance, seen, mass)
+                self.reference = reference._replace(judged=seen, replaced=replaced)
             found = "a cell" if is_beyond else found
             if found is None:
                 self.current = kept
@@ -237,7 +246,7 @@ class Frames:
         after = frame.place_stored(engine, sample.ids)
         losses = self._losses(engine, sample, after)
         if tolerance and not (is_beyond or frame_loss.is_better(losses, present, tolerance)):
-            self.current, self.reference = kept, frame_loss.reference_of(present, seen)
+            self.current, self.reference = kept, frame_loss.reference_of(present, seen, replaced)
             return
         shares = sample.shares
         if not self._keeps_distances:  # such an embedding does not extrapolate: newer points lay anywhere
@@ -260,7 +269,7 @@ class Frames:
             of_both = present.total, losses.total
             change = FrameChange(self.count + 1, frame.rotation, moved, seen - 1, reason, *of_both)
         self._take(engine, frame, change)
-        self.reference = frame_loss.reference_of(losses, seen)
+        self.reference = frame_loss.reference_of(losses, seen, replaced)
 
     def register(self, engine: LandmarkEngine, laid: Registration) -> None:
         """Make the present frame, laid on another map, a frame of its own."""
