@@ -67,7 +67,7 @@ def choose_with(kept: Ids, cells: Sequence[Ids], n_anchors: int, weights: Sequen
 
     >>> import numpy as np
     >>> choose_with(np.array([1, 9]), [np.arange(6), np.arange(6, 10)], 5, [np.ones(6), np.ones(4)])
-    array([1, 2, 5, 7, 9])
+    array([0, 1, 5, 7, 9])
     """
     free = [~np.isin(ids, kept) for ids in cells]
     others = [ids[chosen] for ids, chosen in zip(cells, free, strict=True)]
