@@ -231,7 +231,8 @@ class StreamMap(MapParams, HasLandmarks):
             frames.embedding.check(self.n_landmarks)
         least = max(LEAST_SIZE, find_metric(self.metric, self.metric_params).least)
         landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=least)
-        landmarks.samples_rows = "anchors" in frames.needs and self.n_anchors is not None
+        by_mass = "anchors" in frames.needs and not hasattr(frames.embedding, "anchors_for")
+        landmarks.samples_rows = by_mass and self.n_anchors is not None
         landmarks.lock, landmarks.fewest_landmarks = self.lock, (fewest, f" for {self.n_components} dimensions")
         return landmarks, frames
 
