@@ -3,8 +3,9 @@
 - False alarms: 200 streams of 10,000 rows (``--quick``: 10 of 3,000) of different shapes, in random order. The monitor
   follows each with fixed landmarks, since neither rows need to be placed nor landmarks exchanged for its checks.
 - Generated streams, each of 4,000 rows with a change at row 2,000, by several methods (``benchmarks.drift_methods``).
-- Recorded streams, in the folder ``DRIFTMAP_DATA``: rows of all classes but one, and that class from the middle on; and
-  streams in the order of time, whose changes nobody knows.
+- Recorded streams, in the folder ``DRIFTMAP_DATA``: rows of all classes but one, and those of all classes from the
+  middle on; rows of some classes, and then those of the others; and streams in the order of time, whose changes nobody
+  knows. The sets are small, so the monitor's window is 100 rows.
 
 Delay: rows from a change to the first alarm within the deadline of 1,000 rows, median of the streams in which there is
 one. False: alarms per 1,000 rows outside of the deadlines. Shuffled: the same in the same streams, shuffled. F1: of all
@@ -103,16 +104,30 @@ def changed(kind: str, seed: int) -> Stream:
     return Stream(X, (CHANGE,))
 
 
-def new_class(name: str, seed: int) -> Stream:
-    """Return the rows of a recorded set in random order, with the last class only in the second half."""
+def recorded(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of a recorded set in random order, and the ranks of their classes, the rarest last."""
     found = np.load(Path(os.environ["DRIFTMAP_DATA"], "quality", f"{name}.npz"))
-    rng, X, y = np.random.default_rng(seed), found["X"].astype(float), found["y"]
-    order = rng.permutation(len(X))
-    X, is_new = X[order], (y == np.unique(y)[seed % CLASSES[name]])[order]
+    order = np.random.default_rng(seed).permutation(len(found["X"]))
+    _, classes, counts = np.unique(found["y"], return_inverse=True, return_counts=True)
+    return found["X"].astype(float)[order], np.argsort(np.argsort(-counts, kind="stable"))[classes][order]
+
+
+def new_class(name: str, seed: int) -> Stream:
+    """Return rows of all classes but one of the rarer ones, and rows of all classes from the middle on."""
+    X, ranks = recorded(name, seed)
+    n_classes = CLASSES[name]
+    is_new = ranks == n_classes - 1 - seed % (n_classes // 2)
     old = X[~is_new]
     half = len(old) // 2
     late = np.concatenate([old[half:], X[is_new]])
-    return Stream(np.concatenate([old[:half], late[rng.permutation(len(late))]]), (half,), 100)
+    return Stream(np.concatenate([old[:half], late[np.random.default_rng(seed).permutation(len(late))]]), (half,), 100)
+
+
+def other_classes(name: str, seed: int) -> Stream:
+    """Return rows of some classes, and then those of the others."""
+    X, ranks = recorded(name, seed)
+    is_new = (ranks + seed) % CLASSES[name] >= CLASSES[name] // 2 if CLASSES[name] > 2 else ranks == 1
+    return Stream(np.concatenate([X[~is_new], X[is_new]]), (int((~is_new).sum()),), 100)
 
 
 def over_time(name: str) -> np.ndarray:
@@ -208,7 +223,11 @@ def main() -> None:
     if given.part in (None, "generated"):
         table({kind: lambda kind=kind: [changed(kind, seed) for seed in seeds] for kind in KINDS}, methods)
     if given.part in (None, "recorded") and "DRIFTMAP_DATA" in os.environ:
-        table({name: lambda name=name: [new_class(name, seed) for seed in seeds] for name in CLASSES}, methods)
+        subjects = {}
+        for name in CLASSES:
+            subjects[f"{name}, one more class"] = lambda name=name: [new_class(name, seed) for seed in seeds]
+            subjects[f"{name}, other classes"] = lambda name=name: [other_classes(name, seed) for seed in seeds]
+        table(subjects, methods)
         for name in ("SPY", "cartolastd", "sorts"):
             in_time(name, methods)
 

@@ -53,6 +53,27 @@ def published(name: str) -> dict[str, Scores]:
         return {line[""]: Scores(float(line[STABILITY]), float(line[FIDELITY])) for line in csv.DictReader(lines)}
 
 
+def generated() -> dict[str, Array]:
+    """Two sets of the same kind that are generated, of which nothing is published and to which nothing was tuned.
+
+    Ten clusters in 100 dimensions that shrink where they are, and eight in 20 dimensions that wander while their points
+    tremble.
+    """
+    rng = np.random.default_rng(3)
+    centres, labels = 4 * rng.uniform(-0.5, 0.5, (10, 100)), rng.integers(0, 10, 600)
+    around = rng.standard_normal((600, 100))
+    shrinking = np.array([centres[labels] + around * 0.88**t for t in range(20)])
+    rng = np.random.default_rng(5)
+    labels, centres = rng.integers(0, 8, 500), 4 * rng.standard_normal((8, 20))
+    speeds, around, times = 0.35 * rng.standard_normal((8, 20)), rng.standard_normal((500, 20)), []
+    for _ in range(30):
+        centres = centres + speeds
+        speeds = 0.9 * speeds + 0.15 * rng.standard_normal(speeds.shape)
+        around = around + 0.08 * rng.standard_normal(around.shape)
+        times.append(centres[labels] + around)
+    return {"shrinking clusters": shrinking, "wandering clusters": np.array(times)}
+
+
 def score(X: Array, Y: Array) -> Scores:
     """The measures of a sequence of maps, (T, n, k), of points (T, n, d).
 

@@ -36,7 +36,7 @@ def seconds(work: Callable[[], object]) -> float:
 def follow(X: np.ndarray, m: int, n: int, look: Callable[[DriftMap], object]) -> DriftMap:
     """Fit a map; call ``look`` after half of the stream, and then after each of n replacements."""
     half = len(X) // 2
-    mapper = DriftMap(n_landmarks=m).fit(X[:half])
+    mapper = DriftMap(n_landmarks=m, frame_tolerance=0).fit(X[:half])
     look(mapper)
     for x in X[half:]:
         before = mapper.n_replacements_
@@ -64,7 +64,8 @@ def run(quick: bool) -> list[Limit]:
             thorough, fresh = (mapper._engine._begin()[1] for _ in range(2))
 
             def fit_twice(mapper: DriftMap, frames: Frames = thorough, m: int = m) -> None:
-                frames.exchanged = m  # forces a cold fit
+                if frames.current is not None:
+                    frames.current.embedding._n_exchanged = m  # forces a cold fit
                 frames.present(mapper._engine.landmarks)
 
             follow(X, m, n, fit_twice)

@@ -1,10 +1,10 @@
 """Analyse why single points jump between frames: python -m benchmarks.jumps [--quick]
 
-The frame is requested after every arrival of the paper's streams. In each frame, the stored point that moves farthest
-jumps if it moves more than 6 % of the diameter of the map. "the map moved": the anchors near it moved, too. "another
-minimum": its stress still has a minimum at its old position, but a lower one elsewhere; the ratio is that of their
-stresses. "its minimum is gone": its stress has no minimum there. Residuals are errors of distances on the map, relative
-to the distances. Set ``DRIFTMAP_DATA`` to a folder with the paper's data.
+A new frame is made at every replacement (``frame_tolerance=0``) of the paper's streams. In each frame, the stored point
+that moves farthest jumps if it moves more than 6 % of the diameter of the map. "the map moved": the anchors near it
+moved, too. "another minimum": its stress still has a minimum at its old position, but a lower one elsewhere; the ratio
+is that of their stresses. "its minimum is gone": its stress has no minimum there. Residuals are errors of distances on
+the map, relative to the distances. Set ``DRIFTMAP_DATA`` to a folder with the paper's data.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def run(quick: bool) -> list[Limit]:
     print(f"| stream | {' | '.join(names)} | residual of jumps, of all |\n{'|---' * 8}|")
     for name, X, m in paper_streams():
         X = X[:: 4 if quick else 1]
-        mapper = DriftMap(n_landmarks=m).fit(X[: 2 * m])
+        mapper = DriftMap(n_landmarks=m, frame_tolerance=0).fit(X[: 2 * m])
         frames, moves = mapper._engine.frames, []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -37,7 +37,7 @@ bool solve_convex(int k, const Array<double, K * K>& h, Array<double, K>& x) {
 }
 
 // One sweep in two or more dimensions: a Newton step of each point, or its half or quarter, else SMACOF's, which always
-// goes down but for rounding. Distances are (n, n), positions (n, k). Returns the weighted sum of squared moves. Sums
+// decreases up to rounding. Distances are (n, n), positions (n, k). Returns the weighted sum of squared moves. Sums
 // over fixed points are in eight lanes.
 template <int K>
 double sweep_space(int n, int k, const double* distances, const double* weights, double* positions) {

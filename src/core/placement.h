@@ -2,7 +2,7 @@
 //
 // A point starts where landmark MDS puts it and goes to a minimum of its stress. One that lies off the map, high above
 // it or far from all fixed points, may have several: it starts from the place of least stress among some that are
-// spread over the map (in the plane and in space). But for the sum of w d^2, the stress at a given place is linear in
+// spread over the map (in the plane and in space). Up to the sum of w d^2, the stress at a given place is linear in
 // the distances: a product gives it at all places, or two small products where there is a basis. For other points
 // minima lie in pairs on two sides of the fixed point that pulls hardest: where the other side is expected to be
 // deeper, it is searched, too. Searches run in single precision, whose roots and quotients take a third of the time, in
@@ -22,7 +22,7 @@ struct Affine {
     using V = Lanes<double, 8>;
     static constexpr int kAffineOutputs = 4;  // outputs at a time, whose sums stay in registers
     int n_features, n_outputs;
-    Doubles matrix, offsets, centre;  // of the first two, so many numbers more are read
+    Doubles matrix, offsets, centre;  // the first two are read up to kAffineOutputs numbers past their end
 
     int n_rounded() const { return (n_outputs + kAffineOutputs - 1) / kAffineOutputs * kAffineOutputs; }
 

@@ -90,7 +90,7 @@ template <int K, int N>
 }
 
 // The inverse of a symmetric matrix, given by its lower half, and the eigenvector of its least eigenvalue. If that is
-// not positive but for rounding, relative to the largest, all count by their magnitudes, which are at least `floor`.
+// not positive up to rounding, relative to the largest, all count by their magnitudes, which are at least `floor`.
 //
 // Eigenvalues are found by Jacobi rotations. The number of sweeps is fixed, so that lanes do not depend on each other;
 // in the plane one rotation is all it takes.
@@ -198,7 +198,7 @@ class Search {
     T stress_of(int lane) const { return stress.get(lane); }
     bool is_bounded(int lane) const { return std::isfinite(bound.get(lane)); }
     Status status_of(int lane) const { return Status(int(status.get(lane))); }
-    // Single precision serves up to so many sizes of the map.
+    // Single precision suffices up to this distance, in sizes of the map.
     bool is_near(int lane) const { return dot(best, best).get(lane) < (sizeof(T) == 4 ? 4e4 : INFINITY); }
     // The minimum, or the best position so far if there is none.
     T position(int lane, int c) const { return (status_of(lane) == STOPPED ? best : y)[c].get(lane); }

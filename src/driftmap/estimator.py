@@ -24,6 +24,8 @@ from driftmap.map.landmark_count import LandmarkCount, count_landmarks, largest_
 from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
+from driftmap.metrics.table import known
+from driftmap.notebook_interface import NotebookInterface
 from driftmap.quality import Displacement
 from driftmap.river_interface import RiverInterface
 from driftmap.utils import Array, Ids, validation
@@ -34,10 +36,15 @@ from driftmap.utils.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from driftmap.live.notebook import NotebookView
 
-
-class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
+class DriftMap(
+    RiverInterface,
+    NotebookInterface,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    EngineEstimator,
+    BaseEstimator,
+):
     """A low-dimensional map of a stream, based on a few landmarks that follow it.
 
     ``partial_fit`` learns from points as they arrive; ``transform`` places points by their distances to the current
@@ -49,8 +56,8 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Dimension of the map.
     n_landmarks : int or "auto"
         Maximum number of landmarks, at least ``n_components + 1``. "auto": ``fit`` learns X twice and takes the fewest
-        whose stress is within 2 % of that of four times as many; ``landmark_count_`` states the reason. A loaded map
-        has the number that was found.
+        whose stress is within 2 % of that of four times as many (t-SNE: whose trustworthiness is within 0.005);
+        ``landmark_count_`` states the reason. A loaded map has the number that was found.
     rule : {"tight", "paper"}
         Which landmark a new one replaces; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
@@ -148,13 +155,16 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         *,
         detector: NoveltyDetector | None = None,
         monitor: DriftMonitor | None = None,
+        isolation: bool = False,
     ) -> Arrivals:
         """Score, learn and place further points, in one call.
 
         Each row is scored just before it is learnt, after all rows before it, independent of batch sizes. All rows are
         placed on the map after the last row; if a row cannot be placed, an error is raised after all rows are learnt.
         ``detector`` receives the novelty of each row; its alerts are in the result, and its callback is called with
-        each of them. A ``monitor`` compares recent rows with earlier ones; its alarms are in ``drifts``.
+        each of them. A ``monitor`` compares recent rows with earlier ones; its alarms are in ``drifts``. ``isolation``
+        also measures how far each row is from the nearest stored point, relative to how far these are from each other:
+        it takes two distances to each stored point, and the rows are learnt one by one.
 
         >>> rows = np.random.default_rng(0).standard_normal((600, 3))
         >>> rows[500] = 40.0
@@ -167,7 +177,7 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X = materialized(X)
         self._check_features(X)
         with self._learning_engine(X) as mapper:
-            arrivals: Arrivals = mapper.update(X, times, detector, self.n_jobs, monitor=monitor)
+            arrivals: Arrivals = mapper.update(X, times, detector, self.n_jobs, monitor=monitor, isolation=isolation)
         return arrivals
 
     def _choose(self, mapper: StreamMap, X: Any) -> None:
@@ -306,33 +316,6 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         note = None if stress is None else in_words(stress, 'embedding="tsne"')
         return map_figure(coordinates, mapper.landmark_embedding_, color=color, **{"note": note} | options)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._html_map()
-        return bundle
-
-    def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + self._html_map()
-
-    def _html_map(self) -> str:
-        """Return a small picture of the map to show below scikit-learn's diagram; empty before the first point."""
-        if not self.__sklearn_is_fitted__():
-            return ""
-        from driftmap.plot.notebook import html_map
-
-        return html_map(self._engine)
-
-    def watch(self, *, label: str = "label", points: int = 5000) -> NotebookView:
-        """Return a live view for a notebook; its ``update`` learns rows and shows them (extra ``notebook``).
-
-        A cell that ends with the view shows it. ``view.update(X, labels=...)`` is then :meth:`update` with a picture of
-        the last ``points`` rows. ``label`` is the name of the labels.
-        """
-        from driftmap.live.notebook import NotebookView
-
-        return NotebookView(self, label, points)
-
     def coreset(self) -> CoreSet:
         """See :meth:`~driftmap.landmarks.OnlineLandmarks.coreset`."""
         return self._fitted_engine().coreset()
@@ -382,7 +365,8 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.metric in ("euclidean", "l2", "cosine")
+        metric = known(self.metric)
+        tags.input_tags.sparse = metric is not None and metric.sparse
         return tags
 
     @property

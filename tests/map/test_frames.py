@@ -1,5 +1,6 @@
 """Steadiness: frames are laid on the one given out before."""
 
+import functools
 import os
 import warnings
 
@@ -94,6 +95,7 @@ def test_without_alignment_the_map_does_jump_there():
     assert max(change.median for change in jumping) > 0.3
 
 
+@functools.cache
 def moves_on_the_papers_data(name):
     """A map with a frame at each replacement, and by how much half of the stored points moved in each frame."""
     from driftmap import datasets

@@ -7,7 +7,16 @@ import pytest
 
 from driftmap import DriftMap, FrozenMap, InputError, quality
 from driftmap.embedding import EMBEDDINGS, LandmarkMDS
-from driftmap.map.frame_loss import Losses, is_better, is_worse, kept_neighbours, reason_to_compare, reference_of
+from driftmap.map import frame_loss
+from driftmap.map.frame_loss import (
+    Losses,
+    is_better,
+    is_due,
+    is_worse,
+    kept_neighbours,
+    reason_to_compare,
+    reference_of,
+)
 from driftmap.plot.animation import Film
 from streams import make
 
@@ -189,12 +198,42 @@ def losses(total, recent, *cells):
 
 
 def test_what_makes_a_frame_worth_comparing():
-    reference = reference_of(losses(0.1, 0.2, 0.1, 0.1), 100)
+    reference = reference_of(losses(0.1, 0.2, 0.1, 0.1), 100, 0)
     assert reason_to_compare(losses(0.102, 0.204, 0.1), reference, 0.02, 105, 100.0) is None
     assert reason_to_compare(losses(0.103, 0.2, 0.1), reference, 0.02, 105, 100.0) == "stress"
     assert reason_to_compare(losses(0.1, 0.205, 0.1), reference, 0.02, 105, 100.0) == "recent points"
     assert reason_to_compare(losses(0.1, 0.2, 0.1, 0.2), reference, 0.02, 105, 100.0) == "a cell"
     assert reason_to_compare(losses(0.1, 0.2, 0.1), reference, 0.02, 110, 100.0) == "growth"
+
+
+def test_a_frame_is_judged_again_after_enough_rows_or_replacements():
+    """Judging takes longer than learning: 3 % of the mass, or a tenth of the landmarks, has to be new."""
+    judged = reference_of(losses(0.1, 0.2, 0.1, 0.1), 100, 7)
+    assert not is_due(judged, 102, 9, 100.0, 30)
+    assert is_due(judged, 103, 9, 100.0, 30)
+    assert is_due(judged, 102, 10, 100.0, 30)
+    assert is_due(judged._replace(judged=50), 53, 7, 100.0, 30)
+
+
+def test_a_frame_is_judged_seldom_and_alike_after_loading(tmp_path, monkeypatch):
+    X, judged = make("walk", 260, 3, seed=0), []
+
+    def counted(*args, original=frame_loss.losses, **params):
+        judged.append(1)
+        return original(*args, **params)
+
+    monkeypatch.setattr(frame_loss, "losses", counted)
+    mapper = row_by_row(X[:220])
+    judged.clear()
+    for x in X[220:]:
+        mapper.save(tmp_path / "m")
+        mapper = DriftMap.load(tmp_path / "m")
+        mapper.update(x[None])
+    n_judged, frame = len(judged), mapper.frame_
+    judged.clear()
+    assert row_by_row(X).frame_ == frame
+    assert 0 < n_judged < 0.8 * 40
+    assert len(judged) > n_judged
 
 
 def test_what_makes_a_new_frame_better():

@@ -5,13 +5,13 @@ import resource
 import signal
 
 from torture.inputs import embed
-from torture.processes import options, without_warnings, write_input
+from torture.processes import KINDS, options, without_warnings, write_input
 
 
 def run(case):
     rng, folder = case.rng, case.folder
     online, rows = case.chance(0.5), rng.randint(50, 300)
-    source = write_input(case, rows, rng.choice(["csv", "jsonl", "npy", "parquet"]))
+    source = write_input(case, rows, rng.choice(KINDS))
     output = folder / f"o.{rng.choice(['csv', 'jsonl', 'npy'])}"
     command = [folder / source[0], *source[1:], *options(case, online=online), "-o", output]
     code, err = embed(command)

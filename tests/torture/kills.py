@@ -4,14 +4,15 @@ import os
 import signal
 import time
 
-from torture.processes import finish, options, start, strike, succeed, write_input
+from driftmap.tables.formats import OUTPUTS
+from torture.processes import KINDS, finish, options, start, strike, succeed, write_input
 
 
 def run(case):
     rng, online = case.rng, case.chance(0.5)
     rows = rng.randint(200, 800) if online else rng.randint(2_000, 20_000)
-    source = write_input(case, rows, rng.choice(["csv", "jsonl", "npy", "parquet"]))
-    kind = rng.choice(["csv", "jsonl", "npy"] if online else ["csv", "jsonl", "npy", "parquet"])
+    source = write_input(case, rows, rng.choice(KINDS))
+    kind = rng.choice([kind for kind in KINDS if not online or OUTPUTS[f".{kind}"].continues])
     command = ["embed", *source, *options(case, online=online)]
     seconds = succeed(case.folder, *command, "-o", f"whole.{kind}")
     saving = ["-o", f"o.{kind}", "--checkpoint", "c.ckpt", "--checkpoint-every", rng.choice(["0s", "0.02s", "0.2s"])]

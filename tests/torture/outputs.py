@@ -3,13 +3,14 @@
 import contextlib
 import os
 
+from driftmap.tables.formats import OUTPUTS
 from special_files import REFUSED, contents, make, reader
 from torture.inputs import embed
-from torture.processes import options, without_warnings, write_input
+from torture.processes import KINDS, options, without_warnings, write_input
 
 OPTIONS = {
-    "-o": [".csv", ".jsonl", ".npy", ".parquet"],
-    "--landmarks-out": [".csv", ".npy", ".parquet"],
+    "-o": list(OUTPUTS),
+    "--landmarks-out": list(OUTPUTS),
     "--plot": [".html"],
     "--checkpoint": [".ckpt"],
 }
@@ -20,14 +21,14 @@ ASTRAY = ["missing/../{}", "{0}/../{0}", "link", "dangling", "hard", "sub/../{}"
 def run(case):
     rng, folder = case.rng, case.folder
     online, rows = case.chance(0.3), rng.randint(50, 200)
-    source = write_input(case, rows, rng.choice(["csv", "jsonl", "npy", "parquet"]))
+    source = write_input(case, rows, rng.choice(KINDS))
     command = [folder / source[0], *source[1:], *options(case, online=online)]
     option = rng.choice(["-o", "-o", *({} if online else OPTIONS)])
     suffix = rng.choice(OPTIONS[option])
     case.count(streams=1, arrivals=rows)
     if option != "-o":
         command += ["-o", folder / "o.csv"]
-    elif suffix in (".csv", ".npy") and case.chance(0.3):
+    elif OUTPUTS[suffix].continues and case.chance(0.3):
         command += ["--checkpoint", folder / "c.ckpt"]
     kind = rng.choice(["astray", "reader", "null", "temporary", *REFUSED])
     if kind == "astray":

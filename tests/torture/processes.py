@@ -1,22 +1,24 @@
 """Commands as processes that are killed, and the inputs and options they are given."""
 
-import json
 import signal
 import subprocess
 import sys
 import time
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import formats
 from driftmap.embedding import EMBEDDINGS
+from driftmap.tables.formats import OUTPUTS
 from streams import make
 
 PATIENCE = 120
 """Seconds after which a process hangs."""
 COMMAND = [sys.executable, "-X", "faulthandler", "-m", "driftmap"]
-NAMES = ["a", "b", "c"]
+NAMES = formats.NAMES
+KINDS = [suffix.removeprefix(".") for suffix in OUTPUTS]
+"""Formats that are read and written."""
 
 
 def write_input(case, rows, kind):
@@ -24,18 +26,11 @@ def write_input(case, rows, kind):
     X = make(case.rng.choice(["walk", "clusters", "regimes", "spiral"]), rows, 3, case.rng.getrandbits(32))
     path = case.folder / f"t.{kind}"
     labels = [f"r{i}" for i in range(rows)]
-    if kind == "csv":
-        lines = [",".join([name, *map(repr, row)]) for name, row in zip(labels, X.tolist(), strict=True)]
-        path.write_text("\n".join(["name,a,b,c", *lines]) + "\n")
-    elif kind == "jsonl":
-        records = [{"name": name, "a": a, "b": b, "c": c} for name, (a, b, c) in zip(labels, X.tolist(), strict=True)]
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    elif kind == "npy":
-        np.save(path, X)
-        return [path.name]
-    else:
+    if kind == "parquet":
         pq.write_table(pa.table({"name": labels, **dict(zip(NAMES, X.T, strict=True))}), path, row_group_size=rows // 3)
-    return [path.name, "--label", "name"]
+    else:
+        path.write_bytes(formats.ours(OUTPUTS[path.suffix], X, labels))
+    return [path.name, *(["--label", formats.LABEL] if OUTPUTS[path.suffix].holds_text else [])]
 
 
 def options(case, *, online):

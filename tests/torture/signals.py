@@ -4,7 +4,7 @@ import os
 import signal
 
 from torture.kills import is_start
-from torture.processes import finish, options, start, strike, succeed, without_warnings, write_input
+from torture.processes import KINDS, finish, options, start, strike, succeed, without_warnings, write_input
 
 SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
 
@@ -12,7 +12,7 @@ SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SI
 def run(case):
     rng, online = case.rng, case.chance(0.3)
     rows = rng.randint(100, 400) if online else rng.randint(1_000, 20_000)  # large files are read by a thread
-    kind = rng.choice(["csv", "csv", "jsonl", "npy", "parquet"])
+    kind = rng.choice(KINDS)
     source = write_input(case, rows, kind)
     output = f"o.{rng.choice(['csv', 'parquet', 'npy'])}"
     command = ["embed", *source, *options(case, online=online), "-o", output, "--quiet"]

@@ -187,13 +187,42 @@ class Placement:
         A point starts at ``projection`` (k, a) times its squared distances plus ``shift`` (k,). Its place times
         ``size`` plus ``origin`` (k,) is returned. ``steadiness`` weighs the squared distance to the start. Squared
         distances are :func:`affine` of the rows that are placed, or their squares where there is no ``matrix``.
-        A point off the map starts from one of ``places`` (8 p, k), that with the least stress. But for a constant this
+        A point off the map starts from one of ``places`` (8 p, k), that with the least stress. Up to a constant this
         is the product of ``losses`` (p (a + 1), 8) with the distances and 1; or, if there is a ``basis``
         (b (a + 1), 8), that of ``losses`` (p (8 b + 1), 8) with the product of the basis with the distances, and 1.
         """
 
     def place(self, X: NDArray[Any]) -> Array:
         """Places of rows of float64 or float32, (n, k)."""
+
+class TsnePlacement:
+    """Places points at a minimum of t-SNE's loss of a further row, given points that stay where they are."""
+
+    def __init__(
+        self,
+        positions: Array,
+        perplexity: float,
+        repels: bool,
+        matrix: Array | None,
+        offsets: Array | None,
+        centre: Array | None,
+    ) -> None:
+        """By fixed points at ``positions`` (a, k); squared distances to them follow as in :class:`Placement`."""
+
+    def place(self, X: NDArray[Any]) -> Array:
+        """Places of rows of float64 or float32, (n, k)."""
+
+def descend_tsne(
+    starts: Ids,
+    columns: Ids,
+    values: Array,
+    exaggeration: float,
+    momentum: float,
+    rate: float,
+    n_iter: int,
+    positions: Array,
+) -> None:
+    """Move points by gradient descent of t-SNE's loss, in place, given a sparse matrix of affinities by rows."""
 
 def affine(X: NDArray[Any], matrix: Array, offsets: Array, centre: Array | None = None) -> Array:
     """Row by row, ``(x - centre) matrix + offsets``; without a centre, ``x^2 matrix + offsets``."""

@@ -88,7 +88,7 @@ def _run(words: Sequence[str]) -> int:
         print(BRIEF)
         return 0
     check_spelling(words)
-    arguments = _parser(words).parse_args(words)
+    arguments = _parser(words).parse_args(with_novelty(words))
     module = import_module(f"driftmap.cli.{arguments.command}")
     code: int = module.run(parsed(module.Options, arguments), words)
     return code
@@ -105,6 +105,16 @@ def check_spelling(words: Sequence[str]) -> None:
         option = word.partition("=")[0]
         if (command := MOVED.get((words[0], option))) is not None:
             raise UserError(f"{option} of `driftmap {words[0]}` is a command now: {command}")
+
+
+def with_novelty(words: Sequence[str]) -> list[str]:
+    """Return the words for the parser, where a file after ``--novelty`` is not its value.
+
+    >>> with_novelty(["embed", "--novelty", "t.csv"]), with_novelty(["embed", "--novelty", "isolation"])
+    (['embed', '--novelty=reach', 't.csv'], ['embed', '--novelty', 'isolation'])
+    """
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return ["--novelty=reach" if word == "--novelty" and after != "isolation" else word for word, after in pairs]
 
 
 def _parser(words: Sequence[str]) -> Parser:

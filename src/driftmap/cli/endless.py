@@ -7,12 +7,12 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli import outputs, reports, run_files, session, webhooks
 from driftmap.cli.errors import UserError, note
-from driftmap.cli.groups import Alerting, Coordinates, Normalizing, Recovering
+from driftmap.cli.groups import ISOLATION, Alerting, Coordinates, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map
@@ -49,6 +49,9 @@ class EndlessOptions:
         shapes=False,
         metavar="URL",
         help="also send coordinates, novelty and alerts to this stream of messages",
+    )
+    novelty: str | None = option(
+        "--novelty", choices=(ISOLATION,), metavar=ISOLATION, help="one more column, isolation: see `driftmap embed`"
     )
     monitoring: Monitoring = group(Monitoring, "what to watch it by")
     recovering: Recovering = group(Recovering, "runs that may be interrupted")
@@ -135,6 +138,7 @@ class _Stream:
             monitor=options.alerting.monitor(),
             each_row=self.writes,
             residuals=self.writes,
+            isolation=options.novelty is not None,
         )
         self.table: Table | None = None
 
@@ -170,12 +174,14 @@ class _Stream:
             stack.enter_context(serving_metrics(metrics, port, options.metrics_host))
             current.observers.append(metrics)
         layout = Layout(table.label, options.mapping.components, frame=True, novelty=True)
+        layout = replace(layout, isolation=options.novelty is not None)
         if self.view is not None:
             current.observers.append(stack.enter_context(self.view(current, table, columns)))
         alerting, file = options.alerting, files.get("alerts")
         is_wanted = alerting.alert is not None or alerting.drift is not None
         if file is not None or (is_wanted and self.view is None):  # a view shows them itself
             outputs.write_alerts(current, file)
+        webhooks.notify(current, stack, alerting, table.name)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
         elif self.view is None and self.source.target is None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from driftmap.cli.errors import note, warn
 from driftmap.map import StreamMap
-from driftmap.metrics.table import ALIASES, METRICS, KnownMetric
+from driftmap.metrics.table import KnownMetric, known
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.utils import Array
 from driftmap.utils.columns import short, some
@@ -100,7 +100,7 @@ class Hints(Observer):
             )
 
     def _widths(self, spread: Array, counting: NDArray[np.bool_]) -> None:
-        metric = METRICS.get(ALIASES.get(self.metric, self.metric), KnownMetric(self.metric))
+        metric = known(self.metric) or KnownMetric(self.metric)
         constant = [name for name, width in zip(self.columns, spread, strict=True) if width == 0]
         if constant:
             counts = metric.counts_constants

@@ -60,6 +60,7 @@ def two_passes(
     mapping, normalizing = options
     learning, placing = Learning(mapper, steps(), detector), Placing(mapper, steps(), detector)
     learning.scores = placing.scores = scores
+    learning.isolation = scores is not None and scores.width > 2
     rows = chunk_rows(len(learning.steps.columns(table.columns)))
     if older is not None:
         learning.older, learning.scaling = older.map, older.scaling

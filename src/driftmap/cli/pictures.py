@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftmap.cli.files import writing
+from driftmap.cli.groups import ISOLATION
 from driftmap.cli.writing import NOVELTY
 from driftmap.map import StreamMap
 from driftmap.map.truth import in_words, sampled_stress
@@ -97,7 +98,7 @@ class Page(Observer):
         self._coordinates: list[Array] = []
         self._features: list[NDArray[np.float32]] = []
         self._labels: list[Any] = []
-        self._novelty: dict[str, list[Array]] = {name: [] for name in NOVELTY}
+        self._novelty: dict[str, list[Array]] = {name: [] for name in (*NOVELTY, ISOLATION)}
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Store the coordinates and the rows."""
@@ -109,6 +110,8 @@ class Page(Observer):
             self._labels.extend(update.rows.labels)
         for name in NOVELTY if update.residual is not None else ():
             self._novelty[name].append(getattr(update, name))
+        if update.isolation is not None:
+            self._novelty[ISOLATION].append(update.isolation)
 
     def finish(self, mapper: StreamMap) -> None:
         """Write the file."""

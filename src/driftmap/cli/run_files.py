@@ -143,19 +143,19 @@ class RunFiles:
 
 
 @contextlib.contextmanager
-def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None) -> Iterator[CachedRows]:
-    """Open the file that keeps scores: without a name, or beside the checkpoint until the run is finished."""
+def open_scores(folder: Path, saver: Saver | None, checkpoint: OutputPath | None, width: int) -> Iterator[CachedRows]:
+    """Open the file that keeps scores, ``width`` a row: unnamed, or beside the checkpoint until the run is done."""
     if saver is None or checkpoint is None:
         with writing():  # unnamed, so that it disappears however the run ends
             file: Any = tempfile.TemporaryFile(dir=folder, prefix="driftmap-")  # noqa: SIM115
         with file:
-            yield CachedRows(file, 2)
+            yield CachedRows(file, width)
         return
     place = scores_path(checkpoint)
     with reopened(place, place, saver.state.lengths.get(SCORES, 0)) as opened:
         saver.files[SCORES] = opened
         try:
-            yield CachedRows(opened, 2)
+            yield CachedRows(opened, width)
         except BaseException:
             if not saver.saved:
                 place.unlink(missing_ok=True)

@@ -120,6 +120,8 @@ class WatchOptions(EndlessOptions):
             raise UserError("watch shows one thing: a SOURCE, --demo or --replay FILE")
         if showing.replay is not None:
             self._check_replayed()
+        if self.novelty is not None and self.coordinates.output is None and self.sink is None:
+            raise UserError("--novelty isolation adds a column to the coordinates: add -o or --sink")
         if self.mapping.components == 1:
             raise UserError("--components 1 is a line, which watch does not show: give 2 or more")
         if self.file is not None:

@@ -8,14 +8,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli import outputs, reports, run_files, session, webhooks
 from driftmap.cli.databases import Target
 from driftmap.cli.errors import UserError, note
-from driftmap.cli.groups import Alerting, Coordinates, Figures, Normalizing, Recovering
+from driftmap.cli.groups import ISOLATION, NOVELTY, Alerting, Coordinates, Figures, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
 from driftmap.cli.hints import Hints
 from driftmap.cli.mapping import new_map, two_passes
@@ -48,8 +48,13 @@ class WholeOptions:
     normalizing: Normalizing = group(Normalizing, "how to normalise")
     online: bool = option("--online", default=False, help="map each row as it arrives, in one pass")
     coordinates: Coordinates = group(Coordinates, "what to write (a file appears when it is complete)")
-    novelty: bool = option(
-        "--novelty", default=False, help="three more columns, reach, quantile and residual: see above"
+    novelty: str | None = option(
+        "--novelty",
+        nargs="?",
+        const=NOVELTY[0],
+        choices=(NOVELTY[0], ISOLATION),
+        metavar="isolation",
+        help="three more columns, reach, quantile and residual: see above; --novelty isolation: and a fourth one",
     )
     alerting: Alerting = group(Alerting, "alerts")
     figures: Figures = group(Figures, "figures and landmarks")
@@ -134,9 +139,14 @@ class WholeOptions:
         }
 
     @property
+    def isolated(self) -> bool:
+        """Return True if the isolation of each row is wanted."""
+        return self.novelty == ISOLATION
+
+    @property
     def scored(self) -> bool:
         """Return True if the novelty of each row is wanted."""
-        return self.novelty or self.figures.shade is not None
+        return self.novelty is not None or self.figures.shade is not None
 
 
 @dataclass(frozen=True)
@@ -206,7 +216,8 @@ class _Mapped:
                 self.source.older.check(table.columns, len(columns))
             scores = None
             if self.options.scored and not options.online:
-                scores = stack.enter_context(run_files.open_scores(folder, current.saver, current.checkpoint))
+                width = 3 if options.isolated else 2
+                scores = stack.enter_context(run_files.open_scores(folder, current.saver, current.checkpoint, width))
             self._open_outputs(stack, table, columns, mapper)
             if self.source.hints and not current.resumed:
                 scaled = options.normalizing.normalize != "none"
@@ -217,7 +228,13 @@ class _Mapped:
                 steps = [*self.source.steps(), *options.normalizing.running()]
                 monitor = options.alerting.monitor()
                 operator = MapOperator(
-                    mapper, steps, detector, monitor=monitor, each_row=True, residuals=options.scored
+                    mapper,
+                    steps,
+                    detector,
+                    monitor=monitor,
+                    each_row=True,
+                    residuals=options.scored,
+                    isolation=options.isolated,
                 )
                 if self.source.target is not None:
                     current.begin_growing(operator)
@@ -239,12 +256,14 @@ class _Mapped:
             current.saver.restarts = drawn or (output is not None and not output_format(output).continues)
         files = stack.enter_context(run_files.RunFiles(self.paths, current.saver).open())
         components = options.mapping.components
-        full = Layout(table.label, components, frame=options.online, novelty=options.novelty)
+        full = Layout(table.label, components, frame=options.online, novelty=options.novelty is not None)
+        full = replace(full, isolation=options.isolated)
         if options.alerting.alert is not None or options.alerting.drift is not None:
             outputs.write_alerts(current, files.get("alerts"))
+        webhooks.notify(current, stack, options.alerting, table.name)
         if output is not None:
             labelled = table.labels_are_times or outputs.takes_text(output)
-            layout = full if labelled else Layout(None, components, full.frame, full.novelty)
+            layout = full if labelled else replace(full, label=None)
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=False)
         elif not options.coordinates.json and self.source.target is None:
             kind, immediately = options.coordinates.format, options.online and table.is_live

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from driftmap.cli.errors import note, print_line
 from driftmap.cli.files import writing
+from driftmap.cli.groups import ISOLATION
 from driftmap.map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.sources.brokers.base import Record
@@ -51,6 +52,7 @@ class Layout:
     components: int
     frame: bool = False
     novelty: bool = False
+    isolation: bool = False
 
     @property
     def label_names(self) -> list[str]:
@@ -60,7 +62,12 @@ class Layout:
     @property
     def own_names(self) -> list[str]:
         """Names of the columns that the map adds."""
-        return [*["frame"] * self.frame, *axis_names(self.components), *NOVELTY * self.novelty]
+        return [
+            *["frame"] * self.frame,
+            *axis_names(self.components),
+            *NOVELTY * self.novelty,
+            *[ISOLATION] * self.isolation,
+        ]
 
     def names(self, output: str) -> list[str]:
         """Return the names of all columns of an output, which are distinct."""
@@ -78,6 +85,8 @@ class Layout:
         columns += [*update.coordinates.T]
         if self.novelty:
             columns += [getattr(update, name) for name in NOVELTY if getattr(update, name) is not None]
+        if self.isolation and update.isolation is not None:
+            columns.append(update.isolation)
         return columns
 
 

@@ -54,7 +54,7 @@ def choose_anchors(cells: Sequence[Ids], n_anchors: int, weights: Sequence[Array
     weight = np.ones(len(ids)) if weights is None else np.concatenate([*weights, np.empty(0)])
     cell_masses = np.bincount(cell, weight, len(cells)).astype(np.float64)
     quotas = _quotas(cell_masses, np.bincount(cell, minlength=len(cells)), n_anchors)
-    # heavier points come sooner, as in priority sampling
+    # heavier points tend to come sooner, as in priority sampling
     order = np.lexsort((ids.astype(np.uint64) * GOLDEN / weight, cell))
     place = np.arange(len(order)) - np.searchsorted(cell[order], cell[order])
     chosen = order[place < quotas[cell[order]]]
@@ -62,9 +62,22 @@ def choose_anchors(cells: Sequence[Ids], n_anchors: int, weights: Sequence[Array
     return ids[chosen], (cell_masses / np.maximum(quotas, 1))[cell[chosen]]
 
 
+def choose_with(kept: Ids, cells: Sequence[Ids], n_anchors: int, weights: Sequence[Array]) -> Ids:
+    """Choose up to ``n_anchors`` stored points, those that are kept and others by mass; returns arrival numbers.
+
+    >>> import numpy as np
+    >>> choose_with(np.array([1, 9]), [np.arange(6), np.arange(6, 10)], 5, [np.ones(6), np.ones(4)])
+    array([0, 1, 5, 7, 9])
+    """
+    free = [~np.isin(ids, kept) for ids in cells]
+    others = [ids[chosen] for ids, chosen in zip(cells, free, strict=True)]
+    masses = [weight[chosen] for weight, chosen in zip(weights, free, strict=True)]
+    return np.union1d(kept, choose_anchors(others, max(n_anchors - len(kept), 0), masses)[0])
+
+
 def _quotas(masses: Array, sizes: Ids, n: int) -> Ids:
-    """How many anchors each cell gets by mass, as far as it has points."""
-    # Sainte-Lague's method: one more anchor takes none away elsewhere, so quotas change little as masses grow
+    """Return the number of anchors of each cell, by mass and at most the number of its points."""
+    # Sainte-Lague's method: an additional anchor takes none from another cell, so quotas change little as masses grow.
     counts = np.arange(min(n, int(sizes.max(initial=0))))
     claims = np.where(counts < sizes[:, None], masses[:, None] / (counts + 0.5), 0.0).ravel()
     best = np.argsort(-claims, kind="stable")[:n]
@@ -73,7 +86,7 @@ def _quotas(masses: Array, sizes: Ids, n: int) -> Ids:
 
 
 class Inference(NamedTuple):
-    """How distances to anchors follow from distances to landmarks: squares times coefficients, plus offsets."""
+    """An affine function from squared distances to landmarks to those to anchors: coefficients and offsets."""
 
     coefficients: Array
     """(m, a)"""
@@ -94,13 +107,13 @@ def infer_distances(distances: Array, masses: Array, anchors: Array) -> Inferenc
     array([[5.]])
     """
     mds = classical_mds(distances, len(distances), masses)
-    # Negative eigenvalues show by how much distances miss being Euclidean; smaller positive ones mean nothing then.
+    # The size of negative eigenvalues shows how far distances are from Euclidean; smaller positive ones are noise then.
     faintest = max(FAINTEST_SHARE * mds.eigenvalues[0], -mds.eigenvalues[-1])
     real = min(int(np.sum(mds.eigenvalues > faintest)), mds.n_dimensions)
     nearest = np.argmin(anchors, axis=1)
     shifts = (place(anchors**2, mds) - mds.coordinates[nearest])[:, :real]
     coefficients = mds.projection[:real].T @ shifts.T
     coefficients[nearest, np.arange(len(anchors))] += 1.0
-    # The offset that is right for the landmarks on average; in the Euclidean case it is right for each of them.
+    # The offset that is right on average for the landmarks; in the Euclidean case it is right for each of them.
     offsets = (masses / masses.sum()) @ (anchors.T**2 - distances**2 @ coefficients)
     return Inference(np.ascontiguousarray(coefficients), offsets)

@@ -1,4 +1,4 @@
-"""Local charts: each landmark's surroundings on the map, and where a point lies by its distances to them."""
+"""Local charts: the map around each landmark, and the place of a point in it by its distances."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MEMBERS = 8
 """Landmarks of a chart."""
 LAST_BITS = MEMBERS - 1
 BLENDED = 3
-"""Charts of which a place is the weighted mean."""
+"""Charts whose weighted mean is a place."""
 LEAST_CHART_EXTENT = 0.05
-"""A direction in which a chart extends less than this share of its largest extent is none of the sheet."""
+"""A direction in which a chart extends less than this share of its largest extent is not a direction of the sheet."""
 LEAST_WEIGHT = 1e-12
-"""The least weight of the nearest landmark's chart, where all landmarks are equally near."""
+"""The least weight of the nearest landmark's chart, reached where all landmarks are equally near."""
 
 
 class Charts(NamedTuple):
@@ -28,20 +28,21 @@ class Charts(NamedTuple):
     """
 
     members: Ids
-    """Landmarks of each chart, nearest first, itself the first, (m, e); itself again where there are no more."""
+    """Landmarks of each chart, nearest first, itself the first, (m, e); itself again after the last one."""
     is_member: NDArray[np.bool_]
-    """Where there are, (m, e)."""
+    """Which of these are members, (m, e)."""
     offsets: Array
     """(k, m)"""
     slopes: Array
     """(k, m, e)"""
 
     def place(self, squared: Array) -> Array:
-        """Places of points, given their squared distances to all landmarks, (n, m); each by itself.
+        """Return the places of points, given their squared distances to all landmarks, (n, m); each independent of the
+        others.
 
-        A place is the mean of those by the three nearest landmarks, as far as these are in the chart of the nearest one
-        and not on another layer of the sheet. The weight of a chart goes to 0 as its landmark becomes the fourth
-        nearest, so places are continuous within the cell of a landmark.
+        A place is the mean of those by the three nearest landmarks, if these are in the chart of the nearest one and
+        not on another layer of the sheet. The weight of a chart goes to 0 as its landmark becomes the fourth nearest,
+        so places are continuous within the cell of a landmark.
         """
         n, e = len(squared), self.members.shape[1]
         nearest, landmarks = self.nearest(squared, BLENDED + 1)
@@ -62,15 +63,15 @@ class Charts(NamedTuple):
         return np.stack(places, axis=1)
 
     def nearest(self, squared: Array, t: int) -> tuple[Array, Ids]:
-        """The t nearest landmarks of the chart of the nearest one, and their squared distances, each (n, t).
+        """Return the t nearest landmarks in the chart of the nearest one, and their squared distances, each (n, t).
 
-        Fewer, if charts have fewer members; where one chart has fewer, infinity.
+        Fewer, if all charts have fewer members; infinity, if one chart has fewer.
         """
         first = squared.argmin(axis=1)
         around = self.members.take(first, axis=0)
         near = np.maximum(_take_rows(squared, around), 0.0)
         near[~self.is_member.take(first, axis=0)] = np.inf
-        # The last bits of a number give way to its position: sorted as integers, numbers bring their positions along.
+        # The last bits of each number hold its position: sorting the numbers as integers also sorts the positions.
         keys = (near.view(np.int64) & ~LAST_BITS) | np.arange(near.shape[1])
         keys.sort(axis=1)
         keys = keys[:, :t]
@@ -78,21 +79,21 @@ class Charts(NamedTuple):
 
 
 def _take_rows(table: NDArray[Any], columns: Ids) -> NDArray[Any]:
-    """Some columns of each row."""
+    """Return some columns of each row."""
     return table.ravel().take(columns + (np.arange(len(table)) * table.shape[1])[:, None])
 
 
 def _sum(parts: Array) -> Array:
-    """Over the first axis, one after the other, however many columns there are."""
+    """Return sums over the first axis, in an order that does not depend on the number of columns."""
     total: Array = functools.reduce(np.add, parts)
     return total
 
 
 def make_charts(geodesics: Array, coordinates: Array) -> Charts:
-    """The charts of landmarks, given their geodesics (m, m; infinity: in another part) and their positions."""
+    """Return the charts of landmarks, given their geodesics (m, m; infinity: in another part) and their positions."""
     m = len(coordinates)
     e = min(MEMBERS, m)
-    geodesics = np.where(geodesics > 0, geodesics, np.inf)  # a landmark in the same place says nothing new
+    geodesics = np.where(geodesics > 0, geodesics, np.inf)  # a landmark in the same place adds no information
     np.fill_diagonal(geodesics, 0.0)
     members = np.argsort(geodesics, axis=1, kind="stable")[:, :e]
     reached = np.isfinite(np.take_along_axis(geodesics, members, axis=1))

@@ -1,6 +1,6 @@
-"""Landmark diffusion maps: the slowest ways in which a random walk on the points mixes.
+"""Landmark diffusion maps: the slowest modes in which a random walk on the points mixes.
 
-The walk steps from point to point by a Gaussian kernel of their distance. Landmarks stand for all points by their
+The walk steps from point to point by a Gaussian kernel of their distance. Landmarks represent all points by their
 masses, and any other point is placed by where a step from it leads (the Nystrom extension).
 """
 
@@ -16,13 +16,13 @@ from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
 EIGENVALUE_ROUNDING = 1e-10
-"""An eigenvalue below this is rounding noise and no dimension; the largest is 1."""
+"""An eigenvalue below this is rounding noise and not a dimension; the largest is 1."""
 BANDWIDTH = 1.25
 """The automatic bandwidth, in spacings of the landmarks."""
 
 
 class LandmarkDiffusionMap(PlacedByKernels, Configured):
-    """Diffusion map of the landmarks with their masses; points by the Nystrom extension.
+    """Diffusion map of the landmarks with their masses; other points by the Nystrom extension.
 
     Coordinate i is the i-th eigenfunction of the walk after the constant one, times its eigenvalue to the power of
     ``time``. Fewer eigenvalues above 0 than components: the missing coordinates are 0 and ``n_dimensions_`` says how
@@ -54,9 +54,9 @@ class LandmarkDiffusionMap(PlacedByKernels, Configured):
     coordinates_: Array
     """Positions of the landmarks, (m, k)."""
     n_dimensions_: int
-    """How many of the k coordinates are real; the others are 0."""
+    """Number of real coordinates among the k; the others are 0."""
     eigenvalues_: Array
-    """Of the walk, largest first, (m,); the first is 1."""
+    """Eigenvalues of the walk, largest first, (m,); the first is 1."""
     bandwidth_: float
     """sigma"""
 
@@ -74,14 +74,14 @@ class LandmarkDiffusionMap(PlacedByKernels, Configured):
         self.bandwidth = bandwidth
 
     def check(self, n_landmarks: int) -> None:
-        """Refuse parameters that no stream could satisfy."""
+        """Raise an error for parameters that no stream could satisfy."""
         validation.positive_number(self.alpha, "alpha", or_zero=True)
         validation.positive_number(self.time, "time", or_zero=True)
         if self.bandwidth is not None:
             validation.positive_number(self.bandwidth, "bandwidth")
 
     def fit(self, distances: Array, masses: Array | None = None) -> Self:
-        """Place landmarks given their (m, m) distances and how many points each one stands for."""
+        """Place landmarks given their (m, m) distances and the number of points that each one represents."""
         distances = check_between(distances)
         masses = validation.positive_masses(masses, len(distances))
         self.check(len(distances))
@@ -91,7 +91,7 @@ class LandmarkDiffusionMap(PlacedByKernels, Configured):
         return self
 
     def _take(self, walk: Walk, distances: Array) -> None:
-        """Keep the first eigenfunctions, and what extends them to other points."""
+        """Set the first eigenfunctions, and the quantities that extend them to other points."""
         self.eigenvalues_ = walk.eigenvalues
         k = self.n_dimensions_ = min(self.n_components, max(int(np.sum(walk.eigenvalues > EIGENVALUE_ROUNDING)) - 1, 0))
         numerators = np.zeros((len(distances), self.n_components))
@@ -106,12 +106,12 @@ class LandmarkDiffusionMap(PlacedByKernels, Configured):
         self.coordinates_ = self._map.place(distances)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """Return the state for a checkpoint."""
         names = ("bandwidth_", "eigenvalues_", "n_dimensions_")
         return {"columns": self._map.columns} | {name: getattr(self, name) for name in names}
 
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
-        """Go back to a state, or raise an error that says why it cannot be one."""
+        """Restore a state, or raise an error that says why it is invalid."""
         distances = check_between(distances)
         columns, eigenvalues = state["columns"], state["eigenvalues_"]
         check_stored("columns", columns, (len(distances), self.n_components + 1))
@@ -141,7 +141,7 @@ class Walk(NamedTuple):
 
 
 def spacing(distances: Array) -> float:
-    """The median distance of a landmark to its nearest other one that is not in the same place; 1 if there is none.
+    """Return the median distance of a landmark to its nearest other one in another place; 1 if there is none.
 
     >>> import numpy as np
     >>> line = np.array([0.0, 1.0, 3.0, 7.0])
@@ -154,7 +154,7 @@ def spacing(distances: Array) -> float:
 
 
 def landmark_walk(distances: Array, shares: Array, bandwidth: float, alpha: float) -> Walk:
-    """The walk on landmarks with these (m, m) distances and shares in the mass."""
+    """Return the walk on landmarks with these (m, m) distances and shares in the mass."""
     kernel = np.exp(-0.5 * (distances / bandwidth) ** 2)
     density = kernel @ shares
     rates = kernel / np.outer(density, density) ** alpha
@@ -168,6 +168,6 @@ def landmark_walk(distances: Array, shares: Array, bandwidth: float, alpha: floa
 
 
 def _with_signs(vectors: Array) -> Array:
-    """Eigenvectors whose entry of largest size is positive."""
+    """Return eigenvectors whose entry of largest size is positive."""
     largest = np.argmax(np.abs(vectors), axis=0)
     return vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)

@@ -1,8 +1,8 @@
-"""Landmark Isomap: distances along the sheet on which the points lie, instead of through the space around it.
+"""Landmark Isomap: distances along the sheet on which the points lie, instead of straight distances.
 
-A graph joins each stored point to its nearest others. Lengths of shortest paths from the landmarks (geodesics) go into
-classical MDS (de Silva and Tenenbaum, 2003); other points are placed by their distances to landmarks that are near on
-the sheet, where straight distances and geodesics agree.
+A graph joins each stored point to its nearest others. Lengths of shortest paths from the landmarks (geodesics) are the
+input of classical MDS (de Silva and Tenenbaum, 2003); other points are placed by their distances to landmarks that are
+near on the sheet, where straight distances and geodesics agree.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from driftmap.utils import SMALLEST_NORMAL, Array, Ids, validation
 from driftmap.utils.concurrency import one_thread
 
 TOUCHING = SMALLEST_NORMAL
-"""The length of a path between points at distance 0; scipy's graphs have no edges of length 0."""
+"""The length of a path between points at distance 0; scipy's graphs cannot have edges of length 0."""
 STALE_PATHS = 0.5
-"""The share of landmarks that may be exchanged, and of stored points that may come, before all paths are new."""
+"""The shares of exchanged landmarks and of added stored points after which all paths are computed again."""
 
 
 class Paths(NamedTuple):
@@ -40,11 +40,11 @@ class Paths(NamedTuple):
     landmarks: Ids
     """Arrival numbers."""
     lengths: Array
-    """(m, m); infinity: there is no path."""
+    """(m, m); infinity where there is no path."""
     n_exchanged: int
     """Landmarks exchanged since all paths were computed."""
     n_stored: int
-    """How many points were stored then."""
+    """Number of points stored at that time."""
 
 
 class LandmarkIsomap(Configured):
@@ -83,9 +83,9 @@ class LandmarkIsomap(Configured):
     coordinates_: Array
     """Positions of the landmarks, (m, k)."""
     n_dimensions_: int
-    """How many of the k coordinates are real; the others are 0."""
+    """Number of real coordinates among the k; the others are 0."""
     n_parts_: int
-    """In how many parts the graph is, as far as landmarks lie in them."""
+    """Number of parts of the graph that have landmarks."""
     paths_: Paths
     """Geodesics between the landmarks."""
 
@@ -95,7 +95,7 @@ class LandmarkIsomap(Configured):
         self._warned = False
 
     def check(self, n_landmarks: int) -> None:
-        """Refuse parameters that no stream could satisfy."""
+        """Raise an error for parameters that no stream could satisfy."""
         validation.integer_at_least(self.n_neighbors, "n_neighbors", 1)
 
     def fit(
@@ -138,28 +138,30 @@ class LandmarkIsomap(Configured):
         return self
 
     def _prepare(self) -> None:
-        """The charts that place points."""
+        """Return the charts that place points."""
         lengths = self.paths_.lengths
         self.n_parts_ = len(parts_of(lengths))
         with one_thread():
             self._charts = make_charts(lengths, self.coordinates_)
 
     def place(self, distances: Array) -> Array:
-        """Place points from their (n, m) distances to the landmarks; each row by itself."""
+        """Place points from their (n, m) distances to the landmarks; rows are independent of each other."""
         distances = check_to_landmarks(distances, len(self.coordinates_))
         return in_blocks(lambda part: self._charts.place(part * part), distances)
 
     def for_rows(self, landmarks: Array) -> SquaredRows:
-        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
+        """Return an object that places rows of numbers as :meth:`place` places their distances to these landmarks, (m,
+        d).
+        """
         return rows_by_squares(self._charts.place, landmarks, self.n_components)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """Return the state for a checkpoint."""
         own = {"coordinates": self.coordinates_, "n_dimensions": self.n_dimensions_, "warned": self._warned}
         return self.paths_._asdict() | own
 
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
-        """Go back to a state, or raise an error that says why it cannot be one."""
+        """Restore a state, or raise an error that says why it is invalid."""
         own = {name: state[name] for name in ("coordinates", "n_dimensions", "warned")}
         paths, m = Paths(*(state[name] for name in Paths._fields)), len(check_between(distances))
         check_arrivals("landmarks", paths.landmarks, m)
@@ -179,7 +181,7 @@ class LandmarkIsomap(Configured):
 
 
 def shortest_paths(stored: StoredPoints, distances: Array, before: Paths | None = None) -> Paths:
-    """Geodesics between the landmarks; those of the frame before are reused while they are valid."""
+    """Return the geodesics between the landmarks; those of the previous frame are reused while they are valid."""
     ids, w = stored.ids[stored.landmarks], len(stored.ids)
     if before is not None:
         same, old = np.isin(before.landmarks, ids), np.isin(ids, before.landmarks)
@@ -191,7 +193,7 @@ def shortest_paths(stored: StoredPoints, distances: Array, before: Paths | None 
             if np.isfinite(rows).all():
                 lengths = np.empty_like(distances)
                 lengths[np.ix_(old, old)], lengths[~old], lengths[:, ~old] = known, rows, rows.T
-                for row in rows:  # through a new landmark there may be shorter paths
+                for row in rows:  # a new landmark may provide shorter paths
                     np.minimum(lengths, row[:, None] + row, out=lengths)
                 return Paths(ids, np.minimum(lengths, lengths.T), n_exchanged, before.n_stored)
     lengths = geodesics_from(stored, distances, np.arange(len(ids)))
@@ -199,7 +201,7 @@ def shortest_paths(stored: StoredPoints, distances: Array, before: Paths | None 
 
 
 def geodesics_from(stored: StoredPoints, distances: Array, sources: Ids) -> Array:
-    """Lengths of shortest paths from some landmarks to all, (sources, m); infinity: there is no path."""
+    """Return lengths of shortest paths from some landmarks to all, (sources, m); infinity where there is no path."""
     from scipy.sparse import coo_array  # slow to import
     from scipy.sparse.csgraph import dijkstra
 
@@ -217,7 +219,7 @@ def geodesics_from(stored: StoredPoints, distances: Array, sources: Ids) -> Arra
 
 
 def parts_of(lengths: Array) -> list[Ids]:
-    """Landmarks that paths join, the largest part first."""
+    """Return the groups of landmarks that paths join, the largest first."""
     _, labels = np.unique(np.argmax(np.isfinite(lengths), axis=1), return_inverse=True)
     return sorted((np.flatnonzero(labels == label) for label in range(labels.max() + 1)), key=lambda part: -len(part))
 
@@ -226,11 +228,11 @@ def parts_of(lengths: Array) -> list[Ids]:
 
 
 def lay_out_parts(lengths: Array, distances: Array, n_components: int, start: Array | None) -> tuple[Array, int]:
-    """Positions of landmarks, and how many coordinates are real.
+    """Return the positions of landmarks, and the number of real coordinates.
 
-    Classical MDS of each part of the graph. To the largest part the others are added, the one that is nearest next,
-    next to all that is laid out already and as far from it as its nearest landmark: along the first axis, or in the
-    direction in which it lay before.
+    Each part of the graph has its own classical MDS. The other parts are added to the largest one, always the nearest
+    next: as far from those already placed as its nearest landmark, along the first axis or in the direction that it had
+    before.
     """
     parts = parts_of(lengths)
     coordinates, real = np.zeros((len(lengths), n_components)), 0

@@ -13,7 +13,7 @@ from driftmap.embedding.row_placement import in_blocks
 from driftmap.utils import Array
 
 LARGEST_EXPONENT = 1e300
-"""Exponents of points that are farther out count as this; larger ones would overflow."""
+"""Exponents of farther points are set to this; larger ones would overflow."""
 
 
 class KernelMap(NamedTuple):
@@ -32,13 +32,13 @@ class KernelMap(NamedTuple):
     normalised: bool
 
     def place(self, distances: Array) -> Array:
-        """Places of points, given their distances to the landmarks, (n, m); each by itself."""
+        """Return the places of points, given their distances to the landmarks, (n, m); each is independent."""
         farthest = np.sqrt(LARGEST_EXPONENT / max(self.rates.max(), 1.0))
         return in_blocks(lambda d: self.from_exponents(np.minimum(d, farthest) ** 2 * -self.rates), distances)
 
     def from_exponents(self, exponents: Array) -> Array:
-        """Places of points, given the exponents of their kernels, (n, m), which are overwritten."""
-        if self.normalised:  # relative to the largest kernel of a point, not all of them vanish
+        """Return the places of points, given the exponents of their kernels, (n, m), which are overwritten."""
+        if self.normalised:  # relative to the largest kernel of a point, so that not all of them vanish
             exponents -= exponents.max(axis=1)[:, None]
         kernels = np.exp(exponents, out=exponents)
         # not a matrix product: its rounding would depend on the number of rows in the call
@@ -46,11 +46,11 @@ class KernelMap(NamedTuple):
         return sums[:, :-1] / sums[:, -1:] if self.normalised else sums
 
     def for_rows(self, landmarks: Array) -> KernelRows:
-        """What places rows of numbers by their Euclidean distances to these landmarks, (m, d)."""
+        """Return an object that places rows of numbers by their Euclidean distances to these landmarks, (m, d)."""
         k = self.columns.shape[1] - self.normalised
         centre = landmarks.mean(axis=0)
         centred = landmarks - centre
-        # only ratios count: what all exponents have in common can be left out
+        # only ratios count, so a common term of all exponents can be omitted
         rates = self.rates - self.rates.min() if self.normalised else self.rates
         matrix, offsets = 2.0 * (centred.T * self.rates), -((centred**2).sum(axis=1) * self.rates)
         return KernelRows(self, centre, matrix, offsets, rates if rates.any() else None, np.eye(k), np.zeros(k))
@@ -74,11 +74,11 @@ class KernelRows(NamedTuple):
     """(k,)"""
 
     def moved(self, rotation: Array, translation: Array) -> KernelRows:
-        """The same on a map that is turned and shifted."""
+        """Return the same function on a map that is rotated and shifted."""
         return self._replace(rotation=self.rotation @ rotation, translation=self.translation @ rotation + translation)
 
     def place(self, X: Array) -> Array:
-        """Positions of rows, each by itself."""
+        """Return the positions of rows, each independent of the others."""
         return in_blocks(self._place, X)
 
     def _place(self, X: Array) -> Array:
@@ -91,15 +91,17 @@ class KernelRows(NamedTuple):
 
 
 class PlacedByKernels:
-    """An embedding that places points by the map of kernels that its fit made."""
+    """An embedding that places points by a map of kernels, which ``fit`` computes."""
 
     coordinates_: Array
     _map: KernelMap
 
     def place(self, distances: Array) -> Array:
-        """Place points from their (n, m) distances to the landmarks; each row by itself."""
+        """Place points from their (n, m) distances to the landmarks; rows are independent of each other."""
         return self._map.place(check_to_landmarks(distances, len(self.coordinates_)))
 
     def for_rows(self, landmarks: Array) -> KernelRows:
-        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d)."""
+        """Return an object that places rows of numbers as :meth:`place` places their distances to these landmarks, (m,
+        d).
+        """
         return self._map.for_rows(landmarks)

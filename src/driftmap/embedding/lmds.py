@@ -1,8 +1,8 @@
-"""Landmark multidimensional scaling: classical MDS of the landmarks, any other point from its distances to them.
+"""Landmark multidimensional scaling: classical MDS of the landmarks; any other point is placed by its distances to
+them.
 
-The paper's section 4. In its symbols: ``coordinates`` is the transpose of L_k, ``projection`` is L'_k,
-``mean_squared`` is delta_mu, and a point x with squared landmark distances delta_x goes to
-``-1/2 L'_k (delta_x - delta_mu)``.
+The paper's section 4. In its symbols: ``coordinates`` is the transpose of L_k, ``projection`` is L'_k, ``mean_squared``
+is delta_mu, and a point x with squared landmark distances delta_x goes to ``-1/2 L'_k (delta_x - delta_mu)``.
 
 With masses the landmarks stand for all points nearest to them: the mean is the weighted one, and the axes are those of
 W^(1/2) B W^(1/2), where B holds the inner products of the landmarks and W their masses.
@@ -24,7 +24,7 @@ EIGENVALUE_NOISE = 1e-12
 
 
 class ClassicalMDS(NamedTuple):
-    """Classical MDS of a set of points, with what is needed to place further points."""
+    """Classical MDS of a set of points, and the quantities that place further points."""
 
     coordinates: Array
     """Position of each point, (m, k); missing dimensions are columns of zeros."""
@@ -35,7 +35,7 @@ class ClassicalMDS(NamedTuple):
     eigenvalues: Array
     """All m eigenvalues, largest first."""
     n_dimensions: int
-    """How many of the k coordinates are real: the number of positive eigenvalues, at most k."""
+    """Number of real coordinates among the k: the number of positive eigenvalues, at most k."""
 
 
 def classical_mds(distances: Array, n_components: int, masses: Array | None = None) -> ClassicalMDS:
@@ -115,7 +115,7 @@ class LandmarkMDS(Configured):
         self.weighted = weighted
 
     def fit(self, distances: Array, masses: Array | None = None) -> Self:
-        """Classical MDS of the landmarks given their (m, m) distances; masses play no part unless ``weighted``."""
+        """Place landmarks by classical MDS of their (m, m) distances; masses are ignored unless ``weighted``."""
         distances = check_between(distances)
         checked = validation.positive_masses(masses, len(distances))
         weights = checked if self.weighted and masses is not None else None
@@ -136,9 +136,10 @@ class LandmarkMDS(Configured):
         return _core.affine(distances, matrix, -(self.mean_squared_ @ matrix))
 
     def for_rows(self, landmarks: Array) -> LinearRows:
-        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
+        """Return an object that places rows of numbers as :meth:`place` places their distances to these landmarks, (m,
+        d).
 
-        The rows of the projection sum to 0, so the squares of x in squared distances cancel: what is left is linear.
+        The rows of the projection sum to 0, so the squares of x in squared distances cancel, and the rest is linear.
         """
         centre = landmarks.mean(axis=0)
         centred = landmarks - centre
@@ -146,11 +147,11 @@ class LandmarkMDS(Configured):
         return LinearRows(centre, centred.T @ self.projection_.T, shift)
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds: nothing, since distances and masses determine the map."""
+        """Return an empty state: distances and masses determine the map."""
         return {}
 
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
-        """Go back to a state."""
+        """Restore a state."""
         return self.fit(distances, masses)
 
 
@@ -165,9 +166,9 @@ class LinearRows(NamedTuple):
     """(k,)"""
 
     def moved(self, rotation: Array, translation: Array) -> LinearRows:
-        """The same on a map that is turned and shifted."""
+        """Return the same function on a map that is rotated and shifted."""
         return LinearRows(self.centre, self.axes @ rotation, self.shift @ rotation + translation)
 
     def place(self, X: Array) -> Array:
-        """Positions of rows, each by itself."""
+        """Return the positions of rows, each independent of the others."""
         return _core.affine(X, self.axes, self.shift, self.centre)

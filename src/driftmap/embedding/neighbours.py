@@ -1,6 +1,6 @@
 """Nearest neighbours of the stored points, reused between frames: only new stored points are measured.
 
-The lists are a function of the stored points alone: how often they were updated on the way changes nothing.
+The lists depend on the stored points alone, not on the number of updates.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from driftmap.utils import Array, Ids
 
 MEASURED_ROWS = 256
-"""Points measured against all others at a time."""
+"""Points measured against all others in one call."""
 
 Measure = Callable[[Ids, Ids], Array]
 """Distances between stored points, (rows, columns), given by their arrival numbers."""
@@ -37,24 +37,24 @@ class NeighbourLists(NamedTuple):
     """
 
     k: int
-    """How many neighbours are asked for."""
+    """Number of neighbours."""
     ids: Ids
     """Arrival numbers of the stored points, ascending, (w,)."""
     neighbours: Ids
-    """Arrival numbers, nearest first, (w, 2k); -1: there are no more."""
+    """Arrival numbers, nearest first, (w, 2k); -1 after the last one."""
     lengths: Array
-    """Their distances, ascending; infinity: there are no more."""
+    """Their distances, ascending; infinity after the last one."""
     complete: Array
-    """(w,): all others that are nearer than this are in the list."""
+    """(w,): the list contains all other points that are nearer than this."""
 
     @classmethod
     def empty(cls, k: int) -> NeighbourLists:
-        """No points yet."""
+        """Start without points."""
         none = np.empty((0, 2 * k))
         return cls(k, np.empty(0, np.int64), none.astype(np.int64), none, np.empty(0))
 
     def updated(self, ids: Ids, measure: Measure) -> NeighbourLists:
-        """The lists of the points that are stored now; those that have come since are the last of them."""
+        """Update the lists to the points that are stored now, of which later ones come last."""
         if np.array_equal(ids, self.ids):
             return self
         w, width = len(ids), 2 * self.k
@@ -78,14 +78,15 @@ class NeighbourLists(NamedTuple):
         return NeighbourLists(self.k, ids, neighbours, lengths, complete)
 
     def nearest(self) -> tuple[Ids, Array]:
-        """The k nearest of each point, as positions in ``ids`` (-1: there are no more), and their distances."""
+        """Return the k nearest of each point, as positions in ``ids`` (-1: there are no more), and their distances."""
         neighbours = self.neighbours[:, : self.k]
         found = np.searchsorted(self.ids, neighbours)
         return np.where(neighbours < 0, -1, found), self.lengths[:, : self.k]
 
 
 def nearest_neighbours(distances: Array, k: int) -> tuple[Ids, Array]:
-    """The k nearest of each of n points that are not at distance 0, and how far they are; -1 and infinity: no more.
+    """Return the k nearest of each of n points that are not at distance 0, and their distances; -1 and infinity: no
+    more.
 
     >>> import numpy as np
     >>> line = np.array([0.0, 1.0, 3.0])
@@ -97,7 +98,7 @@ def nearest_neighbours(distances: Array, k: int) -> tuple[Ids, Array]:
 
 
 def _without(neighbours: Ids, lengths: Array, ids: Ids) -> tuple[Ids, Array]:
-    """Lists without the points that are not stored any more; the others move up."""
+    """Return the lists without points that are no longer stored; the others move up."""
     gone = ~np.isin(neighbours, ids)
     order = np.argsort(gone, axis=1, kind="stable")
     neighbours, lengths = np.where(gone, -1, neighbours), np.where(gone, np.inf, lengths)
@@ -105,14 +106,16 @@ def _without(neighbours: Ids, lengths: Array, ids: Ids) -> tuple[Ids, Array]:
 
 
 def _nearest(distances: Array, ids: Ids, width: int) -> tuple[Ids, Array, Array]:
-    """The first ``width`` in the order of length and arrival number, of each row; and up to where that is all."""
+    """Return the first ``width`` of each row by length and arrival number, and the distance up to which the list is
+    complete.
+    """
     distances = np.where(distances > 0, distances, np.inf)
     n, w = distances.shape
     if w > width:
         picked = np.sort(np.argpartition(distances, width - 1, axis=1)[:, :width], axis=1)
         last = np.take_along_axis(distances, picked, axis=1).max(axis=1)
         for row in np.flatnonzero((distances <= last[:, None]).sum(axis=1) > width):
-            # several are as far as the last one: take the earliest
+            # ties with the last one: take the earliest
             near, equal = np.flatnonzero(distances[row] < last[row]), np.flatnonzero(distances[row] == last[row])
             picked[row] = np.sort(np.concatenate([near, equal[: width - len(near)]]))
     else:
@@ -127,12 +130,12 @@ def _nearest(distances: Array, ids: Ids, width: int) -> tuple[Ids, Array, Array]
 
 
 def _insert(neighbours: Ids, lengths: Array, complete: Array, rows: Ids, distances: Array, ids: Ids) -> None:
-    """Put later points into the lists of these rows, given their (rows, points) distances; in place."""
+    """Insert later points into the lists of these rows, given their (rows, points) distances; in place."""
     distances = np.where((distances > 0) & (distances < complete[rows, None]), distances, np.inf)
     hit = np.flatnonzero(distances.min(axis=1, initial=np.inf) < np.inf)
     rows, width = rows[hit], lengths.shape[1]
     longer = np.hstack([lengths[rows], distances[hit]])
-    order = np.argsort(longer, axis=1, kind="stable")  # of equally near ones the earlier stay first
+    order = np.argsort(longer, axis=1, kind="stable")  # of equally near points, earlier ones stay first
     order, dropped = order[:, :width], order[:, width]
     lengths[rows] = np.take_along_axis(longer, order, axis=1)
     candidates = np.hstack([neighbours[rows], np.tile(ids, (len(rows), 1))])

@@ -29,7 +29,7 @@ from driftmap.metrics import euclidean
 from driftmap.utils import Array, validation
 from driftmap.utils.concurrency import one_thread
 
-# A warm start is left for a cold fit if its stress is more than this many times as large.
+# A cold fit replaces a warm start whose stress is more than this many times as large.
 MOST_WARM_STRESS = 1.01
 # The shares of exchanged landmarks and of added mass after which a warm start is compared with a cold fit.
 COLD_FIT_SHARE, COLD_FIT_GROWTH = 0.25, 0.05
@@ -39,12 +39,12 @@ class LandmarkStress(Configured):
     """Landmarks by weighted stress from their masses, points by stress from their distances to the landmarks.
 
     The landmarks start from mass-weighted classical MDS and move one at a time by Newton steps, until a sweep moves
-    them less than ``tol`` times the map's size (root mean squares); the stress never goes up. It comes to rest where
-    SMACOF does, sooner. There are many such places: the best of several starts is taken, which are views of classical
-    MDS in one dimension more. A point starts from its place in landmark MDS and takes Newton steps until one is shorter
-    than that, each to where its loss is no larger but for rounding; outside the map, steps of its distance from the
-    map's centre and of its direction. In one dimension, where there are many minima, a point goes to the least of all,
-    and each landmark to the least given the others.
+    them less than ``tol`` times the map's size (root mean squares); the stress never goes up. It converges to
+    the local minima of SMACOF, in less time. The best of several starts is used; these are views of classical MDS in
+    one more dimension. A point starts from its place in landmark MDS and takes Newton steps that do not increase its
+    loss beyond rounding, until one is shorter than that; outside the map, in polar coordinates around the map's centre.
+    In one dimension, which has many local minima, each point goes to the global one, and each landmark to the global
+    one given the others.
 
     Given ``anchors`` (a sample of the stored points, from :func:`~driftmap.embedding.choose_anchors`) the map is fitted
     to these and points are placed by their distances to them, which follow from their distances to the landmarks
@@ -87,9 +87,9 @@ class LandmarkStress(Configured):
     needs: ClassVar[frozenset[str]] = frozenset({"anchors", "start"})
     keeps_distances: ClassVar[bool] = True
     n_dimensions_: int
-    """How many of the k coordinates are real; the others are 0."""
+    """Number of real coordinates among the k; the others are 0."""
     anchors_: Anchors
-    """The points that others are placed by: those that ``fit`` was given, or the landmarks."""
+    """The points by which others are placed: those given to ``fit``, or the landmarks."""
     anchor_coordinates_: Array
     """Positions of the anchors, (a, k)."""
     stress_: float
@@ -122,7 +122,7 @@ class LandmarkStress(Configured):
         self.max_warm_iter = max_warm_iter
 
     def check(self, n_landmarks: int) -> None:
-        """Refuse parameters that no stream could satisfy."""
+        """Raise an error for parameters that no stream could satisfy."""
         validation.positive_number(self.steadiness, "steadiness", or_zero=True)
         validation.positive_number(self.tol, "tol")
         validation.integer_at_least(self.max_iter, "max_iter", 1)
@@ -163,7 +163,7 @@ class LandmarkStress(Configured):
             reference = self.cold_stress_ if is_trusted else None
         self._n_exchanged = n_exchanged
         self.anchors_ = anchors or Anchors(np.arange(m), np.arange(m), masses, None)
-        # One thread: matrices this small gain nothing from more, and the bits do not depend on how many there are.
+        # One thread: matrices this small gain nothing from more, and the bits do not depend on their number.
         with one_thread():
             targets = self._targets(distances, masses)
             positions, self.stress_, self.n_iter_ = self._arranged(targets, start, reference)
@@ -172,16 +172,18 @@ class LandmarkStress(Configured):
 
     @property
     def coordinates_(self) -> Array:
-        """Positions of the landmarks, (m, k)."""
+        """Return the positions of the landmarks, (m, k)."""
         to_landmarks = self.anchors_.to_landmarks
         if to_landmarks is None:
             return self.anchor_coordinates_
-        if self._coordinates is None:  # worked out when asked for: a map is often made without
+        if self._coordinates is None:  # computed on demand: a map is often made without it
             self._coordinates = self.place(to_landmarks.T if self.anchors_.measured else self._landmarks)
         return self._coordinates
 
     def _targets(self, distances: Array, masses: Array) -> Array:
-        """Distances between the anchors, (a, a), from those between the landmarks and from anchors to these."""
+        """Return distances between the anchors, (a, a), from those between landmarks and those from anchors to
+        landmarks.
+        """
         self._landmarks, self._landmark_weights = distances, masses / masses.sum()
         shares, to_landmarks = self.anchors_.masses, self.anchors_.to_landmarks
         self._weights = validation.positive_masses(shares, len(self.anchors_.ids)) / shares.sum()
@@ -197,7 +199,9 @@ class LandmarkStress(Configured):
         return targets
 
     def _arranged(self, targets: Array, start: Array | None, reference: float | None) -> tuple[Array, float, int]:
-        """Positions of the anchors, their stress and the number of sweeps; from the start, if that is good enough."""
+        """Return the positions of the anchors, their stress and the number of sweeps; from the start, if that is good
+        enough.
+        """
         weights, warm = self._weights, None
         if start is not None and self._is_usable(start := np.asarray(start, dtype=np.float64), targets**2):
             warm = arrange(targets, weights, start, self.tol, self.max_warm_iter)
@@ -212,7 +216,7 @@ class LandmarkStress(Configured):
         return warm or cold
 
     def _take(self, positions: Array, targets: Array) -> None:
-        """Take these positions of the anchors, (a, real), and prepare to place other points by them."""
+        """Set the positions of the anchors, (a, real), and prepare to place other points by them."""
         placer = make_placer(positions, targets, self.anchors_.masses, self.tol, self.max_iter)
         matrix, offsets = self._inference or (None, None)
         self._placer = replace(
@@ -222,7 +226,7 @@ class LandmarkStress(Configured):
         self.anchor_coordinates_ = np.pad(positions, ((0, 0), (0, self.n_components - self.n_dimensions_)))
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """Return the state for a checkpoint."""
         return self.anchors_._asdict() | {
             "positions": self._placer.positions,
             "stress": self.stress_,
@@ -233,7 +237,7 @@ class LandmarkStress(Configured):
         }
 
     def restore(self, distances: Array, masses: Array, state: dict[str, Any]) -> Self:
-        """Go back to a state, or raise an error that says why it cannot be one."""
+        """Restore a state, or raise an error that says why it is invalid."""
         distances = check_between(distances)
         anchors = Anchors(*(state[name] for name in Anchors._fields))
         a, m = len(anchors.ids), len(anchors.landmarks)
@@ -261,25 +265,28 @@ class LandmarkStress(Configured):
         return self
 
     def place(self, distances: Array) -> Array:
-        """Place points from their (n, m) distances to the landmarks; each row by itself."""
+        """Place points from their (n, m) distances to the landmarks; rows are independent of each other."""
         return self._placer.place(check_to_landmarks(distances, len(self._landmarks)))
 
     def residuals(self, distances: Array) -> Array:
-        """Per row of landmark distances, the root of the weighted mean squared error of its distances on the map."""
+        """Return, per row of landmark distances, the root of the weighted mean squared error of its distances on the
+        map.
+        """
         targets = np.sqrt(np.maximum(self._squared(distances), 0.0))
         gaps = targets - euclidean(self.place(distances), self.anchor_coordinates_)
         return np.sqrt((gaps**2 * self._weights).sum(axis=1))
 
     def _squared(self, distances: Array) -> Array:
-        """Squared distances to the fixed points, from those to the landmarks."""
+        """Return squared distances to the fixed points, from those to the landmarks."""
         distances = check_to_landmarks(distances, len(self._landmarks))
         return distances**2 if self._inference is None else _core.affine(distances, *self._inference)
 
     def for_rows(self, landmarks: Array) -> StressPlacer:
-        """What places rows of numbers as :meth:`place` does their Euclidean distances to these landmarks, (m, d).
+        """Return an object that places rows of numbers as :meth:`place` places their distances to these landmarks, (m,
+        d).
 
-        Coefficients of an anchor sum to 1, so the squared distance to it that follows from those to the landmarks is
-        the squared length of x plus something linear in x.
+        The coefficients of an anchor sum to 1, so the squared distance to it that follows from those to the landmarks
+        is the squared length of x plus a linear function of x.
         """
         centre = self._landmark_weights @ landmarks
         centred = landmarks - centre
@@ -305,7 +312,7 @@ class LandmarkStress(Configured):
 
 
 def is_full(positions: Array, weights: Array) -> bool:
-    """Whether points extend in every dimension."""
+    """Return True if points extend in every dimension."""
     centred = (positions - weights @ positions) * np.sqrt(weights)[:, None]
     variances = np.linalg.eigvalsh(centred.T @ centred)
     return bool(variances[0] > FLAT**2 * variances[-1])

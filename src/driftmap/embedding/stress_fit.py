@@ -1,4 +1,4 @@
-"""Fits by weighted stress: points brought from a start to rest, the best of several starts, a placer by the result."""
+"""Fits by weighted stress: minimisation from a start, the best of several starts, and a placer by the result."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from driftmap.metrics import euclidean
 from driftmap.utils import Array
 
 TRIAL_SWEEPS = 50
-"""Sweeps from each view of a cold fit; only the best is continued until it rests."""
+"""Sweeps from each view of a cold fit; only the best view is continued to convergence."""
 TURNED_AXES = 4
-"""Axes that views turn, the last ones: of more, where a sweep takes long, none has led to less stress."""
+"""Axes that views turn, the last ones: turning more of them, where a sweep is slow, has never led to less stress."""
 FEW_POINTS = 128
 """A cold fit of more points starts from one of half of them: in a third of the time, to within 1 % of the stress."""
 FEWEST_FIXED = {2: 5, 3: 12}
-"""By dimension: with fewer fixed points, to start from places all over the map leads to more stress on average."""
+"""By dimension: with fewer fixed points, starting from places all over the map increases the mean stress."""
 
 
 def cold_fit(distances: Array, masses: Array, n_components: int, tol: float, max_iter: int) -> tuple[Array, float, int]:
-    """Positions of points with these masses, their stress and the number of sweeps; as :func:`arrange`.
+    """Return positions of points with these masses, their stress and the number of sweeps, as :func:`arrange` does.
 
-    Of up to 128 points the best of several views of classical MDS. More points start from where the fit of half of
+    For up to 128 points, the best of several views of classical MDS. More points start from where the fit of half of
     them, evenly spread, places them.
     """
     n, weights = len(distances), masses / masses.sum()
@@ -54,10 +54,10 @@ def cold_fit(distances: Array, masses: Array, n_components: int, tol: float, max
 
 
 def views(mds: ClassicalMDS, k: int) -> Iterator[Array]:
-    """Starts of a fit in k dimensions: classical MDS, and the same in one dimension more, seen from other directions.
+    """Yield starts of a fit in k dimensions: classical MDS, and MDS in one more dimension, seen from other directions.
 
-    Each view turns one of the last four axes towards the further one; on the line, where there are most minima, by more
-    angles.
+    Each view turns one of the last four axes towards the additional one; on the line, which has most local minima, by
+    more angles.
     """
     yield mds.coordinates[:, :k]
     angles = np.arange(1, 8) * np.pi / 8 if k == 1 else np.arange(1, 4) * np.pi / 4
@@ -69,10 +69,10 @@ def views(mds: ClassicalMDS, k: int) -> Iterator[Array]:
 
 
 def arrange(distances: Array, weights: Array, start: Array, tol: float, max_iter: int) -> tuple[Array, float, int]:
-    """Bring points from a start to rest, by sweeps until one moves them less than ``tol`` times the start's extent.
+    """Minimise the stress from a start, by sweeps until one moves points less than ``tol`` times the start's extent.
 
-    The stress between them, with weights w_i w_j as in weighted SMACOF, never goes up. Returns the positions round
-    their centre, (a, k), their normalised stress, and the number of sweeps.
+    The stress, with weights w_i w_j as in weighted SMACOF, never increases. Return the positions around their centre,
+    (a, k), their normalised stress, and the number of sweeps.
     """
     if not all(np.isfinite(numbers).all() for numbers in (distances, weights, start)):
         raise ValueError("distances, weights and start must be finite")
@@ -85,7 +85,8 @@ def arrange(distances: Array, weights: Array, start: Array, tol: float, max_iter
 
 
 def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> float:
-    """Normalised stress of points with weights: root of ``sum w w' (d - |y - y'|)^2 / sum w w' d^2`` over all pairs.
+    """Return the normalised stress of points with weights: root of ``sum w w' (d - |y - y'|)^2 / sum w w' d^2`` over
+    pairs.
 
     >>> import numpy as np
     >>> weighted_stress(np.array([[0.0, 2.0], [2.0, 0.0]]), np.array([[0.0], [1.0]]), np.array([1.0, 5.0]))
@@ -99,7 +100,7 @@ def weighted_stress(distances: Array, coordinates: Array, weights: Array) -> flo
 
 
 def make_placer(positions: Array, distances: Array, masses: Array, tol: float, max_iter: int) -> StressPlacer:
-    """What places points by their distances to these, given their positions, distances and masses."""
+    """Return a placer of points by these ones, given their positions, distances and masses."""
     squared, weights = distances**2, masses / masses.sum()
     a, k = positions.shape
     return StressPlacer(
@@ -110,10 +111,10 @@ def make_placer(positions: Array, distances: Array, masses: Array, tol: float, m
 
 
 def start_map(positions: Array, squared: Array, mean_squared: Array, weights: Array) -> tuple[Array, Array]:
-    """Where a point starts, ``projection squared + shift``: its place in landmark MDS, carried over to this map.
+    """Return where a point starts: ``projection squared + shift``, its place in landmark MDS, mapped to this map.
 
-    The carrying is the affine map that best brings the fixed points from their places in landmark MDS to their
-    positions: it takes up what stress has moved all of them, so few Newton steps are left.
+    An affine correction, the one that best brings the fixed points from their places in landmark MDS to their
+    positions, absorbs the shift that stress has given to all of them, so few Newton steps remain.
     """
     real, roots = positions.shape[1], np.sqrt(weights)[:, None]
     projection, size = -0.5 * trilateration(positions, weights), extent(positions, weights) or 1.0
@@ -124,10 +125,10 @@ def start_map(positions: Array, squared: Array, mean_squared: Array, weights: Ar
 
 
 def trilateration(positions: Array, weights: Array) -> Array:
-    """L'_k of landmark MDS, (k, a), for points that lie anywhere: ``-1/2 L'_k (delta_x - delta_mu)`` is the place of x.
+    """Return L'_k of landmark MDS, (k, a), for points in any position: ``-1/2 L'_k (delta_x - delta_mu)`` places x.
 
-    It solves the linear equations of squared distances by least squares, and is L'_k if the points lie where classical
-    MDS puts them.
+    It solves the linear equations of squared distances by least squares, and equals L'_k if the points lie where
+    classical MDS puts them.
     """
     size = extent(positions, weights) or 1.0
     scaled = (positions - weights @ positions) / size

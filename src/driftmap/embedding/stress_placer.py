@@ -1,4 +1,4 @@
-"""Places points on a map by the stress of their distances to points that stay where they are (the fixed points)."""
+"""Placing points on a map by the stress of their distances to points that do not move (the fixed points)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from driftmap.metrics import euclidean
 from driftmap.utils import Array
 
 CALL_ROWS = 4096
-"""Rows placed in one call of the core, so that an interrupt (Ctrl-C) does not wait for all of them."""
+"""Rows placed in one call of the core, so that an interrupt (Ctrl-C) need not wait for all rows."""
 MOST_STEPS = 10_000
 FEWEST_PLACES, MOST_PLACES = 28, 56
-"""Places to start from, per k^2 in k dimensions: as many as there are fixed points, within these limits."""
+"""Starting places, per k^2 in k dimensions: the number of fixed points, within these limits."""
 BASIS = 16
-"""Principal directions by which stress at all places is computed: it is smooth, so few are enough. A multiple of 8."""
+"""Principal directions by which the stress at all places is computed; few suffice, because it is smooth. A multiple of
+8.
+"""
 
 
 class Places(NamedTuple):
     """Places all over a map, and tables that give the stress of a point there, from its distances in sizes of the map.
 
-    But for a constant that all places share, the stress is the product of ``losses`` with the distances and 1. If there
+    Up to a constant that all places share, the stress is the product of ``losses`` with the distances and 1. If there
     is a basis, it is the product of ``losses`` with 8 b numbers and 1; these are the product of the basis with the
     distances. Both tables hold their columns in groups of eight, as the core reads them.
     """
@@ -106,7 +108,7 @@ class StressPlacer:
 
     @cached_property
     def _native(self) -> _core.Placement:
-        """The placement on a map of size 1 round 0."""
+        """Return the placer on a map of size 1 around 0."""
         origin, size, nowhere = self._origin, self._size, np.empty((0, 8))
         fixed = np.vstack([(self.positions - origin).T / size, self.weights])
         places, *tables = self.places or Places(np.empty((0, len(origin))), nowhere, nowhere)
@@ -120,7 +122,7 @@ class StressPlacer:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def moved(self, rotation: Array, translation: Array) -> StressPlacer:
-        """The same on a map that is turned and shifted."""
+        """Return the placer on a map that is rotated and shifted."""
         k = len(self.shift)
         turn, by = rotation[:k, :k], translation[:k]
         return replace(
@@ -132,7 +134,7 @@ class StressPlacer:
         )
 
     def place(self, X: NDArray[Any]) -> Array:
-        """Positions of points, each by itself; rows of float64 or float32."""
+        """Return the positions of points, each independent of the others; rows of float64 or float32."""
         if len(X) <= CALL_ROWS:
             coordinates = self._native.place(X)
         else:
@@ -143,7 +145,7 @@ class StressPlacer:
 
 
 def extent(positions: Array, weights: Array) -> float:
-    """Root of the weighted mean squared distance from the centre."""
+    """Return the root of the weighted mean squared distance from the centre."""
     return float(np.sqrt(weights @ ((positions - weights @ positions) ** 2).sum(axis=1)))
 
 

@@ -76,6 +76,16 @@ class RecordedDrift:
 
 
 @dataclass(frozen=True)
+class RecordedMove:
+    """When and why the map moved last."""
+
+    frame: Count
+    row: Count
+    reason: str
+    median: float | None
+
+
+@dataclass(frozen=True)
 class Delta:
     """The header of a message about what has changed."""
 
@@ -85,6 +95,7 @@ class Delta:
     alerts: list[RecordedAlert | RecordedDrift]
     names: list[list[str]] | None
     change: RecordedDrift | None
+    moved: RecordedMove | None
 
 
 @dataclass(frozen=True)
@@ -107,7 +118,7 @@ def read_message(data: bytes, *, n_columns: int | None) -> tuple[dict[str, Any],
         if "time" in arrays:  # recordings before version 0.3 have no p-values
             arrays.setdefault("drift", np.full(len(arrays["time"]), np.nan))
         kind = Whole if n_columns is None else Delta
-        found: Delta = from_json(kind, {"names": None, "change": None} | header, "header")
+        found: Delta = from_json(kind, {"names": None, "change": None, "moved": None} | header, "header")
         json.dumps(header, allow_nan=False)  # as it will be sent to a browser
         if isinstance(found, Whole):
             n_columns = len(found.columns)

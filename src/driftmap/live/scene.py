@@ -51,6 +51,18 @@ class Landmarks(NamedTuple):
     masses: Array | Ids
 
 
+class Move(NamedTuple):
+    """When and why the map moved last."""
+
+    frame: int
+    row: int
+    """Arrival number of the last row before."""
+    reason: str
+    """As that of a :class:`~driftmap.map.frame.FrameChange`."""
+    median: float | None
+    """By how much half of the stored rows moved, relative to the diameter of the map; None: it had none."""
+
+
 class Change(NamedTuple):
     """The last drift: a report, and the cells that grew or shrank."""
 
@@ -108,6 +120,7 @@ class Scene:
         self.rows = LastRows(capacity, len(columns))
         self._landmarks: Landmarks | None = None
         self._change: Change | None = None
+        self._moved: Move | None = None
         self._curves = Curves()
         self._alerts: deque[dict[str, Any]] = deque(maxlen=ALERTS)
         self._versions = Versions()
@@ -119,10 +132,11 @@ class Scene:
         with self.lock:
             self.rows.append(first, positions, values, nearest)
 
-    def move(self, first: int, positions: Array) -> None:
-        """Set new positions for the rows from arrival number ``first`` on that are still shown."""
+    def move(self, first: int, positions: Array, moved: Move | None = None) -> None:
+        """Set new positions for the rows from arrival number ``first`` on that are still shown; ``moved``: why."""
         with self.lock:
             self.rows.move(first, positions)
+            self._moved = moved
             self._versions.moves += 1
 
     def set_landmarks(self, landmarks: Landmarks) -> None:
@@ -154,8 +168,11 @@ class Scene:
         if header.get("names") is not None:
             for column, names in zip(self.columns, header["names"], strict=True):
                 column.names = names
+        moved = Move(**header["moved"]) if header.get("moved") else None
         if "moved_x" in arrays:
-            self.move(header["oldest"], np.column_stack([arrays["moved_x"], arrays["moved_y"]]))
+            self.move(header["oldest"], np.column_stack([arrays["moved_x"], arrays["moved_y"]]), moved)
+        elif moved is not None:
+            self.move(header["oldest"], np.empty((0, 2)), moved)
         if "x" in arrays:
             values = [arrays[f"v{j}"] for j in range(len(self.columns))]
             positions = np.column_stack([arrays["x"], arrays["y"]])
@@ -202,6 +219,8 @@ class Scene:
         if changed.moves != before.moves and first > rows.oldest:
             slots = rows.slots(rows.oldest, first)
             arrays |= {"moved_x": rows.positions[slots, 0], "moved_y": rows.positions[slots, 1]}
+        if self._moved is not None and (whole or changed.moves != before.moves):
+            header["moved"] = self._moved._asdict()
         if rows.next > first or whole:
             slots = rows.slots(first, rows.next)
             arrays |= {"x": rows.positions[slots, 0], "y": rows.positions[slots, 1]}

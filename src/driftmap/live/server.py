@@ -157,11 +157,11 @@ class Server:
                     continue
                 message, seen = changed
                 await browser.send_bytes(message)
-                told = seen.next
+                reported = seen.next
                 while not await _happens(drawn, COUNT_SECONDS):
-                    if told != self.scene.rows.next:  # a paused page says how far it is behind
-                        told = self.scene.rows.next
-                        await browser.send_text(str(told))
+                    if reported != self.scene.rows.next:  # a paused page says how far it is behind
+                        reported = self.scene.rows.next
+                        await browser.send_text(str(reported))
                 drawn.clear()
 
         async def receive() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.live.scene import CAPACITY, Change, Landmarks, Scene
+from driftmap.live.scene import CAPACITY, Change, Landmarks, Move, Scene
 from driftmap.map.changes import Drift, surprise
-from driftmap.map.frame import Frame
+from driftmap.map.frame import Frame, FrameChange
 from driftmap.map.stream_map import StreamMap
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.quality import stress
@@ -93,6 +93,7 @@ class Watcher(Observer):
                 if given is None:
                     return
                 number, frame = given
+                why = moved_of(mapper.frames_, number)
                 store = mapper._landmark_engine().store
                 is_present = np.array_equal(frame.landmarks, mapper.landmark_indices_)
                 masses = mapper.landmark_mass_ if is_present else frame.cover.masses
@@ -103,7 +104,7 @@ class Watcher(Observer):
                 with scene.lock:
                     first = scene.rows.oldest
                     rows = self._rows[scene.rows.slots(first, scene.rows.next)]
-                scene.move(first, plane(frame.place_queries(store, store.check_queries(rows))))
+                scene.move(first, plane(frame.place_queries(store, store.check_queries(rows))), why)
                 self._move_change(mapper, frame)
                 self._frame = number
         self._sample(mapper, time.monotonic())
@@ -134,6 +135,15 @@ class Watcher(Observer):
         sample = {"time": time.time(), "rows": seen_now, "rate": self._last[2], "novelty": self._novelty}
         self.scene.add_sample(sample | {"radius": mapper.radius_, "stress": self._stress, "drift": self._surprise})
         self._novelty = 0.0
+
+
+def moved_of(changes: Sequence[FrameChange], number: int) -> Move | None:
+    """Return what a browser is told of the last move of the map, which led to this frame; None of the first one."""
+    if not changes or changes[-1].frame != number:
+        return None
+    change = changes[-1]
+    median = change.displacement.median
+    return Move(number, change.arrival, change.reason, median if median < np.inf else None)
 
 
 def report_of(drift: Drift) -> dict[str, Any]:

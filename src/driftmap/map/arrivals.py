@@ -34,6 +34,9 @@ class Arrivals(NamedTuple):
     """Alarms of the monitor; empty without a monitor."""
     checks: Sequence[Check] = ()
     """All checks of the monitor, of which few are alarms."""
+    isolation: Array | None = None
+    """Distance to the nearest stored point relative to those between stored points, if asked for; infinite while fewer
+    than two points are stored. See :mod:`driftmap.map.isolation`."""
 
 
 def learnt(reach: Array, quantile: Array, nearest: Ids, n_components: int) -> Arrivals:

@@ -17,7 +17,7 @@ from driftmap.utils import Array, Ids
 
 SAMPLED, RECENT = 200, 100
 """The most stored points in the sample that stands for all of them, and in that of recent ones."""
-RECENT_SHARE = 0.2
+RECENT_SHARE = 0.5
 """The share of the stored points, the last ones, that are recent; all of the last ``RECENT`` are."""
 NEIGHBOURS = 10
 """By which maps are judged that do not keep distances."""
@@ -28,6 +28,8 @@ FAR_ABOVE = 1.5
 BEYOND = 2
 """A landmark farther than this many radii from all fixed points is not represented by them."""
 NEARLY_ALL = 0.95
+JUDGED_GROWTH, JUDGED_EXCHANGES = 0.03, 0.1
+"""A frame is judged again after this share of the mass has arrived, or this share of the landmarks was replaced."""
 GROWTH = 0.1
 """The arrivals, as a share of the mass, after which a frame that did not get worse is compared with a new one."""
 
@@ -54,13 +56,17 @@ class Losses(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """The losses of a frame when it was last found good, and how many points had arrived."""
+    """The losses of a frame when it was last found good, how many points had arrived, and when it was last judged."""
 
     total: float
     recent: float
     cell: float
     """Nearly all cells had less."""
     seen: int
+    judged: int
+    """How many points had arrived when the frame was last judged."""
+    replaced: int
+    """How many landmarks had been replaced then."""
 
 
 def sample_of(engine: LandmarkEngine, landmarks: Ids) -> Sample:
@@ -137,10 +143,16 @@ def kept_neighbours(distances: Array, on_map: Array, k: int) -> Array:
     return (true & found).sum(axis=1) / np.maximum(found.sum(axis=1), k)
 
 
-def reference_of(found: Losses, seen: int) -> Reference:
+def reference_of(found: Losses, seen: int, replaced: int) -> Reference:
     """What later losses are compared with."""
     cell = float(np.quantile(found.cells, NEARLY_ALL)) if len(found.cells) else 0.0
-    return Reference(found.total, found.recent, cell, seen)
+    return Reference(found.total, found.recent, cell, seen, seen, replaced)
+
+
+def is_due(reference: Reference, seen: int, replaced: int, mass: float, n_landmarks: int) -> bool:
+    """Whether enough has changed since a frame was judged to judge it again, which takes longer than to learn a row."""
+    has_grown = seen - reference.judged >= JUDGED_GROWTH * mass
+    return has_grown or replaced - reference.replaced >= JUDGED_EXCHANGES * n_landmarks
 
 
 def reason_to_compare(present: Losses, reference: Reference, tolerance: float, seen: int, mass: float) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, choose_anchors, move, procrustes
+from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, choose_anchors, choose_with, move, procrustes
 from driftmap.embedding.base import NEEDS
 from driftmap.embedding.factory import make_embedding
 from driftmap.landmarks.online import LandmarkEngine
@@ -24,7 +24,7 @@ from driftmap.map.anchor_count import ANCHOR_COUNTS, AnchorCount, count_anchors
 from driftmap.map.frame import FARTHEST, REGISTERED, Frame, FrameChange, Points, row_placer_of
 from driftmap.map.frame_loss import Losses, Reference, Sample
 from driftmap.map.registration import Registration
-from driftmap.map.stored_cache import DistanceCache, StoredPointCache
+from driftmap.map.stored_cache import DistanceCache, StoredPointCache, common
 from driftmap.metrics import Store
 from driftmap.quality import Displacement, displacement
 from driftmap.storage.serialization import Arrays, flatten, rebuild
@@ -36,6 +36,8 @@ FEWEST_KNOWN = 10
 """If an embedding needs stored points: align on points known to the last frame if at least this many remain."""
 LEAST_SIZE = 1e-140
 """How small a map may be: squares do not underflow."""
+RECENT_ANCHORS = 0.25
+"""The share of the anchors, where an embedding has a number of its own, that are the last points."""
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark or an anchor has: its cell may be empty, and yet it is embedded."""
 OF_STORED_POINTS = frozenset({"stored", "to_landmarks", "neighbours"})
@@ -137,8 +139,10 @@ class Frames:
             self.changes.append(FrameChange(number, rotation, Displacement(*moved), arrival, str(reason), *both))
         if (reference := rebuild(packed.get("reference"), arrays)) is not None:
             self.reference = Reference(**reference)
-            validation.integer_at_least(self.reference.seen, "seen", 1)
-            for name in Reference._fields[:-1]:
+            for name in ("seen", "judged"):
+                validation.integer_at_least(reference[name], name, 1)
+            validation.integer_at_least(self.reference.replaced, "replaced", 0)
+            for name in ("total", "recent", "cell"):
                 validation.positive_number(reference[name], name, or_zero=True)
         if (choice := rebuild(packed.get("choice"), arrays)) is not None:
             self.choice = AnchorCount(**choice)
@@ -217,15 +221,22 @@ class Frames:
         if tolerance is None and len(last.landmarks) == engine.n_landmarks:
             self.current = kept
             return
+        reference, replaced = self.reference, engine.n_replacements_
+        is_beyond = bool(tolerance) and not self._keeps_distances and kept.is_beyond(engine)
+        mass = float(engine.stored_masses().sum())
+        if tolerance and reference is not None:
+            is_due = frame_loss.is_due(reference, seen, replaced, mass, len(cover.ids))
+            if not (is_due or is_beyond):
+                self.current = kept
+                return
         sample = frame_loss.sample_of(engine, cover.ids)
         before = kept.place_stored(engine, sample.ids)
-        present, reason, is_beyond = self._losses(engine, sample, before / kept.scale), "landmarks", False
+        present, reason = self._losses(engine, sample, before / kept.scale), "landmarks"
         if tolerance:
             found: str | None = "growth"
-            if self.reference is not None:  # else the frame has not been judged yet
-                mass = float(engine.stored_masses().sum())
-                found = frame_loss.reason_to_compare(present, self.reference, tolerance, seen, mass)
-            is_beyond = not self._keeps_distances and kept.is_beyond(engine)
+            if reference is not None:  # else the frame has not been judged yet
+                found = frame_loss.reason_to_compare(present, reference, tolerance, seen, mass)
+                self.reference = reference._replace(judged=seen, replaced=replaced)
             found = "a cell" if is_beyond else found
             if found is None:
                 self.current = kept
@@ -235,10 +246,10 @@ class Frames:
         after = frame.place_stored(engine, sample.ids)
         losses = self._losses(engine, sample, after)
         if tolerance and not (is_beyond or frame_loss.is_better(losses, present, tolerance)):
-            self.current, self.reference = kept, frame_loss.reference_of(present, seen)
+            self.current, self.reference = kept, frame_loss.reference_of(present, seen, replaced)
             return
         shares = sample.shares
-        if self.stored_cache is not None:  # such an embedding does not extrapolate: newer points lay anywhere
+        if not self._keeps_distances:  # such an embedding does not extrapolate: newer points lay anywhere
             known = np.where(sample.ids < self.seen, shares, 0.0)
             shares = known if np.count_nonzero(known) >= FEWEST_KNOWN else shares
         if self.align:
@@ -258,7 +269,7 @@ class Frames:
             of_both = present.total, losses.total
             change = FrameChange(self.count + 1, frame.rotation, moved, seen - 1, reason, *of_both)
         self._take(engine, frame, change)
-        self.reference = frame_loss.reference_of(losses, seen)
+        self.reference = frame_loss.reference_of(losses, seen, replaced)
 
     def register(self, engine: LandmarkEngine, laid: Registration) -> None:
         """Make the present frame, laid on another map, a frame of its own."""
@@ -332,6 +343,8 @@ class Frames:
 
     def _number_of_anchors(self, engine: LandmarkEngine, landmarks: Ids) -> int | None:
         """The number that was given, or that is enough; it is chosen again when much has changed."""
+        if hasattr(self.embedding, "anchors_for"):
+            return int(self.embedding.anchors_for(len(landmarks)))
         if not isinstance(self.n_anchors, str):
             return self.n_anchors
         if not engine.store.metric.quick:
@@ -350,6 +363,9 @@ class Frames:
     def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:
         """Up to ``n_anchors`` stored points by mass; the landmarks if they are as many.
 
+        An embedding that says how many it needs has no place for what lies far from all anchors: the landmarks and the
+        last points are among them.
+
         Distances to them are measured, unless a Python function does that: then they follow from those to landmarks.
         """
         landmarks = cover.ids
@@ -358,7 +374,12 @@ class Frames:
             return Anchors(landmarks, landmarks, cover.masses, None)
         cells, weights = engine.cells()
         with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
-            ids, shares = choose_anchors(cells, n_anchors, weights)
+            if hasattr(self.embedding, "anchors_for"):
+                recent = engine.stored_indices_[-max(int(RECENT_ANCHORS * n_anchors), 1) :]
+                ids = choose_with(np.union1d(landmarks, recent), cells, n_anchors, weights)
+                shares = _masses_of(engine, ids)
+            else:
+                ids, shares = choose_anchors(cells, n_anchors, weights)
         self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
         to_landmarks, measured = self.to_anchors.values, bool(engine.store.metric.quick)
         return Anchors(ids, landmarks, _at_least_a_little(shares), to_landmarks, measured)
@@ -381,6 +402,14 @@ def _checked_points(store: Store, n_seen: int, ids: Ids, points: Any, masses: Ar
     if points is not None and len(points := store.check(points)) != len(ids):
         raise ValueError("its frame has a wrong number of landmarks")
     return Points(ids, points, masses)
+
+
+def _masses_of(engine: LandmarkEngine, ids: Ids) -> Array:
+    """Masses of stored points; 0 of a landmark that is forgotten, but not replaced yet."""
+    old, known, _ = common(engine.stored_indices_, ids)
+    masses = np.zeros(len(ids))
+    masses[known] = engine.stored_masses()[old]
+    return masses
 
 
 def _at_least_a_little(masses: Array) -> Array:

@@ -23,6 +23,8 @@ __all__ = ["Alert", "Difference", "NoveltyDetector", "RecentReaches"]
 
 RECENT = 2000
 """Number of recent arrivals from which quantiles are computed."""
+FEWEST_FOR_TAIL = 100
+"""From this many recent arrivals on, the quantile of a reach above all of them is estimated."""
 UNUSUAL = 0.99
 """Least quantile of an alert by reach. Early in a stream the radius is small, so large reaches are common."""
 ALERT_FEATURES = 3
@@ -97,16 +99,28 @@ class RecentReaches:
 
     def add(self, reaches: Sequence[float] | Array) -> Array:
         """Append reaches; return the quantile of each among those before it."""
+        return self.add_with_tails(reaches)[0]
+
+    def add_with_tails(self, reaches: Sequence[float] | Array) -> tuple[Array, Array]:
+        """Append reaches; return their quantiles, and the same with estimates for those above all recent ones.
+
+        >>> quantiles, estimates = RecentReaches().add_with_tails([*np.linspace(0.5, 1.0, 200), 1.001, 5.0])
+        >>> quantiles[-2:].round(4).tolist(), estimates[-2:].round(4).tolist()
+        ([0.995, 0.995], [0.995, 1.0])
+        """
         if self._n == 0:
             self._ring = np.empty(self.size)
-        quantiles, ring = np.empty(len(reaches)), self._ring
+        (quantiles, estimates), ring = np.empty((2, len(reaches))), self._ring
         for i, reach in enumerate(np.asarray(reaches).tolist()):
             n = min(self._n, self.size)
-            quantiles[i] = np.count_nonzero(ring[:n] < reach) / (n + 1)
+            smaller = np.count_nonzero(ring[:n] < reach)
+            quantiles[i] = estimates[i] = smaller / (n + 1)
             if reach < np.inf:
+                if smaller == n >= FEWEST_FOR_TAIL:
+                    estimates[i] = max(estimates[i], tail_quantile(ring[:n], reach))
                 ring[self._n % self.size] = reach
                 self._n += 1
-        return quantiles
+        return quantiles, estimates
 
     @property
     def values(self) -> Array:
@@ -132,6 +146,33 @@ class RecentReaches:
         return self.of(self.values, self.size)
 
 
+def tail_quantile(values: Array, value: float) -> float:
+    """Return the quantile of a value above all others, by a generalised Pareto distribution of their largest tenth.
+
+    Its shape and scale are those of probability-weighted moments (Hosking and Wallis, 1987). A tail that seems lighter
+    than an exponential one is taken as exponential, with the uncertainty of its scale: a false end of the range would
+    make everything beyond it novel.
+
+    >>> exponential = -np.log1p(-(np.arange(1000) + 0.5) / 1000)
+    >>> round(tail_quantile(exponential, -np.log(1e-4)), 4)
+    0.9999
+    """
+    n = len(values)
+    k = n // 10
+    largest = np.sort(values)[-k - 1 :]
+    excesses, excess = largest[1:] - largest[0], value - float(largest[0])
+    mean = float(excesses.mean())
+    if mean == 0:
+        return 1.0
+    weighted = float((excesses * (1 - (np.arange(k) + 0.65) / k)).mean())
+    shape = 2 - mean / (mean - 2 * weighted) if mean > 2 * weighted else 0.0
+    if shape > 0:
+        beyond = (1 + shape * excess / (2 * mean * weighted / (mean - 2 * weighted))) ** (-1 / shape)
+    else:
+        beyond = (1 + excess / (k * mean)) ** -k
+    return float(1 - beyond * k / n)
+
+
 class DetectorState(NamedTuple):
     """What a :class:`NoveltyDetector` saves."""
 
@@ -149,9 +190,9 @@ class NoveltyDetector:
     Parameters
     ----------
     threshold : float
-        Below 1, a quantile: with 0.999, one arrival in 1,000 is novel in a stationary stream, from the 1,000th on. From
-        1 on, a reach: with 3, arrivals are novel if they are three times as far out as all points seen and fewer than 1
-        in 100 recent arrivals were as far out.
+        Below 1, a quantile: with 0.999, one arrival in 1,000 is novel in a stationary stream. From the 100th on, since
+        the quantiles of reaches above all recent ones are estimated. From 1 on, a reach: with 3, arrivals are novel if
+        they are three times as far out as all points seen and fewer than 1 in 100 recent arrivals were as far out.
     quiet : int
         Number of successive arrivals without a novel one before the next alert; 0: every novel arrival is an alert.
     callback : callable or None

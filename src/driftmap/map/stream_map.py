@@ -13,6 +13,7 @@ import numpy as np
 from driftmap.embedding.factory import EMBEDDING_TYPES
 from driftmap.landmarks.core_set import CoreSet, Origin
 from driftmap.landmarks.engine_estimator import HasLandmarks
+from driftmap.landmarks.follower import Follower
 from driftmap.landmarks.merging import coreset, merge
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.landmarks.params import LandmarkParams
@@ -23,6 +24,7 @@ from driftmap.map.drift import DriftMonitor
 from driftmap.map.frame import PLACED_AT_ONCE, Frame, FrameChange
 from driftmap.map.frame_loss import sampled
 from driftmap.map.frames import LEAST_SIZE, Frames
+from driftmap.map.isolation import Followers, Isolation
 from driftmap.map.novelty import NoveltyDetector, RecentReaches, reaches
 from driftmap.map.params import MapParams
 from driftmap.map.registration import MOST_COMPARED, Reference, Side, registration
@@ -64,6 +66,7 @@ class StreamMap(MapParams, HasLandmarks):
         self.lock: Lock = new_lock()
         self.landmarks: LandmarkEngine | None = None
         """None before the first point."""
+        self._isolation: Isolation | None = None
         self.frames: Frames
         self.feature_names: tuple[str, ...] = ()
         """Column names of the first points, if they were a data frame."""
@@ -91,10 +94,12 @@ class StreamMap(MapParams, HasLandmarks):
             landmarks.partial_fit(X, times)
         return self
 
-    def learn(self, X: Any, times: Any = None, detector: NoveltyDetector | None = None) -> Arrivals:
+    def learn(
+        self, X: Any, times: Any = None, detector: NoveltyDetector | None = None, *, isolation: bool = False
+    ) -> Arrivals:
         """Score each further point, then learn it, without placing any."""
         with self.lock:
-            arrivals = self._learn(X, times, detector)
+            arrivals = self._learn(X, times, detector, isolation=isolation)
         if detector is not None:
             detector.notify(arrivals.alerts)
         return arrivals
@@ -107,11 +112,12 @@ class StreamMap(MapParams, HasLandmarks):
         n_jobs: int | None = None,
         *,
         monitor: DriftMonitor | None = None,
+        isolation: bool = False,
     ) -> Arrivals:
         """Score and learn further points, as :meth:`learn` does; then place them on the map after the last one."""
         with self.lock:
             before = self.frames.count if self.fitted else 0
-            arrivals = self._learn(X, times, detector, monitor)
+            arrivals = self._learn(X, times, detector, monitor, isolation)
             engine = self._landmark_engine()
             frame, store = self.frames.present(engine), engine.store
             count, seen = self.frames.count, engine.n_samples_seen_
@@ -140,19 +146,37 @@ class StreamMap(MapParams, HasLandmarks):
         return drifts
 
     def _learn(
-        self, X: Any, times: Any, detector: NoveltyDetector | None, monitor: DriftMonitor | None = None
+        self,
+        X: Any,
+        times: Any,
+        detector: NoveltyDetector | None,
+        monitor: DriftMonitor | None = None,
+        isolation: bool = False,
     ) -> Arrivals:
         with self._learning() as landmarks:
-            before = landmarks.learn_with_nearest(X, times, points=detector is not None, follower=monitor)
+            scorer = self._isolation_of(landmarks) if isolation else None
+            followers: list[Follower] = [one for one in (scorer, monitor) if one is not None]
+            follower = Followers(followers) if len(followers) > 1 else next(iter(followers), None)
+            before = landmarks.learn_with_nearest(X, times, points=detector is not None, follower=follower)
         reach = reaches(before.distances, before.radii, landmarks.initial_radius)
-        arrivals = learnt(reach, self.recent.add(reach), before.landmarks, self.n_components)
-        novel = [] if detector is None else detector.update(reach, arrivals.quantile)
+        quantiles, estimates = self.recent.add_with_tails(reach)
+        arrivals = learnt(reach, quantiles, before.landmarks, self.n_components)
+        if scorer is not None:
+            arrivals = arrivals._replace(isolation=scorer.scores())
+        novel = [] if detector is None else detector.update(reach, estimates)
         if novel:
             rows = None if before.points is None else landmarks.store.check(X)
             first = landmarks.n_samples_seen_ - len(reach)
             names = self.feature_names or self.dict_names
-            arrivals.alerts.extend(alerts_of(novel, arrivals, first, times, names, rows, before.points))
+            judged = arrivals._replace(quantile=estimates)
+            arrivals.alerts.extend(alerts_of(novel, judged, first, times, names, rows, before.points))
         return arrivals
+
+    def _isolation_of(self, landmarks: LandmarkEngine) -> Isolation:
+        """Return what scores the isolation of rows; it keeps what it knows of the stored points of one engine."""
+        if self._isolation is None or not self._isolation.is_of(landmarks):
+            self._isolation = Isolation(landmarks)
+        return self._isolation
 
     @contextlib.contextmanager
     def _learning(self) -> Iterator[LandmarkEngine]:
@@ -396,7 +420,7 @@ class StreamMap(MapParams, HasLandmarks):
 
     def __getstate__(self) -> dict[str, Any]:
         with self.lock:
-            values = {name: value for name, value in vars(self).items() if name != "lock"}
+            values = {name: value for name, value in vars(self).items() if name not in ("lock", "_isolation")}
             if self.landmarks is not None:
                 values["landmarks"], values["frames"] = self.landmarks.__getstate__(), self.frames.copy()
                 values["recent"] = self.recent.copy()
@@ -410,7 +434,7 @@ class StreamMap(MapParams, HasLandmarks):
             return twin
 
     def __setstate__(self, values: dict[str, Any]) -> None:
-        vars(self).update(values, lock=new_lock())
+        vars(self).update(values, lock=new_lock(), _isolation=None)
         if values["landmarks"] is not None:
             self.landmarks = LandmarkEngine.__new__(LandmarkEngine)
             self.landmarks.__setstate__(values["landmarks"])

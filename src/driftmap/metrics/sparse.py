@@ -17,7 +17,7 @@ from driftmap.utils import Array
 from driftmap.utils.errors import InputError
 from driftmap.utils.validation import LARGEST_NUMBER, is_sparse, points, problem_of
 
-SPARSE_METRICS = ("euclidean", "cosine")
+SPARSE_METRICS = tuple(metric.name for metric in METRICS.values() if metric.sparse)
 CLOSE = 1e-6
 """Squared distances below this share of the squared norms are measured by differences, which cancel nothing."""
 PAIRS = 2**12

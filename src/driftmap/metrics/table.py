@@ -30,6 +30,8 @@ class KnownMetric:
     """True if columns of different scales count alike, so that no normalisation is advised."""
     counts_constants: bool = False
     """True if a constant column changes distances."""
+    sparse: bool = False
+    """True if it also measures the rows of sparse matrices."""
 
     @property
     def compiled(self) -> bool:
@@ -42,7 +44,7 @@ def _compiled(name: str, **properties: object) -> KnownMetric:
 
 
 _KNOWN = (
-    _compiled("euclidean", aliases=("l2",)),
+    _compiled("euclidean", aliases=("l2",), sparse=True),
     _compiled("cityblock", aliases=("l1", "manhattan")),
     _compiled("chebyshev"),
     _compiled("minkowski"),
@@ -52,6 +54,7 @@ _KNOWN = (
         "cosine",
         undefined="is zero and has no direction, which metric='cosine' needs: drop such rows",
         counts_constants=True,
+        sparse=True,
     ),
     _compiled(
         "correlation",
@@ -76,3 +79,8 @@ _KNOWN = (
 METRICS = {metric.name: metric for metric in _KNOWN}
 """All names. scipy's ``cdist`` may know more, of which nothing is promised."""
 ALIASES = {alias: metric.name for metric in _KNOWN for alias in metric.aliases}
+
+
+def known(metric: object) -> KnownMetric | None:
+    """Return the entry of a metric that is given by its name or an alias; None for any other metric."""
+    return METRICS.get(ALIASES.get(metric, metric)) if isinstance(metric, str) else None

@@ -26,6 +26,7 @@ from driftmap.tables.missing import FillMissing
 from driftmap.tables.scaling import RunningScale
 from driftmap.tables.steps import Step
 from driftmap.tables.table import Chunk
+from driftmap.utils import Array
 from driftmap.utils.concurrency import new_lock
 from driftmap.utils.errors import InputError
 
@@ -83,9 +84,10 @@ class MapOperator(Operator):
         label: str | None = None,
         each_row: bool = False,
         residuals: bool = False,
+        isolation: bool = False,
     ) -> None:
         super().__init__(mapper, steps, detector, monitor)
-        self.each_row, self.residuals = each_row, residuals
+        self.each_row, self.residuals, self.isolation = each_row, residuals, isolation
         self.n_rows = mapper.n_samples_seen_ if mapper.fitted else 0
         self.layout = Layout(label=label)
         if mapper.landmarks is not None and not steps:
@@ -156,8 +158,8 @@ class MapOperator(Operator):
     def _all_or_nothing(self) -> Iterator[None]:
         """Restore the state before a batch if an exception interrupts it.
 
-        The map is copied only if its metric, rule or embedding is user-defined: nothing else raises errors for a batch
-        that was checked. Ctrl-C or a lack of memory may still tear a batch.
+        The map is copied only if its metric, rule or embedding is user-defined: only these can raise an error after
+        rows of a checked batch were learnt. Ctrl-C or a lack of memory may still tear a batch.
         """
         before = self.layout, self.names, self.columns, self.n_rows
         steps = self.steps.state()
@@ -195,18 +197,23 @@ class MapOperator(Operator):
         mapper, features = self.mapper, rows.features
         n, together = len(features), not self.each_row
         if n == 0:
-            return Update(self.stage, first, rows, True, *_nothing(mapper.n_components, self.residuals))
+            update = Update(self.stage, first, rows, True, *_nothing(mapper.n_components, self.residuals))
+            return update._replace(isolation=np.empty(0)) if self.isolation else update
         if self.each_row and mapper.landmarks is not None:
             mapper.landmarks.store.check(features)  # all rows, before the first of them is learnt
         coordinates = np.empty((n, mapper.n_components))
         frames, nearest = np.empty((2, n), dtype=np.int64)
         reach, quantile, residual = np.empty((3, n))
         alerts, drifts, checks = list[Alert](), list[Drift](), list[Check]()
+        isolations: list[Array] = []
         detector = self.detector if self.detector is None else self.detector.silent()
         for i in range(0, n, n if together else 1):
             part = slice(i, n if together else i + 1)
             with numbered(i):
-                arrivals = mapper.update(features[part], detector=detector, monitor=self.monitor)
+                arrivals = mapper.update(
+                    features[part], detector=detector, monitor=self.monitor, isolation=self.isolation
+                )
+                isolations += [] if arrivals.isolation is None else [arrivals.isolation]
                 coordinates[part], frames[part], nearest[part] = arrivals.coordinates, arrivals.frame, arrivals.nearest
                 reach[part], quantile[part] = arrivals.reach, arrivals.quantile
                 if self.residuals:
@@ -218,7 +225,8 @@ class MapOperator(Operator):
             self.detector.go_on_from(detector)
         kept = residual if self.residuals else None
         scores = reach, quantile, kept, nearest
-        return Update(self.stage, first, rows, True, coordinates, frames, *scores, alerts, drifts, checks)
+        update = Update(self.stage, first, rows, True, coordinates, frames, *scores, alerts, drifts, checks)
+        return update._replace(isolation=np.concatenate(isolations)) if self.isolation else update
 
     def snapshot(self) -> bytes:
         """Return the state as bytes; equal states give equal bytes."""
@@ -232,7 +240,7 @@ class MapOperator(Operator):
             flatten(step, "steps", {}, STEP_TYPES) if type(step) in STEP_TYPES else {"given": type(step).__qualname__}
             for step in self.steps.steps
         ]
-        params = Params(self.layout.label, self.each_row, self.residuals, steps)
+        params = Params(self.layout.label, self.each_row, self.residuals, self.isolation, steps)
         unfitted = None if self.mapper.fitted else self.mapper.packed_params({})
         layout = self.columns, self.layout.columns, self.layout.width
         detector, monitor = self._detector(), self._monitor()
@@ -295,7 +303,14 @@ class MapOperator(Operator):
         mapper = (
             StreamMap() if own.mapper is None else StreamMap.of_params(own.mapper, part_of(arrays, f"{OWN}."), given)
         )
-        operator = cls(mapper, steps, label=params.label, each_row=params.each_row, residuals=params.residuals)
+        operator = cls(
+            mapper,
+            steps,
+            label=params.label,
+            each_row=params.each_row,
+            residuals=params.residuals,
+            isolation=params.isolation,
+        )
         if own.width is not None:
             operator._lay_out(own.names, own.width)
         operator.unpack(header, arrays, **given)

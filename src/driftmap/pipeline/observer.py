@@ -41,6 +41,8 @@ class Update(NamedTuple):
     """Alarms of the monitor after these rows, likewise."""
     checks: Sequence[Check] = ()
     """Checks of the monitor after these rows."""
+    isolation: Array | None = None
+    """Distance to the nearest stored point relative to those between stored points, just before the row was learnt."""
 
 
 class Observer:

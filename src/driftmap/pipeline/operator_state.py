@@ -30,6 +30,7 @@ class Params:
     label: str | None
     each_row: bool
     residuals: bool
+    isolation: bool
     steps: list[Any]
     """Flattened. A step that a checkpoint cannot hold is an object with its name under "given"."""
 

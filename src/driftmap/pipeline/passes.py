@@ -95,6 +95,8 @@ class Learning(Pass):
 
     stage = "learning"
     scores: CachedRows | None = None
+    isolation = False
+    """Whether the scores have a third column, the isolation of each row."""
     older: Reference | None = None
     """The map on which the new one is laid when all rows are learnt; ``residual`` is then how far off rows lie."""
     residual: Displacement | None = None
@@ -112,10 +114,11 @@ class Learning(Pass):
         if self.detector is None and self.scores is None:
             self.mapper.partial_fit(features)
         else:
-            found = self.mapper.learn(features, detector=self.detector)
+            found = self.mapper.learn(features, detector=self.detector, isolation=self.isolation)
             alerts = [self.shown(alert, first, rows.labels) for alert in found.alerts]
             if self.scores is not None:
-                self.scores.append(np.column_stack([found.reach, found.quantile]))
+                isolation = [] if found.isolation is None else [found.isolation]
+                self.scores.append(np.column_stack([found.reach, found.quantile, *isolation]))
         return Update(self.stage, first, learnt, True, alerts=alerts)
 
 
@@ -133,6 +136,7 @@ class Placing(Pass):
         if self.scores is None:
             return update
         scores = self.scores.read(first, len(features))
+        update = update._replace(isolation=scores[:, 2] if scores.shape[1] > 2 else None)
         return update._replace(
             reach=scores[:, 0], quantile=scores[:, 1], residual=self.mapper.novelty(features).residual
         )

@@ -68,7 +68,7 @@ class CachedRows:
     """
 
     def __init__(self, file: BinaryIO, width: int) -> None:
-        self._file, self._width = CacheFile(file), width
+        self._file, self.width = CacheFile(file), width
 
     def append(self, rows: Array) -> None:
         """Append rows."""
@@ -79,8 +79,8 @@ class CachedRows:
 
     def read(self, first: int, n: int) -> Array:
         """Return ``n`` rows from row ``first`` on. Several threads may call this."""
-        rows = np.empty((n, self._width), dtype="<f8")
-        self._file.read(first * self._width * 8, rows.reshape(-1).view(np.uint8).data)
+        rows = np.empty((n, self.width), dtype="<f8")
+        self._file.read(first * self.width * 8, rows.reshape(-1).view(np.uint8).data)
         return rows.astype(np.float64, copy=False)
 
 

@@ -6,6 +6,7 @@ import { element, formatNumber } from "./dom.js";
 import { Interaction } from "./interaction.js";
 import { keyDialog } from "./keys.js";
 import { colourPanel } from "./legend.js";
+import { movePanel } from "./moves.js";
 import { rowTip, selectionPanel, timePanel } from "./panels.js";
 import { glide } from "./store.js";
 import { MapView } from "./view.js";
@@ -71,7 +72,7 @@ export function mount(root, { live, onPause = () => {}, more = () => [] }) {
   };
   rowTip(view);
   const alerts = live ? alertPanel(view) : null;
-  const side = element("aside", {}, colourPanel(view), changePanel(view), selectionPanel(view), ...(alerts ? [alerts] : []), ...more(view));
+  const side = element("aside", {}, colourPanel(view), changePanel(view), selectionPanel(view), ...(alerts ? [alerts] : []), movePanel(view), ...more(view));
   root.classList.add("driftmap");
   const buttons = [pause, fit, lasso, trail, marks, theme, help];
   root.append(

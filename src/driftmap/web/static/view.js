@@ -34,6 +34,8 @@ export class MapView extends EventTarget {
     [this.columns, this.alerts, this.alertCount, this.selected] = [[], [], 0, 0];
     /** What changed last: a report, and the places and log ratios of cells; null before. */
     this.change = null;
+    /** When and why the map moved last. */
+    this.moved = null;
     /** The alerts that are listed and ringed: those of this kind ("": all), in this order (see alerts.js). */
     [this.alertKind, this.alertOrder] = ["", "latest"];
     /** Arrivals outside the bounds of the view, as long as it follows the others. */
@@ -82,6 +84,7 @@ export class MapView extends EventTarget {
       const { landmark, landmark_x: x, landmark_y: y, mass } = arrays;
       this.landmarks.add(new LandmarkSet(landmark, x, y, mass, store.next), now);
     }
+    this.moved = header.moved ?? this.moved;
     if (header.change) this.change = { report: header.change, x: arrays.change_x, y: arrays.change_y, ratio: arrays.change };
     const alerts = header.alerts.map((alert, i) => ({ ...alert, number: (continued ? 0 : this.alertCount) + i }));
     this.alerts = [...(continued ? [] : this.alerts), ...alerts].slice(-ALERTS_KEPT);
@@ -145,7 +148,7 @@ export class MapView extends EventTarget {
     this.store.oldest = this.store.next = header.first;
     this.landmarks = new LandmarkHistory();
     this.alerts = [];
-    this.change = null;
+    this.change = this.moved = null;
     this.alertCount = this.back = this.selected = 0;
     this.showAll = header.limits === "all";
     this.hover(null);
@@ -186,7 +189,7 @@ export class MapView extends EventTarget {
     this.recolour();
   }
 
-  /** True if the trails of the groups can be told apart. */
+  /** True if the trails of the groups are distinguishable. */
   mayTrail() {
     return (this.coloring?.groups?.length ?? 1) <= MOST_TRAILS;
   }
