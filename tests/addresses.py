@@ -24,6 +24,9 @@ POSITIONS = (
     ["embed", "t.csv", "--landmarks={}"],
     ["embed", "t.csv", "--metric", "{}"],
     ["embed", "t.csv", "--unknown", "{}"],
+    ["follow", "{}", "--query", "SELECT 1"],
+    ["follow", "none.csv", "--alert", "3", "--alert-webhook", "{}"],
+    ["follow", "none.csv", "--alert", "3", "--alert-webhook={}"],
     ["watch", "--replay", "{}"],
     ["info", "{}"],
     ["{}"],
@@ -35,7 +38,7 @@ def damaged(rng):
 
     The colon before the password and the @ behind it stay: without them, it cannot be told from a host or a file.
     """
-    before = [rng.choice(["redis", "kafka", "nats", "mqtt"]), ":", "/", "/", "u"]
+    before = [rng.choice(["redis", "kafka", "nats", "mqtt", "postgresql"]), ":", "/", "/", "u"]
     after = ["host", ":", "6379", "/", "x", "?", "payload", "=", "csv"][: rng.choice([1, 3, 5, 9])]
     password = ["", MARK, ""]
     for _ in range(rng.randint(0, 3)):

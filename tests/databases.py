@@ -3,7 +3,6 @@
 import contextlib
 import glob
 import os
-import pwd
 import shutil
 import sqlite3
 import subprocess
@@ -92,8 +91,10 @@ class PostgreSQL(Database):
             pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
         self.kind, self.program = "postgresql", program
         self.folder, self.port = Path(tempfile.mkdtemp(prefix="driftmap-pg-")), free_port()
-        self.user = "postgres" if os.getuid() == 0 else None  # which refuses to run as root
+        self.user = "postgres" if getattr(os, "getuid", lambda: 1)() == 0 else None  # which refuses to run as root
         if self.user is not None:
+            import pwd  # which Windows does not have
+
             entry = pwd.getpwnam(self.user)
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
         self.environment = {**os.environ, "LC_ALL": "C"}

@@ -32,6 +32,8 @@ LEAST = {
     "recordings": {"edits", "refused", "played"},
 }
 
+WITH_SERVERS = ("messages", "forgetting", "databases", "webhooks")
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits are those of other systems")
 
 
@@ -42,7 +44,7 @@ def worker():
     worker.close()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("messages", "forgetting", "databases")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in WITH_SERVERS])
 def test_cases(worker, kind):
     counts = Counter()
     for number in range(max(1, SECONDS.get(kind, 1) * EXAMPLES // 120)):

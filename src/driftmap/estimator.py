@@ -25,6 +25,7 @@ from driftmap.map.novelty import NoveltyDetector
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.metrics import MetricLike
 from driftmap.metrics.table import known
+from driftmap.notebook_interface import NotebookInterface
 from driftmap.quality import Displacement
 from driftmap.river_interface import RiverInterface
 from driftmap.utils import Array, Ids, validation
@@ -35,10 +36,15 @@ from driftmap.utils.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from driftmap.live.notebook import NotebookView
 
-
-class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator, BaseEstimator):
+class DriftMap(
+    RiverInterface,
+    NotebookInterface,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    EngineEstimator,
+    BaseEstimator,
+):
     """A low-dimensional map of a stream, based on a few landmarks that follow it.
 
     ``partial_fit`` learns from points as they arrive; ``transform`` places points by their distances to the current
@@ -50,8 +56,8 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Dimension of the map.
     n_landmarks : int or "auto"
         Maximum number of landmarks, at least ``n_components + 1``. "auto": ``fit`` learns X twice and takes the fewest
-        whose stress is within 2 % of that of four times as many; ``landmark_count_`` states the reason. A loaded map
-        has the number that was found.
+        whose stress is within 2 % of that of four times as many (t-SNE: whose trustworthiness is within 0.005);
+        ``landmark_count_`` states the reason. A loaded map has the number that was found.
     rule : {"tight", "paper"}
         Which landmark a new one replaces; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     embedding : {"stress", "weighted-lmds", "lmds"} or Embedding
@@ -309,33 +315,6 @@ class DriftMap(RiverInterface, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         stress = sampled_stress(mapper)
         note = None if stress is None else in_words(stress, 'embedding="tsne"')
         return map_figure(coordinates, mapper.landmark_embedding_, color=color, **{"note": note} | options)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._html_map()
-        return bundle
-
-    def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + self._html_map()
-
-    def _html_map(self) -> str:
-        """Return a small picture of the map to show below scikit-learn's diagram; empty before the first point."""
-        if not self.__sklearn_is_fitted__():
-            return ""
-        from driftmap.plot.notebook import html_map
-
-        return html_map(self._engine)
-
-    def watch(self, *, label: str = "label", points: int = 5000) -> NotebookView:
-        """Return a live view for a notebook; its ``update`` learns rows and shows them (extra ``notebook``).
-
-        A cell that ends with the view shows it. ``view.update(X, labels=...)`` is then :meth:`update` with a picture of
-        the last ``points`` rows. ``label`` is the name of the labels.
-        """
-        from driftmap.live.notebook import NotebookView
-
-        return NotebookView(self, label, points)
 
     def coreset(self) -> CoreSet:
         """See :meth:`~driftmap.landmarks.OnlineLandmarks.coreset`."""

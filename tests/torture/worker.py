@@ -15,7 +15,7 @@ from torture.case import Case
 KINDS = {
     "learning": 2, "interrupts": 1, "checkpoints": 2, "states": 1, "inputs": 2, "addresses": 1, "disks": 1,
     "outputs": 1, "kills": 4, "follows": 4, "messages": 4, "forgetting": 4, "signals": 4, "clusters": 1,
-    "connections": 1, "levels": 1, "runs": 2, "recordings": 1, "databases": 4,
+    "connections": 1, "levels": 1, "runs": 2, "recordings": 1, "databases": 4, "webhooks": 2,
 }  # fmt: skip
 """Each is a module with a function ``run(case)``, and has a share of the time; to start processes takes long."""
 SECONDS = 300

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from driftmap.cli.errors import UserError
-from driftmap.sources.addresses import Address, may_hold_password, names_broker
+from driftmap.sources.addresses import Address, WebhookAddress, may_hold_password, names_broker
 from driftmap.utils.columns import suggestion
 
 DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 """Names of delimiters, easier to type in a shell."""
 COLUMN_OPTIONS = frozenset({"--columns", "--exclude", "--label", "--color-by", "--na"})
 """Options whose values are names of columns, which may look like addresses."""
+
+WEBHOOK_OPTION = "--alert-webhook"
 
 
 def without_credentials(words: Sequence[str]) -> list[str]:
@@ -34,7 +36,9 @@ def without_credentials(words: Sequence[str]) -> list[str]:
     for word in words:
         joined = re.fullmatch("(--[a-z-]+(?==)|-[A-Za-z])=?(.+)", word, re.DOTALL)
         option, value = joined.groups() if joined else (option, word)
-        if option not in COLUMN_OPTIONS and (names_broker(value) or may_hold_password(value)):
+        if option == WEBHOOK_OPTION and not isinstance(value, WebhookAddress) and word != option:
+            shown += [option, WebhookAddress(value)] if joined else [WebhookAddress(value)]
+        elif option not in COLUMN_OPTIONS and (names_broker(value) or may_hold_password(value)):
             shown += [option, Address(value)] if joined else [Address(value)]
         else:
             shown.append(word)
@@ -174,3 +178,8 @@ def memory_size(text: str) -> int | str | None:
         return integer(text, lowest=1)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f'{error}; give a number, or "all" to store every row') from None
+
+
+def webhook(text: str) -> WebhookAddress:
+    """The type of ``--alert-webhook``: an address over HTTP, of which only the host is shown."""
+    return text if isinstance(text, WebhookAddress) else WebhookAddress(text)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli import outputs, reports, run_files, session, webhooks
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import ISOLATION, Alerting, Coordinates, Normalizing, Recovering
 from driftmap.cli.groups import Mapping as MapOptions
@@ -181,6 +181,7 @@ class _Stream:
         is_wanted = alerting.alert is not None or alerting.drift is not None
         if file is not None or (is_wanted and self.view is None):  # a view shows them itself
             outputs.write_alerts(current, file)
+        webhooks.notify(current, stack, alerting, table.name)
         if output is not None:
             outputs.write_coordinates(current, files["output"], output, layout, row_by_row=True)
         elif self.view is None and self.source.target is None:

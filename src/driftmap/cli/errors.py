@@ -17,6 +17,7 @@ OPTIONS = {
     "half_life": "--half-life",
     "threshold": "--alert",
     "n_eigenvalues": "--eigenvalues",
+    "alert_webhook": "--alert-webhook",
     **{
         name: f"--{name}"
         for name in (

@@ -12,6 +12,7 @@ from driftmap.cli.typed import option
 from driftmap.embedding import EMBEDDINGS
 from driftmap.map.drift import FEWEST_ROWS, DriftMonitor
 from driftmap.map.novelty import NoveltyDetector
+from driftmap.sources.addresses import WebhookAddress
 from driftmap.storage.paths import OutputPath, output_path
 from driftmap.tables.formats import JSON_LINES, TABLE_SUFFIXES, listed
 from driftmap.tables.scaling import NORMALIZATIONS, RunningScale
@@ -201,7 +202,25 @@ class Alerting:
         help=f"alerts as JSON lines: {listed(JSON_LINES.written)} (default: on standard error)",
     )
 
+    alert_webhook: WebhookAddress | None = option(
+        "--alert-webhook",
+        shapes=False,
+        type=kinds.webhook,
+        metavar="URL",
+        help="also post each alert to this address as JSON, signed if DRIFTMAP_WEBHOOK_SECRET is set",
+    )
+    webhook_template: str | None = option(
+        "--webhook-template",
+        shapes=False,
+        metavar="NAME",
+        help="the body of --alert-webhook: json (default), slack, alertmanager, or a file with $text and the like",
+    )
+
     def __post_init__(self) -> None:
+        if self.webhook_template is not None and self.alert_webhook is None:
+            raise UserError("--webhook-template is for --alert-webhook: add it")
+        if self.alert_webhook is not None and self.alert is None and self.drift is None:
+            raise UserError("--alert-webhook needs to know which rows are worth an alert: add --alert, or --drift")
         if self.alerts is not None and self.alert is None and self.drift is None:
             raise UserError("--alerts needs to know which rows are worth an alert: add --alert, or --drift")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +26,8 @@ from driftmap.utils.errors import InputError, MissingDependencyError
 LOOPBACK = "127.0.0.1"
 RATE_SECONDS = 1.0
 """Seconds over which the rate is measured, at least."""
-PAGE_SIZE_FILE = Path("/proc/self/statm")
+STATM = Path("/proc/self/statm")
+"""The memory of this process in pages, on Linux."""
 
 
 @dataclass(frozen=True)
@@ -146,14 +148,12 @@ class Metrics(Observer):
             return self._sample[2]
 
 
-def resident_bytes() -> int:
-    """Return the resident memory of this process; where the system does not say, the most it ever was."""
-    import resource
-
+def resident_bytes() -> int | None:
+    """Return the resident memory of this process; None where the system has no file that says it."""
     try:
-        return int(PAGE_SIZE_FILE.read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from driftmap.cli import outputs, reports, run_files, session
+from driftmap.cli import outputs, reports, run_files, session, webhooks
 from driftmap.cli.databases import Target
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.groups import ISOLATION, NOVELTY, Alerting, Coordinates, Figures, Normalizing, Recovering
@@ -260,6 +260,7 @@ class _Mapped:
         full = replace(full, isolation=options.isolated)
         if options.alerting.alert is not None or options.alerting.drift is not None:
             outputs.write_alerts(current, files.get("alerts"))
+        webhooks.notify(current, stack, options.alerting, table.name)
         if output is not None:
             labelled = table.labels_are_times or outputs.takes_text(output)
             layout = full if labelled else replace(full, label=None)

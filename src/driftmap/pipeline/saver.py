@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -55,6 +55,8 @@ class Saver:
         """Open outputs, by the names of their options."""
         self.observers: Sequence[Observer] = ()
         """Those that are asked to flush before their outputs are counted on."""
+        self.unsent: Callable[[], list[str]] = list
+        """Returns the alerts that a webhook has not taken."""
         self.restarts = False
         """Whether mapping starts again when it is resumed, because an output cannot be continued."""
         self.saved = resumed is not None
@@ -137,7 +139,7 @@ class Saver:
         found = self.state.tail if table is None else table.tail()
         tail = None if found is None else Tail(*found)
         settled = self.rejected.settled, self.rejected.last
-        self.state = replace(self.state, rejected=settled, tail=tail)
+        self.state = replace(self.state, rejected=settled, tail=tail, unsent=self.unsent())
         self._write(*operator.pack())
         if table is not None and self.state.position is not None:
             table.done(self.state.position)

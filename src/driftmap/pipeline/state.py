@@ -59,6 +59,8 @@ class RunState:
     rejected: tuple[Count, Count] = (0, 0)
     """Bad lines so far, and the last line that was looked at."""
     tail: Tail | None = None
+    unsent: list[str] = field(default_factory=list)
+    """Alerts that a webhook has not taken, oldest first."""
 
     def __post_init__(self) -> None:
         """Raise a ValueError where parts contradict each other."""

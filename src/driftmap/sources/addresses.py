@@ -138,6 +138,43 @@ class Address(str):
         return self.port or SCHEMES[self.scheme].port
 
 
+class WebhookAddress(str):
+    """Where alerts are posted. As text it has neither credentials nor a path, which is often one.
+
+    >>> address = WebhookAddress("https://me:secret@hooks.example.org/services/T0/B0/key")
+    >>> address, address.path
+    ('https://hooks.example.org/...', '/services/T0/B0/key')
+    """
+
+    host: str
+    port: int | None
+    path: str
+    is_secure: bool
+    credentials: str | None
+    """``user:password``, if there are any."""
+
+    def __new__(cls, url: str) -> Self:
+        """Parse a URL; an InputError, which shows none of it, if it cannot be used."""
+        scheme, separator, rest = url.partition("://")
+        if scheme.lower() not in ("http", "https") or not separator:
+            raise InputError("takes http:// or https://", parameter="alert_webhook")
+        hidden = f"{scheme.lower()}://..."
+        if not re.fullmatch("[!-~]*", rest):
+            raise InputError("has characters that must be escaped, such as a space: %20", source=hidden)
+        authority, slash, path = re.fullmatch("([^/?#]*)([/?]?)([^#]*)#?.*", rest).groups()  # type: ignore[union-attr]
+        credentials, at, place = authority.rpartition("@")
+        parts = PLACE.fullmatch(place)
+        if parts is None or parts["stream"] is not None or (parts["port"] and not 0 < int(parts["port"]) < 2**16):
+            raise InputError("is not a whole address: it has the form https://HOST[:PORT]/PATH", source=hidden)
+        host, port = _host(parts["host"], hidden), parts["port"]
+        address = super().__new__(cls, f"{scheme.lower()}://{host}{'' if port is None else f':{port}'}/...")
+        address.host, address.port = host.strip("[]"), None if port is None else int(port)
+        address.path = f"/{path}" if slash != "?" else f"/?{path}"
+        address.is_secure = scheme.lower() == "https"
+        address.credentials = _unescaped(credentials, hidden) if at else None
+        return address
+
+
 def is_address(name: str) -> bool:
     """Return True if a name is the address of a broker or a database, perhaps a damaged one, and not a file."""
     return "://" in name or names_broker(name)

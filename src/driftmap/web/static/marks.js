@@ -64,7 +64,7 @@ function changedCells({ change, camera, back }) {
 /** Short lines at the border for rows outside the bounds of the view, until the user moves it. */
 function outliers(view, now) {
   const { camera, store, palette } = view;
-  return view.outside.slice(-MOST_OUTLIERS).map((arrival) => {
+  return (camera.auto ? view.outside : []).slice(-MOST_OUTLIERS).map((arrival) => {
     const at = camera.toScreen(store.position(arrival, now));
     const edge = clamped(at, camera, 2);
     const inner = clamped(at, camera, 2 + OUTLIER_LENGTH);
