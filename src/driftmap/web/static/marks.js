@@ -5,10 +5,8 @@ import { GREW, SHRANK } from "./colours.js";
 import { paths } from "./trail.js";
 
 export const [LINE, DIAMOND, RING] = [0, 1, 2];
-/** Landmarks drawn, at most: the heaviest. */
-const MOST_DIAMONDS = 100;
-const MOST_OUTLIERS = 100;
-const OUTLIER_LENGTH = 7;
+/** Landmarks drawn, at most: the heaviest. Outliers, and the length of their lines. */
+const [MOST_DIAMONDS, MOST_OUTLIERS, OUTLIER_LENGTH] = [100, 100, 7];
 /** Binary logarithm of the least ratio of shares that is marked. */
 const LEAST_CHANGE = 0.5;
 
