@@ -119,3 +119,7 @@ def test_a_number_that_is_refused_changes_nothing():
     with pytest.raises(InputError, match="n_anchors must be at least 1"):
         mapper.set_params(n_anchors=0).fit(SHEET[:50])
     np.testing.assert_array_equal(mapper.transform(SHEET), before)
+
+
+def test_a_small_memory_needs_no_more_anchors():
+    assert chosen(np.cumsum(RNG.standard_normal((3000, 4)), axis=0), n_landmarks=10, memory=160).n_anchors_ == 128
