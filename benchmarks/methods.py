@@ -152,7 +152,7 @@ def neighbours(quick: bool) -> list[Limit]:
 
 
 def anchors(quick: bool) -> list[Limit]:
-    """Compare t-SNE of landmarks with t-SNE of landmarks and as many stored points."""
+    """Compare t-SNE of landmarks with t-SNE of landmarks and stored points."""
     print("\n| stream | m | metric | points | trustworthiness | leave-one-out 1-NN | outliers among landmarks |")
     print("|---|---|---|---|---|---|---|")
     limits = []
@@ -173,7 +173,7 @@ def anchors(quick: bool) -> list[Limit]:
                 trust, _, alone = kept(mapper, new)
                 found.append((trust, alone, np.mean(stream.labels[mapper.landmark_indices_] < 0)))
             trust, alone, outlying = np.median(found, axis=0)
-            print(f"| {name} | {m} | {metric} | {m if n_anchors == 0 else 2 * m} | ", end="")
+            print(f"| {name} | {m} | {metric} | {mapper.n_anchors_} | ", end="")
             print(f"{trust:.3f} | {alone:.3f} | {outlying:.2f} |", flush=True)
             if n_anchors is None and metric == "euclidean":
                 limits.append(at_least(f"tsne, {name}: leave-one-out 1-NN, median of seeds", 0.97, [alone]))
@@ -187,10 +187,10 @@ def fitting(quick: bool) -> list[Limit]:
     for m in (200,) if quick else (200, 500, 1000):
         L = sheets.digits(0).points[:m]
         distances = cdist(L, L)
-        start = LandmarkTSNE(affinities="landmarks").fit(distances).coordinates_
+        start = LandmarkTSNE().fit(distances).coordinates_
         runs = [
-            lambda D=distances: LandmarkTSNE(affinities="landmarks").fit(D),
-            lambda D=distances, start=start: LandmarkTSNE(affinities="landmarks").fit(D, start=start),
+            lambda D=distances: LandmarkTSNE().fit(D),
+            lambda D=distances, start=start: LandmarkTSNE().fit(D, start=start),
         ]
         cold, warm = in_turn(runs, 2 if m == 1000 else 3)
         print(f"| {m} | {cold:.2f} | {warm:.3f} |", flush=True)

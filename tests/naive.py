@@ -516,6 +516,62 @@ def tsne_gradient(P, Y):
     return np.array([4 * sum(pull[i, j] * (Y[i] - Y[j]) for j in range(m)) for i in range(m)])
 
 
+def affinities(squared, perplexity, n_nearest):
+    """Shares exp(-beta d^2) of the nearest points, of this perplexity: beta by bisection. All others have none."""
+    near = sorted(range(len(squared)), key=lambda j: (squared[j], j))[:n_nearest]
+    low, high = 1e-12, 1e12
+    for _ in range(100):
+        beta = np.sqrt(low * high)
+        weights = np.exp(-beta * (np.array([squared[j] for j in near]) - squared[near[0]]))
+        low, high = (beta, high) if perplexity_of_weights(weights) > perplexity else (low, beta)
+    shares = np.zeros(len(squared))
+    shares[near] = weights / weights.sum()
+    return shares
+
+
+def perplexity_of_weights(weights):
+    return perplexity(weights / weights.sum())
+
+
+def tsne_row_loss(shares, Y, y):
+    """The part of t-SNE's loss that depends on where one more row is, but for a factor; and its gradient.
+
+    With P = shares / n for the row, this is -sum P log w, and log of the sum of w over all pairs to first order.
+    """
+    n = len(Y)
+    w = 1 / (1 + np.sum((y - Y) ** 2, axis=1))
+    pairs = np.sum(1 / (1 + np.sum((Y[:, None] - Y) ** 2, axis=2))) - n
+    loss = np.sum(shares * np.log(1 / w)) + n * np.sum(w) / pairs
+    gradient = sum(2 * (shares[j] * w[j] - n * w[j] ** 2 / pairs) * (y - Y[j]) for j in range(n))
+    return loss, gradient
+
+
+def tsne_row(shares, Y, n_steps=11, tolerance=1e-3):
+    """Where a row with these affinities to points at Y goes: from the neighbour that the others attract most, downhill.
+
+    A step is the gradient over 2 sum P w, which leads to the minimum of a quadratic bound of the attraction.
+    """
+    near = np.flatnonzero(shares)
+    y = max((Y[i] for i in near), key=lambda place: np.sum(shares / (1 + np.sum((place - Y) ** 2, axis=1))))
+    length = 1.0
+    for _ in range(n_steps):
+        loss, gradient = tsne_row_loss(shares, Y, y)
+        step = length * gradient / (2 * np.sum(shares / (1 + np.sum((y - Y) ** 2, axis=1))))
+        if np.linalg.norm(step) < tolerance:
+            break
+        is_down = tsne_row_loss(shares, Y, y - step)[0] <= loss
+        y, length = (y - step, min(1.5 * length, 4.0)) if is_down else (y, 0.3 * length)
+    return y
+
+
+def tsne_loss(P, Y):
+    """The Kullback-Leibler divergence of affinities on the map from P."""
+    m = len(Y)
+    nearness = np.array([[0.0 if i == j else 1 / (1 + np.sum((Y[i] - Y[j]) ** 2)) for j in range(m)] for i in range(m)])
+    Q = nearness / nearness.sum()
+    return sum(P[i, j] * np.log(P[i, j] / Q[i, j]) for i in range(m) for j in range(m) if P[i, j] > 0)
+
+
 def kernel_tsne(D, Y, Dx, width):
     """Kernel t-SNE for a fixed map of the landmarks (Gisbrecht, Schulz and Hammer)."""
     sigma = [width * min(D[j, i] for i in range(len(D)) if i != j) for j in range(len(D))]

@@ -5,6 +5,7 @@
 #include "arrays.h"
 #include "metric_mds.h"
 #include "placement.h"
+#include "tsne_placement.h"
 
 namespace driftmap {
 namespace {
@@ -74,6 +75,18 @@ nb::object place(const Placement& self, const Matrix& X) {
     return filled(X, self.squares.n_features, self.k, [&](auto... rows) { self.place(rows...); });
 }
 
+void make_tsne_placement(TsnePlacement* self, const Matrix& positions, double perplexity, bool repels,
+                         const std::optional<Matrix>& matrix, const std::optional<Vector>& offsets,
+                         const std::optional<Vector>& centre) {
+    const int n = int(positions.shape(0)), k = int(positions.shape(1));
+    require(n > 0 && perplexity >= 1 && (perplexity < n || n == 1), "the perplexity needs more points");
+    new (self) TsnePlacement{n, k, copied(positions), perplexity, repels, make_affine(n, matrix, offsets, centre)};
+}
+
+nb::object place_tsne(const TsnePlacement& self, const Matrix& X) {
+    return filled(X, self.squares.n_features, self.k, [&](auto... rows) { self.place(rows...); });
+}
+
 nb::object affine(const Matrix& X, const Matrix& matrix, const Vector& offsets, const std::optional<Vector>& centre) {
     const Affine map = make_affine(int(matrix.shape(1)), matrix, offsets, centre);
     return filled(X, map.n_features, map.n_outputs, [&](const double* rows, int64_t n, double* out) {
@@ -93,6 +106,21 @@ double sweep_once(const Matrix& distances, const Vector& weights, const Ndarray<
     return std::sqrt(sweep(int(n), int(k), distances.data(), weights.data(), positions.data()));
 }
 
+void descend_tsne_from(const Ndarray<const int64_t, 1>& starts, const Ndarray<const int64_t, 1>& columns,
+                       const Vector& values, double exaggeration, double momentum, double rate, int n_iter,
+                       const Ndarray<double, 2>& positions) {
+    const int n = int(positions.shape(0)), k = int(positions.shape(1));
+    require(
+        starts.size() == size_t(n) + 1 && starts(0) == 0 && starts(n) == int64_t(columns.size()) &&
+            std::is_sorted(starts.data(), starts.data() + n + 1) && columns.size() == values.size() &&
+            std::all_of(columns.data(), columns.data() + columns.size(), [&](int64_t j) { return j >= 0 && j < n; }),
+        "the affinities are no sparse matrix of these points");
+    const AffinityMatrix affinities{starts.data(), columns.data(), values.data()};
+    nb::gil_scoped_release released;
+    in_dimension(
+        k, [&]<int K>() { descend_tsne<K>(n, k, affinities, exaggeration, momentum, rate, n_iter, positions.data()); });
+}
+
 }  // namespace
 
 void bind_placement(nb::module_& module) {
@@ -101,6 +129,12 @@ void bind_placement(nb::module_& module) {
              "max_iter"_a, "matrix"_a.none(), "offsets"_a.none(), "centre"_a.none(), "steadiness"_a, "places"_a,
              "basis"_a, "losses"_a)
         .def("place", &place, "X"_a);
+    nb::class_<TsnePlacement>(module, "TsnePlacement")
+        .def("__init__", &make_tsne_placement, "positions"_a, "perplexity"_a, "repels"_a, "matrix"_a.none(),
+             "offsets"_a.none(), "centre"_a.none())
+        .def("place", &place_tsne, "X"_a);
+    module.def("descend_tsne", &descend_tsne_from, "starts"_a, "columns"_a, "values"_a, "exaggeration"_a, "momentum"_a,
+               "rate"_a, "n_iter"_a, "positions"_a.noconvert());
     module.def("affine", &affine, "X"_a, "matrix"_a, "offsets"_a, "centre"_a = nb::none());
     module.def("sweep", &sweep_once, "distances"_a, "weights"_a, "positions"_a.noconvert());
 }

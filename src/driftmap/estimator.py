@@ -56,8 +56,8 @@ class DriftMap(
         Dimension of the map.
     n_landmarks : int or "auto"
         Maximum number of landmarks, at least ``n_components + 1``. "auto": ``fit`` learns X twice and takes the fewest
-        whose stress is within 2 % of that of four times as many; ``landmark_count_`` states the reason. A loaded map
-        has the number that was found.
+        whose stress is within 2 % of that of four times as many (t-SNE: whose trustworthiness is within 0.005);
+        ``landmark_count_`` states the reason. A loaded map has the number that was found.
     rule : {"tight", "paper"}
         Which landmark a new one replaces; see :class:`~driftmap.landmarks.OnlineLandmarks`.
     embedding : {"stress", "weighted-lmds", "lmds"} or Embedding

@@ -316,10 +316,12 @@ def test_a_map_with_duplicates_places_far_points(name, metric):
 @pytest.mark.parametrize(("name", "key"), [("tsne", "ids"), ("isomap", "landmarks")])
 @pytest.mark.parametrize("change", [lambda ids: ids[[0, 0, *range(2, len(ids))]], lambda ids: ids[::-1].copy()])
 def test_a_state_whose_points_are_not_in_order_is_refused(name, key, change):
-    mapper = DriftMap(n_landmarks=20, embedding=name).fit(np.random.default_rng(0).standard_normal((300, 3)))
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    mapper = DriftMap(n_landmarks=20, embedding=name).fit(X)
     fitted = mapper.fitted_embedding_
     state = fitted.state()
-    distances, masses = mapper.landmark_distances(), np.ones(20)
+    fixed = X[mapper.anchor_indices_ if name == "tsne" else mapper.landmark_indices_]
+    distances, masses = np.linalg.norm(fixed[:, None] - fixed, axis=2), np.ones(len(fixed))
     copy.deepcopy(fitted).restore(distances, masses, state)
     with pytest.raises(ValueError, match="not in the order of their arrival"):
         copy.deepcopy(fitted).restore(distances, masses, state | {key: change(state[key])})

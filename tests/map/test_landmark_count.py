@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from driftmap import DriftMap, InputError
 from driftmap.landmarks import RatioShift
 from driftmap.map import StreamMap, landmark_count
-from driftmap.map.landmark_count import LANDMARK_COUNTS, N_ANCHORS, count_landmarks, largest_map
+from driftmap.map.landmark_count import LANDMARK_COUNTS, N_ANCHORS, TRUST_COUNTS, count_landmarks, largest_map
 from streams import make
 
 
@@ -91,7 +91,7 @@ def test_few_points_and_equal_points():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"embedding": "tsne"}, "embedding='tsne': it compares stress"),
+        ({"embedding": "isomap"}, "embedding='isomap': it compares maps that keep distances or neighbours: stress, "),
         ({"metric": "precomputed"}, 'metric="precomputed"'),
         ({"window": 100}, "a window or a half_life"),
         ({"half_life": datetime.timedelta(hours=1)}, "a window or a half_life"),
@@ -108,3 +108,23 @@ def test_a_stream_cannot_choose():
     for learn in ("partial_fit", "update"):
         with pytest.raises(InputError, match='n_landmarks="auto" is decided by all points together: call fit first'):
             getattr(DriftMap(n_landmarks="auto"), learn)(rows())
+
+
+def test_neighbours_are_compared_where_a_map_keeps_them():
+    X = load_digits().data
+    largest = largest_map(StreamMap(embedding="tsne")).partial_fit(X)
+    assert largest.n_landmarks == TRUST_COUNTS[-1]
+    found = count_landmarks(largest)
+    assert tuple(found.trusts) == TRUST_COUNTS
+    assert not found.stresses
+    enough = [m for m in TRUST_COUNTS[:-2] if found.trusts[m] >= found.trusts[4 * m] - 0.005]
+    assert found.n_landmarks == enough[0]
+    assert found.trusts[10] < found.trusts[40]
+    assert str(found).startswith(f"{enough[0]} landmarks: their trustworthiness is within 0.005 of that of ")
+    assert DriftMap(n_landmarks="auto", embedding="tsne").fit(X).landmark_count_ == found
+
+
+def test_too_few_points_to_compare_neighbours():
+    mapper = DriftMap(n_landmarks="auto", embedding="tsne").fit(rows(40))
+    assert str(mapper.landmark_count_) == "320 landmarks: there are too few points to compare maps of fewer"
+    assert np.isfinite(mapper.transform(rows(40))).all()

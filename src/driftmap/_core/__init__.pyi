@@ -195,6 +195,35 @@ class Placement:
     def place(self, X: NDArray[Any]) -> Array:
         """Places of rows of float64 or float32, (n, k)."""
 
+class TsnePlacement:
+    """Places points at a minimum of t-SNE's loss of a further row, given points that stay where they are."""
+
+    def __init__(
+        self,
+        positions: Array,
+        perplexity: float,
+        repels: bool,
+        matrix: Array | None,
+        offsets: Array | None,
+        centre: Array | None,
+    ) -> None:
+        """By fixed points at ``positions`` (a, k); squared distances to them follow as in :class:`Placement`."""
+
+    def place(self, X: NDArray[Any]) -> Array:
+        """Places of rows of float64 or float32, (n, k)."""
+
+def descend_tsne(
+    starts: Ids,
+    columns: Ids,
+    values: Array,
+    exaggeration: float,
+    momentum: float,
+    rate: float,
+    n_iter: int,
+    positions: Array,
+) -> None:
+    """Move points by gradient descent of t-SNE's loss, in place, given a sparse matrix of affinities by rows."""
+
 def affine(X: NDArray[Any], matrix: Array, offsets: Array, centre: Array | None = None) -> Array:
     """Row by row, ``(x - centre) matrix + offsets``; without a centre, ``x^2 matrix + offsets``."""
 

@@ -1,6 +1,6 @@
 """Embeddings: positions of landmarks from their distances and masses, and of any point from its landmark distances."""
 
-from driftmap.embedding.anchors import choose_anchors
+from driftmap.embedding.anchors import choose_anchors, choose_with
 from driftmap.embedding.base import Anchors, Embedding, RowPlacer, StoredPoints
 from driftmap.embedding.bounds import (
     DislocationBound,
@@ -34,6 +34,7 @@ __all__ = [
     "RowPlacer",
     "StoredPoints",
     "choose_anchors",
+    "choose_with",
     "classical_mds",
     "dislocation_bound",
     "measured_dislocation",

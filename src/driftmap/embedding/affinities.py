@@ -7,10 +7,11 @@ to the power of the entropy: the effective number of neighbours) is as asked for
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from driftmap.metrics import euclidean
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids
 
 TAIL = 3.0
@@ -23,44 +24,15 @@ LARGEST_SQUARE = 1e100
 """Larger squared distances than this count as this: their squares would overflow."""
 
 
-class Affinities(NamedTuple):
-    """Affinities of points to those of a map that are near; those of a point sum to 1."""
-
-    points: Ids
-    """(n, s), ascending"""
-    shares: Array
-    """(n, s)"""
-
-    def dense(self, m: int) -> Array:
-        """To all m of them, (n, m)."""
-        out = np.zeros((len(self.points), m))
-        np.put_along_axis(out, self.points, self.shares, axis=1)
-        return out
-
-
-def nearest_affinities(squared: Array, perplexity: float) -> Affinities:
-    """Affinities to the nearest points of a map, given squared distances to all, (n, m); each row by itself.
-
-    >>> import numpy as np
-    >>> nearest_affinities(np.array([[1.0, 1.0, 1.0, 9.0, 100.0]]), 2.0).shares.round(2)
-    array([[0.33, 0.33, 0.33, 0.  , 0.  ]])
-    """
-    n, m = squared.shape
-    s = min(m, math.ceil(TAIL * perplexity) + 1)
-    if s < m:
-        points = np.argpartition(squared, s - 1, axis=1)[:, :s]
-        points.sort(axis=1)  # in an order that does not depend on how the processor finds them
-        squared = np.take_along_axis(squared, points, axis=1)
-    else:
-        points = np.broadcast_to(np.arange(m), (n, m))
-    return Affinities(points, shares_at(squared, perplexity))
-
-
 def shares_at(squared: Array, perplexity: float) -> Array:
-    """Affinities of this perplexity, given squared distances, (n, s).
+    """Affinities of this perplexity, given squared distances, (n, s); each row by itself.
 
     Newton's method for the logarithm of beta; bisection where a step of his would leave the bracket. As many points
     that are equally near as the perplexity, or more: they share equally.
+
+    >>> import numpy as np
+    >>> shares_at(np.array([[1.0, 1.0, 1.0, 9.0, 100.0]]), 2.0).round(2)
+    array([[0.33, 0.33, 0.33, 0.  , 0.  ]])
     """
     excess = squared - squared.min(axis=1)[:, None]
     rank = min(math.ceil(perplexity), excess.shape[1] - 1)
@@ -85,25 +57,43 @@ def shares_at(squared: Array, perplexity: float) -> Array:
     return weights / weights.sum(axis=1)[:, None]
 
 
-def joint_affinities(squared: Array, perplexity: float) -> Array:
-    """t-SNE's affinities of points to each other, (m, m), given squared distances; all of them sum to 1."""
-    m = len(squared)
-    others = ~np.eye(m, dtype=bool)
-    out = np.zeros((m, m))
-    out[others] = shares_at(squared[others].reshape(m, m - 1), perplexity).ravel()
-    out += out.T
-    return out / out.sum()
+def nearest_affinities(distances: Array, perplexity: float) -> tuple[Ids, Array]:
+    """Of points to their nearest others, given the (n, n) distances: numbers, ascending, and shares, both (n, s).
 
-
-def shared_affinities(affinities: Array, masses: Array) -> Array:
-    """Affinities of m points to each other, (m, m), by what is near both of them, (w, m); all of them sum to 1.
-
-    A step from a point to one that has affinity to it, by mass, and from there to another of the m.
+    Of equally near ones the earliest are taken.
     """
-    out = affinities.T @ (affinities * masses[:, None])
-    np.fill_diagonal(out, 0.0)
-    sums = out.sum(axis=1, keepdims=True)
-    out = np.where(sums > 0, out / np.where(sums > 0, sums, 1.0), 1.0 / (len(out) - 1))
-    np.fill_diagonal(out, 0.0)
-    out += out.T
-    return out / out.sum()
+    n = len(distances)
+    s = min(n - 1, math.ceil(TAIL * perplexity) + 1)
+    points, squared = np.empty((n, s), np.int64), np.empty((n, s))
+    for i in range(n):
+        row = distances[i].copy()
+        row[i] = np.inf
+        last = np.partition(row, s - 1)[s - 1]
+        nearer, equal = np.flatnonzero(row < last), np.flatnonzero(row == last)
+        points[i] = np.sort(np.concatenate([nearer, equal[: s - len(nearer)]]))
+        squared[i] = row[points[i]] ** 2
+    return points, shares_at(squared, perplexity)
+
+
+def joint_affinities(distances: Array, perplexity: float) -> csr_array:
+    """t-SNE's affinities of points to each other, a sparse (n, n) matrix, given their distances; all sum to 1."""
+    points, shares = nearest_affinities(distances, perplexity)
+    n, s = points.shape
+    out = csr_array((shares.ravel(), points.ravel(), np.arange(0, n * s + 1, s)), shape=(n, n))
+    out = (out + out.T) / (2.0 * n)
+    out.sort_indices()
+    return out
+
+
+def divergences(distances: Array, positions: Array, perplexity: float) -> Array:
+    """Per point, the Kullback-Leibler divergence of its affinities on the map from the true ones, (n,).
+
+    Of n points to each other, given their (n, n) distances and (n, k) positions. On the map, affinities are those of
+    t-SNE for each point by itself: proportional to 1 / (1 + |y - y'|^2).
+    """
+    points, shares = nearest_affinities(distances, perplexity)
+    near = 1.0 / (1.0 + euclidean(positions, positions) ** 2)
+    np.fill_diagonal(near, 0.0)
+    on_map = np.take_along_axis(near, points, axis=1) / np.maximum(near.sum(axis=1), SMALLEST_NORMAL)[:, None]
+    ratios = np.divide(shares, np.maximum(on_map, SMALLEST_NORMAL), out=np.ones_like(shares), where=shares > 0)
+    return np.maximum((shares * np.log(ratios)).sum(axis=1), 0.0)

@@ -62,6 +62,19 @@ def choose_anchors(cells: Sequence[Ids], n_anchors: int, weights: Sequence[Array
     return ids[chosen], (cell_masses / np.maximum(quotas, 1))[cell[chosen]]
 
 
+def choose_with(kept: Ids, cells: Sequence[Ids], n_anchors: int, weights: Sequence[Array]) -> Ids:
+    """Choose up to ``n_anchors`` stored points, those that are kept and others by mass; returns arrival numbers.
+
+    >>> import numpy as np
+    >>> choose_with(np.array([1, 9]), [np.arange(6), np.arange(6, 10)], 5, [np.ones(6), np.ones(4)])
+    array([0, 1, 5, 7, 9])
+    """
+    free = [~np.isin(ids, kept) for ids in cells]
+    others = [ids[chosen] for ids, chosen in zip(cells, free, strict=True)]
+    masses = [weight[chosen] for weight, chosen in zip(weights, free, strict=True)]
+    return np.union1d(kept, choose_anchors(others, max(n_anchors - len(kept), 0), masses)[0])
+
+
 def _quotas(masses: Array, sizes: Ids, n: int) -> Ids:
     """Return the number of anchors of each cell, by mass and at most the number of its points."""
     # Sainte-Lague's method: an additional anchor takes none from another cell, so quotas change little as masses grow.

@@ -30,6 +30,8 @@ class Embedding(Protocol):
       "to_landmarks" and "neighbours": these with the fields of these names, ``n_neighbors`` neighbours of each.
       "anchors": ``anchors=``, the :class:`Anchors`, whose positions are then in ``anchor_coordinates_``, (a, k). Where
       distances to anchors can be measured, ``fit`` and ``place`` are given these instead of those to the landmarks.
+      A map has ``n_anchors`` of them, by mass; or as many as ``anchors_for(n_landmarks)`` of the embedding returns,
+      with the landmarks and the last points, a quarter of them, and the others by mass.
       "start": ``start=``, where the last map has the anchors, or the landmarks if there are no anchors, (a, k) or
       (m, k); None on the first fit and where maps are not aligned.
     - ``check(n_landmarks)`` is called before the first point is learnt. It raises an error for parameters that no
@@ -39,7 +41,8 @@ class Embedding(Protocol):
       that overrides ``place`` has to override it, too; otherwise it is not used.
     - ``state()`` returns all that was fitted as a dict of numbers and arrays, and ``restore(distances, masses, state)``
       goes back to it, so that a checkpoint holds the frame. Without them, a map that is loaded makes a new frame.
-    - ``keeps_distances`` is true if distances on the map stand for true distances, so that stress can judge it.
+    - ``keeps_distances`` is true if distances on the map stand for true distances, so that stress can judge it;
+      ``keeps_neighbours`` if trustworthiness says how many landmarks are enough.
     - ``point_losses(distances, positions, weights)`` returns the loss of each point of a sample, (n,), given the
       distances between these points, (n, n), their places on the map, (n, k), and their shares in the mass,
       which sum to 1. Their mean is the loss of the map and decides whether it has to move. Without this member, that
@@ -96,6 +99,7 @@ class Configured:
     """An embedding with parameters, which its repr shows and a checkpoint holds."""
 
     keeps_distances: ClassVar[bool] = False
+    keeps_neighbours: ClassVar[bool] = False
 
     def _asdict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}

@@ -24,6 +24,7 @@ BY_NAME: dict[str, tuple[type[Any], dict[str, Any]]] = {
 """For each name a class and its parameters; the first one is the default."""
 EMBEDDINGS = tuple(BY_NAME)
 KEEPING_DISTANCES = tuple(name for name, (kind, _) in BY_NAME.items() if kind.keeps_distances)
+KEEPING_NEIGHBOURS = tuple(name for name, (kind, _) in BY_NAME.items() if kind.keeps_neighbours)
 EMBEDDING_TYPES = tuple(dict.fromkeys(kind for kind, _ in BY_NAME.values()))
 """The classes, whose parameters a checkpoint can hold."""
 

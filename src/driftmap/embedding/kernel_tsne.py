@@ -23,11 +23,11 @@ class KernelTSNE(PlacedByKernels, LandmarkTSNE):
     """Kernel t-SNE (Gisbrecht, Schulz and Hammer, 2015): points by a normalised Gaussian kernel.
 
     The width of a landmark's kernel is ``width`` times the distance to its nearest other landmark. The columns of the
-    map are fitted so that landmarks lie where t-SNE has put them; it is :class:`LandmarkTSNE`'s, see there.
+    map are fitted so that landmarks lie where t-SNE of the landmarks has put them.
 
     Parameters
     ----------
-    n_components, affinities, perplexity
+    n_components, perplexity
         See :class:`LandmarkTSNE`.
     width : float
         Of the kernels. The smaller, the nearer points lie to their nearest landmark; widths of 0.5 and more mix up what
@@ -43,15 +43,8 @@ class KernelTSNE(PlacedByKernels, LandmarkTSNE):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        affinities: str = "stored",
-        perplexity: float | None = None,
-        width: float = 0.05,
-    ) -> None:
-        super().__init__(n_components, affinities=affinities, perplexity=perplexity, n_anchors=0)
+    def __init__(self, n_components: int = 2, *, perplexity: float | None = None, width: float = 0.05) -> None:
+        super().__init__(n_components, perplexity=perplexity, n_anchors=0)
         self.width = width
 
     def check(self, n_landmarks: int) -> None:
@@ -80,11 +73,11 @@ class BiKernelTSNE(PlacedByKernels, LandmarkTSNE):
     Parameters
     ----------
     n_components, perplexity
-        See :class:`LandmarkTSNE`; affinities are those of the landmarks' distances.
+        See :class:`LandmarkTSNE`.
     """
 
     def __init__(self, n_components: int = 2, *, perplexity: float | None = None) -> None:
-        super().__init__(n_components, affinities="landmarks", perplexity=perplexity, n_anchors=0)
+        super().__init__(n_components, perplexity=perplexity, n_anchors=0)
 
     def _prepare(self, distances: Array) -> None:
         super()._prepare(distances)

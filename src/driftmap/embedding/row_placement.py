@@ -38,14 +38,6 @@ class SquaredRows(NamedTuple):
         """The same on a map that is turned and shifted."""
         return self._replace(rotation=self.rotation @ rotation, translation=self.translation @ rotation + translation)
 
-    def onto(self, coefficients: Array, offsets: Array) -> SquaredRows:
-        """The same by squared distances to other points, which follow from those to landmarks: an affine function.
-
-        The coefficients of each point, (m, a), sum to 1.
-        """
-        matrix = np.ascontiguousarray(self.matrix @ coefficients)
-        return self._replace(matrix=matrix, offsets=self.offsets @ coefficients + offsets)
-
     def place(self, X: Array) -> Array:
         """Positions of rows, each by itself."""
         return in_blocks(self._place, X)

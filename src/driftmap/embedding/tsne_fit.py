@@ -1,24 +1,27 @@
-"""t-SNE of a few points, exactly (van der Maaten and Hinton, 2008): a cold fit, or a warm start from an earlier map."""
+"""t-SNE of some points (van der Maaten and Hinton, 2008): a cold fit, or a warm start from an earlier map."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from driftmap.embedding.affinities import Affinities, nearest_affinities
+from driftmap import _core
+from driftmap.embedding.affinities import joint_affinities
 from driftmap.embedding.base import FLAT
+from driftmap.embedding.lmds import classical_mds, place
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids
 
 FEWEST_POINTS = 4
 """Fewer points than this have no neighbourhoods: they are placed by classical MDS."""
-NEIGHBOURHOOD = 5.0
-"""The perplexity of a point's affinities to those of a map."""
 INITIAL_SIZE = 1e-4
 """The size of a map at the start of early exaggeration."""
+INITIAL_POINTS = 300
+"""Classical MDS of this many points says where the others start."""
 EXAGGERATION = 12.0
 """By how much attraction is enlarged then, so that clusters find together."""
-EXAGGERATED_ITERATIONS, COLD_ITERATIONS = 150, 400
+EXAGGERATED_ITERATIONS, COLD_ITERATIONS = 250, 500
 """Iterations with exaggeration, and after it."""
 WARM_ITERATIONS, SETTLING_ITERATIONS = 50, 200
 """Iterations of a warm start, and further ones before the result is compared with a cold fit."""
@@ -26,10 +29,10 @@ STALE_LAYOUT = 0.5
 """The share of points that may be exchanged before the next cold fit, which has early exaggeration."""
 MOST_WARM_LOSS = 1.1
 """Maximum loss of a warm start, relative to that of the last cold fit."""
+BLOCK_ROWS = 512
+"""Rows of a block of pairs."""
 MIN_LEARNING_RATE = 50.0
-"""The least rate of learning."""
-PULL_STEPS = 15
-"""Steps of a point to where it is drawn."""
+"""The least rate of learning; else it is the number of points over the exaggeration, as in openTSNE."""
 
 
 class Layout(NamedTuple):
@@ -47,38 +50,18 @@ class Layout(NamedTuple):
     """Points exchanged since then."""
 
 
-def neighbourhood(m: int) -> float:
-    """The perplexity of a point's affinities to m others; less than m."""
-    return min(NEIGHBOURHOOD, 1.0 + (m - 1) / 3)
+def lay_out(
+    distances: Array, perplexity: float, n_components: int, ids: Ids, start: Array | None, before: Layout | None
+) -> Layout:
+    """A map of points, given their (a, a) distances.
 
-
-def attracted(near: Affinities, positions: Array) -> Array:
-    """Where points are drawn by those of a map to which they have affinities: a fixed point of attraction.
-
-    It starts from the mean of their positions. A step goes to the mean with weights p / (1 + |y - y_j|^2).
+    A cold fit starts from classical MDS, a warm start from ``start``, near which it stays.
     """
-    shares, columns = near.shares, [column.take(near.points) for column in positions.T]
-    places = [(shares * column).sum(axis=1) for column in columns]
-    for _ in range(PULL_STEPS):
-        weights = np.ones_like(shares)
-        for place, column in zip(places, columns, strict=True):
-            gap = column - place[:, None]
-            gap *= gap
-            weights += gap
-        np.divide(shares, weights, out=weights)
-        total = weights.sum(axis=1)
-        places = [(weights * column).sum(axis=1) / total for column in columns]
-    return np.stack(places, axis=1)
-
-
-def lay_out(mds: Array, affinities: Array, ids: Ids, start: Array | None, before: Layout | None) -> Layout:
-    """A map of points with these affinities to each other, (a, a), given their positions in classical MDS, (a, k).
-
-    A cold fit starts from these positions, a warm start from ``start``, near which it stays.
-    """
+    mds = initial_positions(distances, n_components)
     m = len(mds)
     if m < FEWEST_POINTS:
         return Layout(ids, mds, 0.0, 0.0, 0)
+    affinities = joint_affinities(distances, perplexity)
     warm, n_exchanged = None, 0
     if start is not None and _extent(start) >= _extent(mds):
         warm = descend(affinities, start, WARM_ITERATIONS)
@@ -94,53 +77,40 @@ def lay_out(mds: Array, affinities: Array, ids: Ids, start: Array | None, before
     return Layout(ids, *(warm if warm is not None and warm[1] <= MOST_WARM_LOSS * cold[1] else cold), cold[1], 0)
 
 
+def initial_positions(distances: Array, n_components: int) -> Array:
+    """Positions by classical MDS of some points, evenly spread over all; the others are placed by these."""
+    some = np.unique(np.linspace(0, len(distances) - 1, INITIAL_POINTS).astype(np.int64))
+    return place(distances[:, some] ** 2, classical_mds(distances[np.ix_(some, some)], n_components))
+
+
 def _extent(positions: Array) -> int:
     """In how many directions positions extend."""
     sizes = np.linalg.svd(positions - positions.mean(axis=0), compute_uv=False)
     return int(np.sum(sizes > FLAT * sizes[0])) if sizes.size and sizes[0] > 0 else 0
 
 
-def descend(affinities: Array, start: Array, n_iter: int, exaggeration: float = 1.0) -> tuple[Array, float]:
-    """Gradient descent of t-SNE's loss with momentum and gains (Jacobs, 1988), from a start; positions and loss."""
-    m = len(start)
-    attraction = exaggeration * affinities
-    momentum, rate = (0.5 if exaggeration > 1 else 0.8), max(m / exaggeration, MIN_LEARNING_RATE)
-    positions, velocity, gains = start - start.mean(axis=0), np.zeros_like(start), np.ones_like(start)
-    near, pull = np.empty((m, m)), np.empty((m, m))
-    for _ in range(n_iter):
-        _nearness(positions, near)
-        np.multiply(near, -1.0 / near.sum(), out=pull)
-        pull += attraction
-        pull *= near
-        gradient = 4.0 * (pull.sum(axis=1)[:, None] * positions - pull @ positions)
-        gains = np.maximum(np.where(gradient * velocity < 0, gains + 0.2, gains * 0.8), 0.01)
-        velocity = momentum * velocity - rate * gains * gradient
-        positions = positions + velocity
-        positions -= positions.mean(axis=0)
-    _nearness(positions, near)
-    near /= near.sum()
-    there = affinities > 0
-    loss = np.sum(affinities[there] * np.log(affinities[there] / np.maximum(near[there], SMALLEST_NORMAL)))
-    return positions, max(float(loss), 0.0)  # a divergence, which rounding may make a little negative
+def descend(affinities: csr_array, start: Array, n_iter: int, exaggeration: float = 1.0) -> tuple[Array, float]:
+    """Gradient descent of t-SNE's loss from a start; positions and loss."""
+    positions = np.ascontiguousarray(start - start.mean(axis=0))
+    momentum, rate = (0.5 if exaggeration > 1 else 0.8), max(len(start) / exaggeration, MIN_LEARNING_RATE)
+    starts, columns = (index.astype(np.int64) for index in (affinities.indptr, affinities.indices))
+    _core.descend_tsne(starts, columns, affinities.data, exaggeration, momentum, rate, n_iter, positions)
+    return positions, loss_of(affinities, positions)
 
 
-def _nearness(positions: Array, out: Array) -> None:
-    """1 / (1 + |y - y'|^2) of all pairs, 0 of a point with itself."""
-    squares = (positions**2).sum(axis=1) + 0.5
-    np.matmul(positions * -2.0, positions.T, out=out)
-    out += squares
-    out += squares[:, None]
-    np.maximum(out, 1.0, out=out)
-    np.divide(1.0, out, out=out)
-    np.fill_diagonal(out, 0.0)
+def loss_of(affinities: csr_array, positions: Array) -> float:
+    """The Kullback-Leibler divergence of affinities on the map from the true ones."""
+    pairs = affinities.tocoo()
+    squares = ((positions[pairs.row] - positions[pairs.col]) ** 2).sum(axis=1)
+    total = sum(
+        float(_nearness(positions, rows).sum()) for rows in np.array_split(positions, len(positions) // 512 + 1)
+    )
+    on_map = np.maximum(1.0 / (1.0 + squares) / (total - len(positions)), SMALLEST_NORMAL)
+    there = pairs.data > 0
+    loss = np.sum(pairs.data[there] * np.log(pairs.data[there] / on_map[there]))
+    return max(float(loss), 0.0)  # a divergence, which rounding may make a little negative
 
 
-def carried_over(before: Layout, ids: Ids, squared: Array) -> Array | None:
-    """Where points with these squared distances, (a, a), lie by an earlier map: as it has them, or drawn by those."""
-    old = np.isin(ids, before.ids)
-    if old.sum() < FEWEST_POINTS:
-        return None
-    start = np.empty((len(ids), before.positions.shape[1]))
-    start[old] = before.positions[np.isin(before.ids, ids)]
-    start[~old] = attracted(nearest_affinities(squared[np.ix_(~old, old)], neighbourhood(int(old.sum()))), start[old])
-    return start
+def _nearness(positions: Array, rows: Array) -> Array:
+    squares = (rows**2).sum(axis=1)[:, None] + (positions**2).sum(axis=1) - 2.0 * rows @ positions.T
+    return 1.0 / (1.0 + np.maximum(squares, 0.0))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, choose_anchors, move, procrustes
+from driftmap.embedding import EMBEDDINGS, Anchors, Embedding, choose_anchors, choose_with, move, procrustes
 from driftmap.embedding.base import NEEDS
 from driftmap.embedding.factory import make_embedding
 from driftmap.landmarks.online import LandmarkEngine
@@ -24,7 +24,7 @@ from driftmap.map.anchor_count import ANCHOR_COUNTS, AnchorCount, count_anchors
 from driftmap.map.frame import FARTHEST, REGISTERED, Frame, FrameChange, Points, row_placer_of
 from driftmap.map.frame_loss import Losses, Reference, Sample
 from driftmap.map.registration import Registration
-from driftmap.map.stored_cache import DistanceCache, StoredPointCache
+from driftmap.map.stored_cache import DistanceCache, StoredPointCache, common
 from driftmap.metrics import Store
 from driftmap.quality import Displacement, displacement
 from driftmap.storage.serialization import Arrays, flatten, rebuild
@@ -36,6 +36,8 @@ FEWEST_KNOWN = 10
 """If an embedding needs stored points: align on points known to the last frame if at least this many remain."""
 LEAST_SIZE = 1e-140
 """How small a map may be: squares do not underflow."""
+RECENT_ANCHORS = 0.25
+"""The share of the anchors, where an embedding has a number of its own, that are the last points."""
 LEAST_MASS = 1e-6
 """The least share in the mass that a landmark or an anchor has: its cell may be empty, and yet it is embedded."""
 OF_STORED_POINTS = frozenset({"stored", "to_landmarks", "neighbours"})
@@ -247,7 +249,7 @@ class Frames:
             self.current, self.reference = kept, frame_loss.reference_of(present, seen, replaced)
             return
         shares = sample.shares
-        if self.stored_cache is not None:  # such an embedding does not extrapolate: newer points lay anywhere
+        if not self._keeps_distances:  # such an embedding does not extrapolate: newer points lay anywhere
             known = np.where(sample.ids < self.seen, shares, 0.0)
             shares = known if np.count_nonzero(known) >= FEWEST_KNOWN else shares
         if self.align:
@@ -341,6 +343,8 @@ class Frames:
 
     def _number_of_anchors(self, engine: LandmarkEngine, landmarks: Ids) -> int | None:
         """The number that was given, or that is enough; it is chosen again when much has changed."""
+        if hasattr(self.embedding, "anchors_for"):
+            return int(self.embedding.anchors_for(len(landmarks)))
         if not isinstance(self.n_anchors, str):
             return self.n_anchors
         if not engine.store.metric.quick:
@@ -359,6 +363,9 @@ class Frames:
     def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:
         """Up to ``n_anchors`` stored points by mass; the landmarks if they are as many.
 
+        An embedding that says how many it needs has no place for what lies far from all anchors: the landmarks and the
+        last points are among them.
+
         Distances to them are measured, unless a Python function does that: then they follow from those to landmarks.
         """
         landmarks = cover.ids
@@ -367,7 +374,12 @@ class Frames:
             return Anchors(landmarks, landmarks, cover.masses, None)
         cells, weights = engine.cells()
         with np.errstate(over="ignore"):  # masses that have decayed to almost nothing
-            ids, shares = choose_anchors(cells, n_anchors, weights)
+            if hasattr(self.embedding, "anchors_for"):
+                recent = engine.stored_indices_[-max(int(RECENT_ANCHORS * n_anchors), 1) :]
+                ids = choose_with(np.union1d(landmarks, recent), cells, n_anchors, weights)
+                shares = _masses_of(engine, ids)
+            else:
+                ids, shares = choose_anchors(cells, n_anchors, weights)
         self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
         to_landmarks, measured = self.to_anchors.values, bool(engine.store.metric.quick)
         return Anchors(ids, landmarks, _at_least_a_little(shares), to_landmarks, measured)
@@ -390,6 +402,14 @@ def _checked_points(store: Store, n_seen: int, ids: Ids, points: Any, masses: Ar
     if points is not None and len(points := store.check(points)) != len(ids):
         raise ValueError("its frame has a wrong number of landmarks")
     return Points(ids, points, masses)
+
+
+def _masses_of(engine: LandmarkEngine, ids: Ids) -> Array:
+    """Masses of stored points; 0 of a landmark that is forgotten, but not replaced yet."""
+    old, known, _ = common(engine.stored_indices_, ids)
+    masses = np.zeros(len(ids))
+    masses[known] = engine.stored_masses()[old]
+    return masses
 
 
 def _at_least_a_little(masses: Array) -> Array:
