@@ -32,7 +32,7 @@ from driftmap.web.protocol import decode
 
 FEATURES = 8
 POINTS = 10_000
-PARTS = ("latency", "rate", "pictures", "memory")
+PARTS = ("latency", "rate", "pictures", "hover", "memory")
 WAIT_FOR_PIXELS = "gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));"
 NOTE_DRAWN = """
 window.drawn = [];
@@ -49,11 +49,26 @@ window.pictures = 0;
 const clear = WebGL2RenderingContext.prototype.clear;
 WebGL2RenderingContext.prototype.clear = function (mask) {
   const gl = this;
-  %s
-  window.pictures++;
+  if (!gl.getParameter(gl.FRAMEBUFFER_BINDING)) {
+    %s
+    window.pictures++;
+  }
   clear.call(this, mask);
 };
 """
+HOVER = """async (moves) => {
+  const map = document.querySelector(".map");
+  const box = map.getBoundingClientRect();
+  const times = [];
+  for (let i = 0; i < moves; i++) {
+    const [clientX, clientY] = [box.left + box.width * Math.random(), box.top + box.height * Math.random()];
+    const start = performance.now();
+    map.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY, pointerType: "mouse" }));
+    times.push(performance.now() - start);
+    await new Promise(requestAnimationFrame);
+  }
+  return times;
+}"""
 
 
 def process_time(pid):
@@ -209,6 +224,20 @@ def frames_per_second(browser, n, seconds):
     return pictures / passed, spent / pictures
 
 
+def hover_times(browser, n, moves=300):
+    """Return the milliseconds that the page takes for each move of the pointer over n points."""
+    rng = np.random.default_rng(0)
+    scene = Scene("hover", [GrowingColumn("v", "number")], n)
+    scene.append(0, rng.standard_normal((n, 2)), [rng.random(n)])
+    with serving(scene, port=0) as server:
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(server.address)
+        page.wait_for_timeout(2000)
+        times = page.evaluate(HOVER, moves)
+        page.close()
+    return times
+
+
 def memory(n_rows):
     """Learn, map and show rows; return the peak memory in MB after each tenth of them, rows/s, and number of frames.
 
@@ -264,6 +293,12 @@ def show_pictures(browser, n, seconds):
     )
 
 
+def show_hover(browser, n):
+    """Print the time of a hover over n points."""
+    median, high = np.percentile(hover_times(browser, n), [50, 99])
+    print(f"{n:,} points, hover: median {median:.1f} ms, p99 {high:.1f} ms", flush=True)
+
+
 def show_memory(n_rows):
     """Print the memory used for a long stream."""
     peaks, rate, frames = memory(n_rows)
@@ -282,12 +317,14 @@ def main():
     seconds = 10 if args.quick else 30
     n_rows = 10**6 if args.quick else 10**8 if args.long else 10**7
     parts = args.parts or PARTS
-    if {*parts} & {"latency", "pictures"}:
+    if {*parts} & {"latency", "pictures", "hover"}:
         with real.running() as browser:
             if "latency" in parts:
                 show_latency(browser, 1000, seconds)
             if "pictures" in parts:
                 show_pictures(browser, 100_000, seconds / 3)
+            if "hover" in parts:
+                show_hover(browser, 100_000)
     if "rate" in parts:
         show_rate(1000, seconds)
         show_rate(10_000, seconds)

@@ -23,7 +23,7 @@ from reproduction.curves import stress_against_m, time_against_n
 from reproduction.example_graph import DOMINATING, NOT_DOMINATING, ONLY_BY_3, graph_distances
 from reproduction.experiment import MissingDataError, load_streams, write
 from reproduction.fidelity import Fidelity
-from reproduction.figures.base import PaperFigure, new_figure, save
+from reproduction.figures.base import PaperFigure, new_figure, panels, save, scale_alike
 from reproduction.hospital import STEP, clock, hourly_means, trajectory
 from reproduction.literal import literal_landmarks, newcomer
 from reproduction.nested_stress import nested_stress
@@ -431,3 +431,13 @@ def test_an_unknown_data_set_is_a_mistake(command):
     code, _, err = command("dow-jones")
     assert code == 2
     assert "invalid choice" in err
+
+
+def test_maps_have_one_scale_and_axes_named_as_in_tables():
+    figure, (axes,) = panels(["a map"])
+    axes.plot([0, 10], [0, 1])
+    scale_alike(axes)
+    figure.draw_without_rendering()
+    corner, right, up = axes.transData.transform([(0, 0), (1, 0), (0, 1)])
+    assert right[0] - corner[0] == pytest.approx(up[1] - corner[1])
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x1", "x2")

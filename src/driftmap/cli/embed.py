@@ -24,13 +24,14 @@ DESCRIPTION = f"""\
 Map the rows of a table, in their order.
 
 FILE is {readable()};
-"-" is standard input, CSV, JSON lines or JSON. With --query it is a database: {listed(database_forms())}; the query
-is executed once. Files are read in blocks. --input-format names the format of a file with another suffix. The first
-two lines of CSV determine its delimiter, unless --delimiter gives it. The first line is a header if any of its cells
-is not a number, if an option names one of them, or if it counts columns (1, 2, 3 or 2020, 2021) and the next line
-does not; columns without names are called 1, 2, 3, ... All columns of numbers are features, unless --columns lists
-others. Columns of text or dates, without a name or without any number are left out; one line on standard error names
-them. With --online, later rows are not known: a column that is empty so far is kept, and --missing decides.
+"-" is standard input, CSV, JSON lines or JSON. With --query it is a database:
+{listed(database_forms())}; the query is executed once. Files are
+read in blocks. --input-format names the format of a file with another suffix. The first two lines of CSV determine its
+delimiter, unless --delimiter gives it. The first line is a header if any of its cells is not a number, if an option
+names one of them, or if it counts columns (1, 2, 3 or 2020, 2021) and the next line does not; columns without names are
+called 1, 2, 3, ... All columns of numbers are features, unless --columns lists others. Columns of text or dates,
+without a name or without any number are left out; one line on standard error names them. With --online, later rows are
+not known: a column that is empty so far is kept, and --missing decides.
 
 The last line on standard error states the number of rows, columns and landmarks, sigma (the normalised stress of the
 map on up to 500 stored points, for embeddings that keep distances), what was left out, and what was written.

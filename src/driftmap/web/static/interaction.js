@@ -98,16 +98,10 @@ export class Interaction {
     const { view } = this;
     const { camera } = view;
     return {
-      ArrowLeft: () => camera.pan(PAN_STEP, 0),
-      ArrowRight: () => camera.pan(-PAN_STEP, 0),
-      ArrowUp: () => camera.pan(0, PAN_STEP),
-      ArrowDown: () => camera.pan(0, -PAN_STEP),
-      "+": () => camera.zoom(1.25),
-      "=": () => camera.zoom(1.25),
-      "-": () => camera.zoom(0.8),
-      0: () => view.fit(),
-      n: () => this.step(1),
-      p: () => this.step(-1),
+      ArrowLeft: () => camera.pan(PAN_STEP, 0), ArrowRight: () => camera.pan(-PAN_STEP, 0),
+      ArrowUp: () => camera.pan(0, PAN_STEP), ArrowDown: () => camera.pan(0, -PAN_STEP),
+      "+": () => camera.zoom(1.25), "=": () => camera.zoom(1.25), "-": () => camera.zoom(0.8), 0: () => view.fit(),
+      n: () => this.step(1), p: () => this.step(-1),
       Escape: () => view.select(null),
     };
   }

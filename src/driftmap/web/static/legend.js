@@ -53,22 +53,19 @@ function groupList(view) {
     return element("li", {}, button);
   };
   const update = (node, { name, shade }) => {
-    const { coloring, palette } = view;
-    node.querySelector(".mark").style.background = cssColour(palette[shade]);
-    node.firstChild.setAttribute("aria-pressed", !coloring.hidden.has(name));
+    node.querySelector(".mark").style.background = cssColour(view.palette[shade]);
+    node.firstChild.setAttribute("aria-pressed", !view.coloring.hidden.has(name));
   };
   const show = () => {
-    const { coloring } = view;
-    if (!coloring.groups) return;
-    const { groups, places, shades } = coloring;
+    const { groups, places, shades } = view.coloring;
+    if (!groups) return;
     search.hidden = groups.length < SEARCHED;
     const wanted = search.hidden ? "" : search.value.toLowerCase();
     const entries = groups.map((name, i) => ({ name, shown: (places ? formatNumber(Number(name)) : name) || "(none)", shade: shades[i] }));
     const order = new Intl.Collator(undefined, { numeric: true }).compare;
     const isOther = ({ shade }) => shade === OTHER_SHADE;
-    const found = entries
-      .filter(({ shown }) => shown.toLowerCase().includes(wanted))
-      .sort((a, b) => isOther(a) - isOther(b) || order(a.shown, b.shown));
+    const sorted = entries.sort((a, b) => isOther(a) - isOther(b) || order(a.shown, b.shown));
+    const found = sorted.filter(({ shown }) => shown.toLowerCase().includes(wanted));
     list.classList.toggle("wide", found.some(({ shown }) => shown.length > 14));
     showEntries(list, found.slice(0, GROUPS_LISTED), ({ name }) => name, make, update);
     const others = entries.filter(isOther).length;

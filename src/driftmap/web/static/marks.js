@@ -5,10 +5,8 @@ import { GREW, SHRANK } from "./colours.js";
 import { paths } from "./trail.js";
 
 export const [LINE, DIAMOND, RING] = [0, 1, 2];
-/** Landmarks drawn, at most: the heaviest. */
-const MOST_DIAMONDS = 100;
-const MOST_OUTLIERS = 100;
-const OUTLIER_LENGTH = 7;
+/** Landmarks drawn, at most: the heaviest. Outliers, and the length of their lines. */
+const [MOST_DIAMONDS, MOST_OUTLIERS, OUTLIER_LENGTH] = [100, 100, 7];
 /** Binary logarithm of the least ratio of shares that is marked. */
 const LEAST_CHANGE = 0.5;
 
@@ -64,7 +62,7 @@ function changedCells({ change, camera, back }) {
 /** Short lines at the border for rows outside the bounds of the view, until the user moves it. */
 function outliers(view, now) {
   const { camera, store, palette } = view;
-  return view.outside.slice(-MOST_OUTLIERS).map((arrival) => {
+  return (camera.auto ? view.outside : []).slice(-MOST_OUTLIERS).map((arrival) => {
     const at = camera.toScreen(store.position(arrival, now));
     const edge = clamped(at, camera, 2);
     const inner = clamped(at, camera, 2 + OUTLIER_LENGTH);

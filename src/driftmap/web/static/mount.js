@@ -11,11 +11,8 @@ import { rowTip, selectionPanel, timePanel } from "./panels.js";
 import { glide } from "./store.js";
 import { MapView } from "./view.js";
 
-const PLAY_MS = 12000;
-/** Steps of a replay for users who prefer reduced motion. */
-const CALM_STEPS = 12;
-/** Milliseconds between announcements to screen readers. */
-const ANNOUNCED_MS = 10000;
+/** Milliseconds of a replay, and between announcements to screen readers; steps of a replay with reduced motion. */
+const [PLAY_MS, ANNOUNCED_MS, CALM_STEPS] = [12000, 10000, 12];
 
 /** Options: live is true if points keep arriving; onPause is told of pauses; more returns further panels for a view. */
 export function mount(root, { live, onPause = () => {}, more = () => [] }) {

@@ -4,12 +4,8 @@ import { element, formatNumber } from "./dom.js";
 import { panel } from "./panels.js";
 
 const REASONS = {
-  stress: "its stress had grown",
-  "recent points": "recent rows had no good place",
-  "a cell": "a group of rows had no good place",
-  growth: "many more rows had come",
-  landmarks: "its landmarks had changed",
-  registered: "it was laid on another map",
+  stress: "its stress had grown", growth: "many more rows had come", landmarks: "its landmarks had changed",
+  "recent points": "recent rows had no good place", "a cell": "a group of rows had no good place", registered: "it was laid on another map",
 };
 
 export function movePanel(view) {

@@ -7,12 +7,9 @@ import { decodeMessage } from "./protocol.js";
 
 const LONGEST_WAIT_MS = 3000;
 
-let socket = null;
-/** True while the server waits for the acknowledgement of its last message. */
-let owed = false;
-let wait = 250;
-/** What is wrong with the last message, if anything. */
-let damage = null;
+let [socket, wait] = [null, 250];
+/** True while the server waits for the acknowledgement of its last message; what is wrong with that message, if anything. */
+let [owed, damage] = [false, null];
 
 const { view, setStatus, setBehind, setProblem, isPaused } = mount(document.getElementById("driftmap"), {
   live: true,

@@ -2,10 +2,8 @@
 
 import { HIDDEN_SHADE } from "./colours.js";
 
-/** The last rows are cut into at most this many parts of equal length. */
-const PARTS = 16;
-/** Rows that a path is computed from, at most. */
-const TRAIL_ROWS = 4000;
+/** The rows are cut into at most this many parts of equal length; a path is computed from at most TRAIL_ROWS of them. */
+const [PARTS, TRAIL_ROWS] = [16, 4000];
 /** Weight of what came before a part. */
 const INERTIA = 0.5;
 

@@ -10,14 +10,9 @@ import { Lasso, OutsideCount, ScaleBar } from "./overlay.js";
 import { glide, PointStore } from "./store.js";
 import { WebGLPicture } from "./webgl.js";
 
-const ALERTS_KEPT = 100;
-const REACH_PIXELS = 14;
-const MEASURE_MS = 1000;
-const FOLLOW_MS = glide.ms > 1 ? 200 : 1;
-/** Groups that have trails, at most. */
-const MOST_TRAILS = 12;
-/** More points than this are drawn as a density. */
-const MOST_DOTS = 20000;
+const [ALERTS_KEPT, REACH_PIXELS, MEASURE_MS, FOLLOW_MS] = [100, 14, 1000, glide.ms > 1 ? 200 : 1];
+/** Groups that have trails, at most; more points than MOST_DOTS are drawn as a density. */
+const [MOST_TRAILS, MOST_DOTS] = [12, 20000];
 /** Milliseconds between descriptions of the map for screen readers. */
 const DESCRIBED_MS = 5000;
 

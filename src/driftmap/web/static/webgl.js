@@ -1,6 +1,6 @@
 /** Renders with WebGL 2: points, as dots or as a density, and marks over them. */
 
-import { WebGLDensity } from "./webgl_density.js";
+import { LEAST_OPACITY, WebGLDensity } from "./webgl_density.js";
 import { WebGLMarks } from "./webgl_marks.js";
 import { WebGLPoints } from "./webgl_points.js";
 
@@ -36,9 +36,11 @@ export class WebGLPicture {
     gl.viewport(0, 0, width, height);
     gl.clearColor(...look.paper.map((c) => c / 255), 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    const draw = () => this.points.draw(store, camera, look, now, ratio);
-    if (look.crowding && !look.selecting && this.density.supported) this.density.draw(draw, look, width, height);
-    else draw();
+    const draw = (opacity = 1) => this.points.draw(store, camera, look, now, ratio, opacity);
+    // While points glide, translucent dots do: without a graphics card, a density takes half as long again.
+    if (!look.crowding || look.selecting) draw();
+    else if (store.blend(now) < 1 || !this.density.supported) draw(LEAST_OPACITY);
+    else this.density.draw(draw, look, width, height);
     this.marks.draw(marks, look, width, height, ratio);
   }
 }

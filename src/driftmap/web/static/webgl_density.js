@@ -21,7 +21,7 @@ void main() {
   pixel = vec4(sum.rgb / sum.a * alpha, alpha);
 }`;
 /** Opacity of a place with one point. */
-const LEAST_OPACITY = 0.45;
+export const LEAST_OPACITY = 0.45;
 /** The densest place compared with the mean. */
 const PEAK = 10;
 

@@ -8,7 +8,7 @@ in vec2 from;
 in vec2 to;
 in vec2 look;
 uniform vec4 camera;
-uniform float blend, size, shrink;
+uniform float blend, size, shrink, opacity;
 uniform int newest, capacity, shown, back;
 uniform bool byAge, selecting;
 uniform sampler2D palette;
@@ -24,7 +24,7 @@ void main() {
   float old = float(age) / float(max(shown - 1, 1));
   int shade = byAge ? int(250.0 * (1.0 - old)) : int(look.x * 255.0 + 0.5);
   bool selected = look.y > 0.0;
-  float alpha = selecting && !selected ? 0.12 : 1.0;
+  float alpha = selecting && !selected ? 0.12 : opacity;
   colour = vec4(texelFetch(palette, ivec2(shade, 0), 0).rgb, alpha);
   gl_Position = vec4(mix(from, to, blend) * camera.xy + camera.zw, 0.0, 1.0);
   gl_PointSize = size * (1.0 - shrink * old + (shrink > 0.0 ? 0.8 * max(0.0, 1.0 - float(age) / 40.0) : 0.0));
@@ -42,7 +42,7 @@ void main() {
   pixel = vec4(colour.rgb * alpha, alpha);
 }`;
 
-const POINT_UNIFORMS = "camera blend size shrink newest capacity shown back byAge selecting palette".split(" ");
+const POINT_UNIFORMS = "camera blend size shrink opacity newest capacity shown back byAge selecting palette".split(" ");
 
 export class WebGLPoints {
   constructor(gl) {
@@ -79,7 +79,7 @@ export class WebGLPoints {
     store.changed = [];
   }
 
-  draw(store, camera, look, now, ratio) {
+  draw(store, camera, look, now, ratio, opacity) {
     const { gl, uniforms } = this;
     gl.useProgram(this.program);
     gl.bindVertexArray(this.arrays);
@@ -91,7 +91,7 @@ export class WebGLPoints {
     }
     const [sx, sy] = [(2 * camera.scale) / camera.width, (2 * camera.scale) / camera.height];
     gl.uniform4f(uniforms.camera, sx, sy, -camera.x * sx, -camera.y * sy);
-    const reals = { blend: store.blend(now), size: look.size * ratio, shrink: look.shrink };
+    const reals = { blend: store.blend(now), size: look.size * ratio, shrink: look.shrink, opacity };
     for (const [name, value] of Object.entries(reals)) gl.uniform1f(uniforms[name], value);
     const { back, byAge, selecting } = look;
     const integers = { newest: store.slot(store.next - 1), capacity: store.capacity, shown: store.count - back, back, byAge, selecting };
