@@ -10,6 +10,9 @@ from scipy import sparse, stats
 from driftmap import DriftMap, InputError, compare
 from driftmap.cli import main
 from driftmap.datasets import SAMPLES
+from driftmap.map.drift import DriftMonitor
+from driftmap.plot import map_figure
+from driftmap.plot.changes import add_drifts, grown_and_shrunk
 
 RNG = np.random.default_rng(0)
 BEFORE, NOW = RNG.standard_normal((2, 300, 3))
@@ -127,6 +130,21 @@ def test_figures(tmp_path):
         assert (tmp_path / name).stat().st_size > 10_000
     assert compare(BEFORE, NOW, n_landmarks=10, n_components=3).figure().axes
     assert compare(BEFORE, NOW, n_landmarks=10, n_components=1).html()
+
+
+def test_the_figure_of_a_stream_has_a_strip_of_its_checks():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    mapper, rows = DriftMap(n_landmarks=20, embedding="lmds"), np.concatenate([RNG.standard_normal((600, 3)), NOW + 3])
+    found = mapper.update(rows, monitor=DriftMonitor(80))
+    figure = map_figure(found.coordinates, mapper.landmark_embedding_)
+    n_axes = len(figure.axes)
+    add_drifts(figure, found.checks, found.drifts, len(rows))
+    assert len(figure.axes) == n_axes + 1
+    last = found.drifts[-1].began
+    assert figure.axes[-1].get_xlabel() == f"row; last change after row {last:,}, {len(rows) - last:,} rows ago"
+    grown, shrunk = grown_and_shrunk(found.drifts[-1])
+    assert len(grown) > 0
+    assert len(shrunk) > 0
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,38 @@ def test_a_kept_frame_owns_its_points(params, tmp_path):
         assert other.frame_ == 1
 
 
+def test_a_kept_frame_of_precomputed_distances(tmp_path):
+    """A row has distances to all earlier arrivals, so to the fixed points, which are never forgotten."""
+    X = make("walk", 300, 3, seed=0)
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    mapper = DriftMap(n_landmarks=10, metric="precomputed", frame_tolerance=None).fit(D[:100, :100])
+    before = mapper.transform(D[:100, :100])
+    mapper.partial_fit(D[100:])
+    assert mapper.n_replacements_ > 0
+    mapper.save(tmp_path / "m")
+    for each in (mapper, DriftMap.load(tmp_path / "m")):
+        assert np.array_equal(each.transform(D[:100]), before)
+        new = np.setdiff1d(each.landmark_indices_, np.arange(100))
+        placed = each.landmark_embedding_[np.isin(each.landmark_indices_, new)]
+        assert np.array_equal(placed, each.transform(D[new]))
+
+
+@pytest.mark.parametrize("embedding", ["stress", "tsne"])
+def test_the_memory_of_a_kept_frame_is_bounded(embedding):
+    """It owns copies of its fixed points and of the present landmarks, however long it is kept."""
+    X, sizes = make("walk", 900, 3, seed=0), []
+    mapper = DriftMap(n_landmarks=10, window=60, embedding=embedding, frame_tolerance=None)
+    for part in np.split(X, 9):
+        mapper.partial_fit(part).transform(part)
+        arrays = mapper._engine.pack()[1]
+        sizes.append(sum(array.nbytes for name, array in arrays.items() if name.startswith("frames.")))
+    assert mapper.frame_ == 1
+    assert max(sizes[1:]) == min(sizes[1:])
+    frame = mapper._engine.frames.current
+    n_fixed, m, d, k = len(frame.fixed.ids), 10, 3, 2
+    assert sizes[-1] < 8 * 2 * (n_fixed**2 + (n_fixed + m) * (m + d + k + 2) + 20)
+
+
 def test_landmarks_that_stay_keep_their_places():
     X = make("walk", 400, 3, seed=0)
     mapper = DriftMap(n_landmarks=20, frame_tolerance=None).fit(X[:200])

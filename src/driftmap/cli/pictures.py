@@ -14,9 +14,11 @@ from driftmap.cli.files import writing
 from driftmap.cli.groups import ISOLATION
 from driftmap.cli.writing import NOVELTY
 from driftmap.map import StreamMap
+from driftmap.map.changes import Check, Drift
 from driftmap.map.truth import in_words, sampled_stress
 from driftmap.pipeline.observer import Observer, Update
 from driftmap.plot import html, map_figure, save_figure
+from driftmap.plot.changes import add_drifts
 from driftmap.tables.table import Table
 from driftmap.tables.writers import output_names
 from driftmap.utils import Array
@@ -52,7 +54,10 @@ def note_on(mapper: StreamMap) -> str:
 
 
 class Picture(Observer):
-    """Draws the map as a figure, coloured by novelty if it is to be shaded, else by label or by arrival."""
+    """Draws the map as a figure, coloured by novelty if it is to be shaded, else by label or by arrival.
+
+    With a monitor, cells that grew or shrank at the last drift are marked, and p-values are drawn below the map.
+    """
 
     def __init__(self, file: BinaryIO, suffix: str, subject: Subject, *, shade: str | None) -> None:
         self._file, self._kind = file, suffix[1:]
@@ -60,11 +65,15 @@ class Picture(Observer):
         self._coordinates: list[Array] = []
         self._shades: list[Array] = []
         self._labels: list[Any] = []
+        self._checks: list[Check] = []
+        self._drifts: list[Drift] = []
 
     def observe(self, update: Update, mapper: StreamMap) -> None:
         """Store the coordinates, and the values that colour them."""
         if update.coordinates is None:
             return
+        self._checks += update.checks
+        self._drifts += update.drifts
         self._coordinates.append(update.coordinates)
         if self._shade is not None:
             self._shades.append(getattr(update, self._shade))
@@ -83,7 +92,10 @@ class Picture(Observer):
         coordinates = np.concatenate(self._coordinates)
         options = {"color": color, "color_label": name, "title": self._subject.title, "note": note_on(mapper), **times}
         options["limits"] = self._subject.limits
-        save_figure(map_figure(coordinates, mapper.landmark_embedding_, **options), self._file, self._kind)
+        figure = map_figure(coordinates, mapper.landmark_embedding_, **options)
+        if self._checks:
+            add_drifts(figure, self._checks, self._drifts, len(coordinates))
+        save_figure(figure, self._file, self._kind)
 
 
 PAGE_COLUMNS = 256

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 GREW, SHRANK = "#1B7837", "#762A83"
 """Colours of cells with more and with fewer rows than before: the ends of the diverging scale."""
+ALARM = "#C8321F"
 RATIO = "log2 of now / before, share of the cell"
 FEWEST = 0.5
 """Cells whose binary log ratio is smaller are not marked."""
@@ -80,13 +81,16 @@ def add_drifts(figure: Figure, checks: Sequence[Check], drifts: Sequence[Drift],
         mark_cells(ax, drifts[-1])
     strip = _beside(ax, "100%", 0.9, below=0.85)
     arrivals = np.array([check.arrival for check in checks], dtype=float)
-    strip.fill_between(arrivals, surprise([check.p_value for check in checks]), step="pre", color=GREY, linewidth=0)
+    strip.vlines(arrivals, 0, surprise([check.p_value for check in checks]), color=INK, linewidth=1.2)
     for drift in drifts:
-        strip.axvspan(drift.began, drift.arrival, color=GREW, alpha=0.35, linewidth=0)
-        strip.axvline(drift.arrival, color=GREW, linewidth=1.2)
+        strip.axvspan(drift.began, drift.arrival, color=ALARM, alpha=0.3, linewidth=0)
+        strip.axvline(drift.arrival, color=ALARM, linewidth=1.5)
     strip.set_xlim(0, n_rows)
     strip.set_ylim(0, MOST_SURPRISE)
     strip.grid(visible=True, color=GRID_COLOR, linewidth=0.7)
+    if drifts:
+        text = "rings above: cells that grew (green) or shrank (purple) at the last drift"
+        strip.set_title(text, fontsize=8, color=INK, loc="left")
     since = f"; last change after row {drifts[-1].began:,}, {n_rows - drifts[-1].began:,} rows ago" if drifts else ""
     label_axis(strip.xaxis, f"row{since}")
     label_axis(strip.yaxis, "-log10 p")
