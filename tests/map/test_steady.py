@@ -8,6 +8,7 @@ import pytest
 from driftmap import DriftMap, FrozenMap, InputError, quality
 from driftmap.embedding import EMBEDDINGS, LandmarkMDS
 from driftmap.map import frame_loss
+from driftmap.map.anchor_count import nearest_distance
 from driftmap.map.frame_loss import (
     Losses,
     is_better,
@@ -42,7 +43,7 @@ def test_fewer_frames_at_nearly_the_same_stress():
     for change in maps[1].frames_:
         assert change.candidate_stress >= 0 <= change.stress
         assert change.reason in {"stress", "recent points", "a cell", "growth"}
-    assert {change.reason for change in maps[0].frames_} == {"landmarks"}
+    assert {change.reason for change in maps[0].frames_} == {"landmarks", "growth"}
 
 
 def test_none_keeps_the_first_map_of_all_landmarks():
@@ -199,7 +200,7 @@ def noise(rng):
 def test_looks_hardly_change_the_final_stress(make_hard, tolerance, most):
     X, stresses = make_hard(np.random.default_rng(0)), []
     for looks in (1, 2, 5, 40):
-        mapper = DriftMap(frame_tolerance=tolerance, n_anchors="auto")
+        mapper = DriftMap(frame_tolerance=tolerance)
         for part in np.array_split(X, looks):
             mapper.partial_fit(part).transform(part)
         stresses.append(quality.stress(X, mapper.transform(X)))
@@ -223,6 +224,22 @@ def test_an_embedding_may_have_a_loss_of_its_own():
     assert weights.sum() == pytest.approx(1)
     assert distances.shape == (len(places), len(places))
     assert change.candidate_stress < 0.98 * change.stress
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.02])
+def test_a_map_that_was_watched_from_the_start_has_no_more_islands(tolerance):
+    """Few anchors at first, and landmarks that never change: a look at the end takes as many anchors as are needed."""
+    X = unit_vectors(np.random.default_rng(0))
+    once = DriftMap(frame_tolerance=tolerance).fit(X)
+    watched = DriftMap(frame_tolerance=tolerance).fit(X[:350])
+    landmarks = watched.landmark_indices_
+    assert watched.n_anchors_ == 350
+    for part in np.array_split(X[350:], 5):
+        watched.partial_fit(part).transform(part)
+    assert np.array_equal(watched.landmark_indices_, landmarks)
+    assert watched.frames_[-1].reason == "growth"
+    even = [nearest_distance(mapper.transform(X)) for mapper in (once, watched)]
+    assert even[1] > 0.95 * even[0]
 
 
 def losses(total, recent, *cells):
