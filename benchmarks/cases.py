@@ -49,7 +49,7 @@ def learning(d: int, rows: int, memory: str | None) -> Case:
 def mapping(embedding: str, rows: int) -> Case:
     """Mapping a batch, against products with the landmarks and with their positions."""
     stream = seasonal(20_000, 16)
-    mapper = DriftMap(n_landmarks=M, embedding=embedding).fit(stream)
+    mapper = DriftMap(n_landmarks=M, embedding=embedding, n_anchors=128).fit(stream)
     X, L, P = stream[:rows], mapper.landmarks_, np.ones((M, 2))
     return Case(lambda: mapper.transform(X), lambda: products(X, L, P, 1024))
 
@@ -66,7 +66,7 @@ def replacements(stored: int = 6000, rows: int = 5) -> Case:
 def single_rows(rows: int = 50) -> Case:
     """Learning and mapping row by row, against nearest landmarks found with small NumPy operations."""
     stream = seasonal(20_000, 16)
-    mapper = DriftMap(n_landmarks=M).fit(stream)
+    mapper = DriftMap(n_landmarks=M, n_anchors=128).fit(stream)
     L = mapper.landmarks_
     singles = [stream[i : i + 1] for i in range(rows)]
     return Case(

@@ -18,7 +18,7 @@ from benchmarks.timing import Limit, at_least, command
 from driftmap import DriftMap
 
 GOAL = 0.3
-"""The least share of anchors from the second half of a stream whose points are all stored."""
+"""The least share of anchors from the second half of a stream that is not forgotten."""
 
 
 def streams(quick: bool) -> Iterator[tuple[str, np.ndarray]]:
@@ -26,7 +26,7 @@ def streams(quick: bool) -> Iterator[tuple[str, np.ndarray]]:
     yield "changing, 3,000 rows", changing(3000, 384)
     if not quick:
         yield "changing, 20,000 rows", changing(20_000, 384)
-        yield "topics, 20,000 rows", topics(20_000).astype(np.float64)
+        yield "topics, 20,000 rows", topics(20_000, 384).astype(np.float64)
     yield "walk, d=16", walk(10_000, 16)
     for name in SETS:
         try:
@@ -48,16 +48,15 @@ def run(quick: bool) -> list[Limit]:
         + "|---" * 5
         + "|"
     )
-    stored = []
+    found = []
     for name, X in streams(quick):
         n = len(X)
         maps = [DriftMap(**forgetting).fit(X) for forgetting in ({}, {"window": n // 2}, {"half_life": n / 4})]
         (landmarks, anchors), *others = map(shares, maps)
         cells = [f"{landmarks:.2f} | {anchors:.2f}", *(f"{first:.2f}, {second:.2f}" for first, second in others)]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
-        if len(maps[0].stored_indices_) == n:
-            stored.append(anchors)
-    return [at_least("anchors from the second half, all points stored", GOAL, stored)]
+        found.append(anchors)
+    return [at_least("anchors from the second half", GOAL, found)]
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def rates(n: int, times: int) -> list[Limit]:
     for embedding, goal in GOALS.items():
         for d in DIMENSIONS:
             stream = seasonal(n, d)
-            mapper = DriftMap(n_landmarks=LANDMARKS, embedding=embedding).fit(stream[:20_000])
+            mapper = DriftMap(n_landmarks=LANDMARKS, embedding=embedding, n_anchors=128).fit(stream[:20_000])
             for dtype in (np.float64, np.float32):
                 X, L = stream.astype(dtype), mapper.landmarks_.astype(dtype)
                 P = np.ones((LANDMARKS, 2), dtype)
@@ -77,7 +77,7 @@ def single_rows(times: int) -> list[Limit]:
     for embedding in GOALS:
         for d in DIMENSIONS:
             stream = seasonal(20_000, d)
-            mapper = DriftMap(n_landmarks=LANDMARKS, embedding=embedding).fit(stream)
+            mapper = DriftMap(n_landmarks=LANDMARKS, embedding=embedding, n_anchors=128).fit(stream)
             rows = [stream[i : i + 1] for i in range(500)]
             dicts = [dict(enumerate(row[0])) for row in rows]
             mapper.transform(rows[0])
@@ -102,7 +102,7 @@ def threads(times: int) -> list[Limit]:
     from driftmap import DriftMap
 
     X = seasonal(100_000, 16)
-    mappers = [DriftMap(n_landmarks=LANDMARKS, n_jobs=jobs).fit(X[:20_000]) for jobs in (1, 2)]
+    mappers = [DriftMap(n_landmarks=LANDMARKS, n_anchors=128, n_jobs=jobs).fit(X[:20_000]) for jobs in (1, 2)]
     for mapper in mappers:
         mapper.transform(X[:10])
     runs = [lambda mapper=mapper: mapper.transform(X) for mapper in mappers]

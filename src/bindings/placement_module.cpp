@@ -27,7 +27,10 @@ Affine make_affine(int n_outputs, const std::optional<Matrix>& matrix, const std
             "matrix and offsets need a column for each output");
     require(!centre || int(centre->size()) == n_features, "the centre needs a number for each feature");
     Affine map{n_features, n_outputs, {}, {}, centre ? copied(*centre) : Doubles()};
-    if (matrix) map.matrix = copied(*matrix, map.kAffineOutputs), map.offsets = copied(*offsets, map.kAffineOutputs);
+    if (matrix) {
+        map.matrix = Affine::in_blocks(matrix->data(), n_features, n_outputs);
+        map.offsets = copied(*offsets, map.kAffineOutputs);
+    }
     return map;
 }
 

@@ -22,9 +22,21 @@ struct Affine {
     using V = Lanes<double, 8>;
     static constexpr int kAffineOutputs = 4;  // outputs at a time, whose sums stay in registers
     int n_features, n_outputs;
-    Doubles matrix, offsets, centre;  // the first two are read up to kAffineOutputs numbers past their end
+    Doubles matrix;           // in_blocks
+    Doubles offsets, centre;  // the former are read up to kAffineOutputs numbers past their end
 
     int n_rounded() const { return (n_outputs + kAffineOutputs - 1) / kAffineOutputs * kAffineOutputs; }
+
+    // A matrix (n_features, n_outputs) in blocks of kAffineOutputs columns, each by rows: it is read from front to end.
+    // By rows of many outputs, all numbers of a column would share a few lines of the cache.
+    static Doubles in_blocks(const double* matrix, int n_features, int n_outputs) {
+        Doubles blocks;
+        for (int first = 0; first < n_outputs; first += kAffineOutputs)
+            for (int c = 0; c < n_features; ++c)
+                for (int j = first; j < first + kAffineOutputs; ++j)
+                    blocks.push_back(j < n_outputs ? matrix[size_t(c) * n_outputs + j] : 0);
+        return blocks;
+    }
 
     // Eight rows of n from `first` on, side by side, to n_rounded vectors; the last row again where there are no more.
     // Returns the squared length of x - centre, or 0 without a centre.
@@ -41,8 +53,9 @@ struct Affine {
         for (int j = 0; j < n_outputs && !matrix.empty(); j += kAffineOutputs) {
             V sums[kAffineOutputs];
             for (int b = 0; b < kAffineOutputs; ++b) sums[b] = offsets[j + b];
-            for (int c = 0; c < n_features; ++c)
-                for (int b = 0; b < kAffineOutputs; ++b) sums[b] += x[c] * matrix[size_t(c) * n_outputs + j + b];
+            const double* block = matrix.data() + size_t(j) * n_features;
+            for (int c = 0; c < n_features; ++c, block += kAffineOutputs)
+                for (int b = 0; b < kAffineOutputs; ++b) sums[b] += x[c] * block[b];
             for (int b = 0; b < kAffineOutputs; ++b) out[j + b] = sums[b];
         }
         return centre.empty() ? V(0) : square;

@@ -75,7 +75,8 @@ class DriftMap(
     frame_tolerance : float or None
         Keep the frame while a new one would be better by at most this share, in the stress of all points and of recent
         ones (of at least 0.01; of embeddings that do not keep distances: in the share of nearest neighbours lost).
-        Coordinates with one frame number are exactly comparable. 0: a new frame at every change of the landmarks.
+        Coordinates with one frame number are exactly comparable. 0: a new frame at every change of the landmarks and
+        in 10 % more points.
         None: keep the first map of ``n_landmarks`` landmarks for ever.
     metric, metric_params
         The distance; see :class:`~driftmap.landmarks.OnlineLandmarks`.

@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -117,13 +116,14 @@ class Followed:
         return self.process.wait()
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)  # of all: `make torture`
 def test_a_killed_run_goes_on_with_the_same_bytes_and_rows(database, tmp_path):
     rng, done = random.Random(database.kind), 0
     database.create(X[:0])
     (tmp_path / "rows.csv").write_text(write_csv(X))
     run("embed", "rows.csv", "--label", "id", "--online", "--novelty", "--landmarks", 10, "-o", "one.csv")
     followed = Followed(database, tmp_path)
-    for last in (90, 150):
+    for last in (90, 150) if database.kind == "sqlite" else (150,):
         database.insert(X[done:last], done + 1)
         followed.wait(rng.randint(done + 1, last))
         time.sleep(rng.random() * 0.3)
@@ -149,18 +149,12 @@ def test_a_killed_run_goes_on_with_the_same_bytes_and_rows(database, tmp_path):
 def test_a_table_that_is_dropped_during_a_run_is_one_line(tmp_path):
     database = Database("sqlite", tmp_path)
     database.create(X[:20])
-    for name in ("map", "t"):
-        folder = tmp_path / name
-        folder.mkdir()
-        followed = Followed(database, folder)
-        followed.wait(20)
-        database.execute(f"DROP TABLE {name}")
-        if name == "map":
-            database.insert(X[20:22], 21)
-        assert followed.process.wait(30) == 2
-        assert re.search(rf"no such table: (main\.)?{name}\b", followed.said().splitlines()[-1])
-        assert "Traceback" not in followed.said()
-        database.execute("DELETE FROM driftmap_positions", "DROP TABLE IF EXISTS map")
+    followed = Followed(database, tmp_path)
+    followed.wait(20)
+    database.execute("DROP TABLE t")
+    assert followed.process.wait(30) == 2
+    assert "no such table: t" in followed.said().splitlines()[-1]
+    assert "Traceback" not in followed.said()
 
 
 @pytest.mark.parametrize("online", [[], ["--online"]])
@@ -199,6 +193,7 @@ def test_a_killed_embed_reads_the_rows_of_its_first_moment(online, tmp_path, mon
     ("words", "message"),
     [
         (["embed", "sqlite:///x.db"], 'sqlite:///x.db is a database: add --query "SELECT ..."'),
+        (["embed", "x.db"], 'x.db looks like a database: give it as sqlite:///x.db; add --query "SELECT ..."'),
         (["embed", "sqlite:///x.db", "--query", " ; "], "--query is empty"),
         (["embed", "rows.csv", "--query", "SELECT 1"], "rows.csv is no database: a query goes with sqlite:///FILE"),
         (["embed", "redis://me:secret@h/x", "--query", "SELECT 1"], "redis://h/x is no database"),

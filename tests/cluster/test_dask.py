@@ -62,6 +62,12 @@ def test_every_form_gives_the_same_landmarks(form, fan_in, tmp_path):
     assert fitted.distances(X).min(axis=1).max() <= fitted.coverage_bound_
 
 
+def test_a_fit_on_a_cluster_starts_without_a_frame(tmp_path):
+    mapper = on_dask.fit(DriftMap(n_landmarks=5, memory=80), collections(tmp_path)["array"])
+    assert mapper._engine.given_frame() is None
+    assert (mapper.frame_, mapper.frames_) == (1, [])
+
+
 @pytest.mark.parametrize("form", ["array", "dataframe", "folder"])
 def test_leaves_have_a_million_rows_so_that_a_small_collection_is_one_pass(form, tmp_path, monkeypatch):
     collection, single = collections(tmp_path)[form], facts(OnlineLandmarks(5, memory=80).fit(X))

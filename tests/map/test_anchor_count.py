@@ -69,8 +69,9 @@ def test_the_choice_is_saved_frozen_and_restored(tmp_path):
     mapper.save(tmp_path / "m")
     mapper.freeze().save(tmp_path / "f")
     loaded = DriftMap.load(tmp_path / "m")
-    assert loaded.n_anchors_ == mapper.n_anchors_ == 128
-    for one in (loaded, FrozenMap.load(tmp_path / "f")):
+    frozen = FrozenMap.load(tmp_path / "f")
+    assert loaded.n_anchors_ == frozen.n_anchors_ == mapper.n_anchors_ == 128
+    for one in (loaded, frozen):
         np.testing.assert_array_equal(one.transform(SHEET), expected)
     for one in (mapper, loaded):
         one.partial_fit(SHEET[600:])
@@ -88,3 +89,37 @@ def test_the_choice_is_saved_frozen_and_restored(tmp_path):
 def test_bad_numbers(wrong, message):
     with pytest.raises(InputError, match=message):
         DriftMap(n_anchors=wrong).fit(SHEET)
+
+
+def test_more_anchors_than_stored_points_are_all_of_them():
+    mapper = DriftMap(n_anchors=5000).fit(SHEET)
+    assert mapper.n_anchors_ == len(SHEET)
+    few = DriftMap(n_anchors=5000, n_landmarks=10, memory=160).fit(SHEET)
+    assert few.n_anchors_ == len(few.stored_indices_) <= 160
+    assert DriftMap(n_anchors=5000, n_landmarks=10, window=200).fit(SHEET).n_anchors_ == 200
+
+
+def test_anchors_of_precomputed_distances_are_measured():
+    distances = np.linalg.norm(SHEET[:, None] - SHEET, axis=2)
+    known, rows = chosen(distances, metric="precomputed"), chosen(SHEET)
+    assert known.n_anchors_ == rows.n_anchors_ == 128
+    assert known.fitted_embedding_.anchors_.measured
+    np.testing.assert_allclose(known.transform(distances), rows.transform(SHEET), atol=1e-6)
+
+
+def test_an_embedding_without_anchors_ignores_their_number():
+    maps = [DriftMap(embedding="lmds", n_anchors=n).fit(SHEET) for n in (128, "auto", None)]
+    assert {mapper.n_anchors_ for mapper in maps} == {100}
+    assert len({mapper.transform(SHEET).tobytes() for mapper in maps}) == 1
+
+
+def test_a_number_that_is_refused_changes_nothing():
+    mapper = DriftMap(n_landmarks=20).fit(SHEET)
+    before = mapper.transform(SHEET)
+    with pytest.raises(InputError, match="n_anchors must be at least 1"):
+        mapper.set_params(n_anchors=0).fit(SHEET[:50])
+    np.testing.assert_array_equal(mapper.transform(SHEET), before)
+
+
+def test_a_small_memory_needs_no_more_anchors():
+    assert chosen(np.cumsum(RNG.standard_normal((3000, 4)), axis=0), n_landmarks=10, memory=160).n_anchors_ == 128

@@ -127,7 +127,6 @@ BROKEN = {
     "a frame of other dimensions": lambda h, a: a.__setitem__("frames.frame.rotation", np.eye(3)),
     "a frame of other landmarks": lambda h, a: a["frames.frame.cover.ids"].__setitem__(-1, 10**6),
     "a frame of fewer landmarks": lambda h, a: a.__setitem__("frames.frame.cover.masses", np.ones(4)),
-    "distances that are none": lambda h, a: a["frames.frame.between"].__setitem__((0, 1), -1.0),
     "no translation": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("translation", None),
     "no masses": lambda h, a: h["frames"]["frame"]["dict"].__setitem__("masses", None),
     "anchors without masses": lambda h, a: embedding_of(h).__setitem__("masses", None),
@@ -180,6 +179,22 @@ def test_files_with_valid_checksums_and_nonsense_in_them_are_refused(how, tmp_pa
     BROKEN[how](header, arrays)
     checkpoint.write(tmp_path / "m", header, arrays)
     with pytest.raises(CheckpointError, match=r"m (does not hold a usable DriftMap|cannot be loaded)"):
+        DriftMap.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_distances_of_a_frame_that_are_wrong_or_missing(missing, tmp_path):
+    """Compiled metrics measure them again; of others they are in the file."""
+    mapper = DriftMap(n_landmarks=10, metric="sqeuclidean").fit(X)
+    mapper.transform(X[:3])
+    mapper.save(tmp_path / "m")
+    header, arrays = checkpoint.read(tmp_path / "m")
+    if missing:
+        header["frames"]["frame"]["dict"]["between"] = None
+    else:
+        arrays["frames.frame.between"][0, 1] = -1.0
+    checkpoint.write(tmp_path / "m", header, arrays)
+    with pytest.raises(CheckpointError, match="lacks distances" if missing else "negative distances"):
         DriftMap.load(tmp_path / "m")
 
 

@@ -8,6 +8,7 @@ import pytest
 from driftmap import DriftMap, FrozenMap, InputError, quality
 from driftmap.embedding import EMBEDDINGS, LandmarkMDS
 from driftmap.map import frame_loss
+from driftmap.map.anchor_count import nearest_distance
 from driftmap.map.frame_loss import (
     Losses,
     is_better,
@@ -42,7 +43,7 @@ def test_fewer_frames_at_nearly_the_same_stress():
     for change in maps[1].frames_:
         assert change.candidate_stress >= 0 <= change.stress
         assert change.reason in {"stress", "recent points", "a cell", "growth"}
-    assert {change.reason for change in maps[0].frames_} == {"landmarks"}
+    assert {change.reason for change in maps[0].frames_} == {"landmarks", "growth"}
 
 
 def test_none_keeps_the_first_map_of_all_landmarks():
@@ -74,6 +75,38 @@ def test_a_kept_frame_owns_its_points(params, tmp_path):
         assert np.array_equal(other.novelty(X).residual, novelty.residual)
         assert np.array_equal(other.landmark_embedding_, landmarks)
         assert other.frame_ == 1
+
+
+def test_a_kept_frame_of_precomputed_distances(tmp_path):
+    """A row has distances to all earlier arrivals, so to the fixed points, which are never forgotten."""
+    X = make("walk", 300, 3, seed=0)
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    mapper = DriftMap(n_landmarks=10, metric="precomputed", frame_tolerance=None).fit(D[:100, :100])
+    before = mapper.transform(D[:100, :100])
+    mapper.partial_fit(D[100:])
+    assert mapper.n_replacements_ > 0
+    mapper.save(tmp_path / "m")
+    for each in (mapper, DriftMap.load(tmp_path / "m")):
+        assert np.array_equal(each.transform(D[:100]), before)
+        new = np.setdiff1d(each.landmark_indices_, np.arange(100))
+        placed = each.landmark_embedding_[np.isin(each.landmark_indices_, new)]
+        assert np.array_equal(placed, each.transform(D[new]))
+
+
+@pytest.mark.parametrize("embedding", ["stress", "tsne"])
+def test_the_memory_of_a_kept_frame_is_bounded(embedding):
+    """It owns copies of its fixed points and of the present landmarks, however long it is kept."""
+    X, sizes = make("walk", 900, 3, seed=0), []
+    mapper = DriftMap(n_landmarks=10, window=60, embedding=embedding, frame_tolerance=None)
+    for part in np.split(X, 9):
+        mapper.partial_fit(part).transform(part)
+        arrays = mapper._engine.pack()[1]
+        sizes.append(sum(array.nbytes for name, array in arrays.items() if name.startswith("frames.")))
+    assert mapper.frame_ == 1
+    assert max(sizes[1:]) == min(sizes[1:])
+    frame = mapper._engine.frames.current
+    n_fixed, m, d, k = len(frame.fixed.ids), 10, 3, 2
+    assert sizes[-1] < 8 * 2 * (n_fixed**2 + (n_fixed + m) * (m + d + k + 2) + 20)
 
 
 def test_landmarks_that_stay_keep_their_places():
@@ -167,7 +200,7 @@ def noise(rng):
 def test_looks_hardly_change_the_final_stress(make_hard, tolerance, most):
     X, stresses = make_hard(np.random.default_rng(0)), []
     for looks in (1, 2, 5, 40):
-        mapper = DriftMap(frame_tolerance=tolerance, n_anchors="auto")
+        mapper = DriftMap(frame_tolerance=tolerance)
         for part in np.array_split(X, looks):
             mapper.partial_fit(part).transform(part)
         stresses.append(quality.stress(X, mapper.transform(X)))
@@ -191,6 +224,22 @@ def test_an_embedding_may_have_a_loss_of_its_own():
     assert weights.sum() == pytest.approx(1)
     assert distances.shape == (len(places), len(places))
     assert change.candidate_stress < 0.98 * change.stress
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.02])
+def test_a_map_that_was_watched_from_the_start_has_no_more_islands(tolerance):
+    """Few anchors at first, and landmarks that never change: a look at the end takes as many anchors as are needed."""
+    X = unit_vectors(np.random.default_rng(0))
+    once = DriftMap(frame_tolerance=tolerance).fit(X)
+    watched = DriftMap(frame_tolerance=tolerance).fit(X[:350])
+    landmarks = watched.landmark_indices_
+    assert watched.n_anchors_ == 350
+    for part in np.array_split(X[350:], 5):
+        watched.partial_fit(part).transform(part)
+    assert np.array_equal(watched.landmark_indices_, landmarks)
+    assert watched.frames_[-1].reason == "growth"
+    even = [nearest_distance(mapper.transform(X)) for mapper in (once, watched)]
+    assert even[1] > 0.95 * even[0]
 
 
 def losses(total, recent, *cells):

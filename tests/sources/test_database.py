@@ -164,8 +164,9 @@ BAD_ORDERS = {
 }
 
 
-@pytest.mark.parametrize("resumed", [False, True])
-@pytest.mark.parametrize("what", BAD_ORDERS)
+@pytest.mark.parametrize(
+    ("what", "resumed"), [*((what, False) for what in BAD_ORDERS), ("late", True), ("tie", True), ("changed", True)]
+)
 def test_what_makes_rows_no_stream_is_an_error_that_says_so(database, what, resumed, monkeypatch):
     monkeypatch.setattr(query_rows, "CHECK_SECONDS", 0.0)
     monkeypatch.setattr(query_rows, "SHARE", 1)

@@ -21,9 +21,8 @@ import numpy as np
 
 from driftmap.embedding.lmds import classical_mds, place
 from driftmap.utils import Array, Ids
+from driftmap.utils.hashing import GOLDEN
 
-# 2^64 over the golden ratio: multiples of it, modulo 2^64, spread evenly however many there are.
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 # Dimensions with less than this share of the largest eigenvalue would multiply the rounding errors of distances.
 FAINTEST_SHARE = 1e-9
 

@@ -42,6 +42,7 @@ def merge(first: LandmarkEngine, later: Sequence[CoreSet], origin: Origin | None
     merged = copy.deepcopy(first)
     if later:
         _absorb(merged.fitted_stream(), merged.store, later)
+        merged.row_sample = None  # the rows of later parts that were merged are not known
     return merged
 
 
@@ -52,6 +53,7 @@ def relearnt(engine: LandmarkEngine, part: CoreSet) -> LandmarkEngine:
             engine._take_in(stream, batch, None)
         else:
             _absorb(stream, engine.store, [part])
+            engine.row_sample = None
     return engine
 
 

@@ -29,6 +29,7 @@ from driftmap.landmarks.nearest_before import (
     fill_rows,
     radii_before,
 )
+from driftmap.landmarks.row_sample import SIZE, RowSample
 from driftmap.landmarks.serialization import Saved
 from driftmap.metrics import make_store
 from driftmap.utils import Array, Ids, validation
@@ -66,6 +67,9 @@ class LandmarkEngine(Saved):
         self._time_kind = None
         self._now = -np.inf  # time of the last arrival, if points expire
         self._is_learning = False
+        self.samples_rows = False
+        """Whether a sample of the rows is kept (:meth:`sampled_rows`)."""
+        self.row_sample = None
         self.fewest_landmarks = 1, ""
         """The least ``n_landmarks``, and the reason as part of the error message."""
 
@@ -137,6 +141,7 @@ class LandmarkEngine(Saved):
                 stream = self.store.new_stream(**self._parameters())
                 self.detector = None if isinstance(self.replace_on, str) else copy.deepcopy(self.replace_on)
                 self._time_kind, self._now = None, -np.inf
+                self.row_sample = RowSample() if self.samples_rows and self._can_sample(batch) else None
             moments = None
             if self._memory.expires:
                 moments, self._time_kind = times_of(times, len(batch), stream.seen, self._now, self._time_kind)
@@ -149,6 +154,12 @@ class LandmarkEngine(Saved):
             self._is_learning = False
             if self.stream is not None and not self.stream.seen:
                 self.stream = None
+
+    def _can_sample(self, batch: Any) -> bool:
+        """Whether points are rows of numbers, of which some will be merged and none forgotten."""
+        is_rows = self.store.metric.form == "rows" and isinstance(batch, np.ndarray)
+        merges = self._memory.limit is not None and not self._memory.expires
+        return is_rows and self.store.metric.quick and merges
 
     def _parameters(self) -> dict[str, Any]:
         """Check all parameters; return those of the core."""
@@ -212,6 +223,8 @@ class LandmarkEngine(Saved):
             self.store.close()
             if moments is not None and stream.seen > seen:
                 self._now = float(moments[stream.seen - seen - 1])
+            if self.row_sample is not None and stream.seen > seen:
+                self.row_sample.learn(seen, batch[: stream.seen - seen])
 
     @contextlib.contextmanager
     def _undone(self, stream: Stream, follower: Follower | None = None) -> Iterator[None]:
@@ -219,10 +232,11 @@ class LandmarkEngine(Saved):
         mark = None if follower is None else follower.mark()
         state = stream.state() if stream.seen else None
         store, detector, now = self.store.copy(), copy.deepcopy(self.detector), self._now
+        sample = None if self.row_sample is None else self.row_sample.copy()
         try:
             yield
         except BaseException:
-            self.store, self.detector, self._now = store, detector, now
+            self.store, self.detector, self._now, self.row_sample = store, detector, now, sample
             self.stream = None if state is None else self._restored(state)
             if follower is not None:
                 follower.back_to(mark)
@@ -352,13 +366,33 @@ class LandmarkEngine(Saved):
         landmarks = self.landmark_indices_
         return self.stored_distances(landmarks, landmarks)
 
+    def sampled_rows(self, n: int) -> Ids | None:
+        """Return the arrival numbers of a sample of n rows; None if it has fewer, or while all points are stored."""
+        sample = self._sample()
+        return None if sample is None or n > SIZE else sample.smallest(n)
+
     def stored_distances(self, rows: Ids, columns: Ids) -> Array:
-        """Return true distances between stored points, given by arrival number; exactly 0 between equal numbers."""
-        return self.store.pairs(self._rows(rows), self._rows(columns))
+        """Return true distances between stored points, given by arrival number; exactly 0 between equal numbers.
+
+        Points of the sample of rows are among them.
+        """
+        sample = self._sample()
+        if sample is None or not (sample.has(rows) or sample.has(columns)):
+            return self.store.pairs(self._rows(rows), self._rows(columns))
+        distances = self.store.to_points(self.stored_points(rows), self.stored_points(columns))
+        distances[np.equal.outer(rows, columns)] = 0.0
+        return distances
 
     def stored_points(self, arrivals: Ids) -> Any:
-        """Return stored points: rows of an array, or a list of objects."""
+        """Return stored points, or points of the sample of rows: rows of an array, or a list of objects."""
+        sample = self._sample()
+        if sample is not None and sample.has(arrivals):
+            return sample.rows(arrivals)
         return self.store.take(self._rows(arrivals))
+
+    def _sample(self) -> RowSample | None:
+        stream = self.fitted_stream()
+        return None if len(stream.arrivals()) == stream.seen else self.row_sample
 
     def distances(self, X: Any) -> Array:
         """Return true distances of the rows of X to the landmarks, (n, m)."""

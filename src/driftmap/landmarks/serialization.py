@@ -12,6 +12,7 @@ from driftmap._core import Stream
 from driftmap.landmarks.drift import Detector, RatioShift
 from driftmap.landmarks.memory import TIME_KINDS, Memory
 from driftmap.landmarks.params import LandmarkParams
+from driftmap.landmarks.row_sample import RowSample
 from driftmap.metrics import Store, make_store
 from driftmap.metrics.callables import check_function
 from driftmap.storage.serialization import Arrays, flatten, pack_params, rebuild, unpack_params
@@ -38,6 +39,7 @@ class Saved(LandmarkParams):
     stream: Stream | None
     """The landmarks and stored points; None before the first point."""
     store: Store
+    row_sample: RowSample | None
     detector: Detector | None
     _memory: Memory
     _time_kind: str | None
@@ -67,6 +69,7 @@ class Saved(LandmarkParams):
             "points": flatten(self.store.dump(), "points", arrays),
             "detector": flatten(self.detector, "detector", arrays, KNOWN) if stored else None,
             "time_kind": self._time_kind,
+            "sample": flatten(None if self.row_sample is None else self.row_sample.dump(), "sample", arrays),
         }
 
     @classmethod
@@ -100,6 +103,8 @@ class Saved(LandmarkParams):
         if self._memory.expires:
             self._time_kind = validation.one_of(packed["time_kind"], "time_kind", TIME_KINDS)
             self._now = float(state["now"])
+        if (sample := rebuild(packed.get("sample"), arrays)) is not None:
+            self.row_sample = RowSample.restored(**sample, n_seen=stream.seen, n_features=self.store.n_features)
         self.stream = stream
 
     def _restored(self, state: dict[str, Any]) -> Stream:
@@ -113,6 +118,7 @@ class Saved(LandmarkParams):
             if self.stream is not None:
                 values["stream"] = self.fitted_stream().state()
                 values["store"], values["detector"] = self.store.copy(), copy.deepcopy(self.detector)
+                values["row_sample"] = None if self.row_sample is None else self.row_sample.copy()
             return values
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -61,7 +61,9 @@ def count_anchors(
 
     ``place_by`` makes a map by a number of anchors: it returns their arrival numbers, and what places stored points.
     """
-    stored = engine.stored_indices_
+    stored, sampled = engine.stored_indices_, engine.sampled_rows(ANCHOR_COUNTS[-1])
+    if sampled is not None and len(sampled) > len(stored):
+        stored = sampled
     place, spread, until = None, _some(stored, JUDGED), GROWTH * len(stored)
     for n in (n for n in ANCHOR_COUNTS[:-1] if n > len(landmarks)):
         if len(stored) < (fewest := 2 * n + FEWEST_LEFT_OUT):

@@ -26,6 +26,9 @@ PLACED_AT_ONCE = 4096
 REGISTERED = "registered"
 """The reason of a frame that was laid on another map."""
 
+MANY_MORE = 1.5
+"""Times the anchors of another frame."""
+
 
 class FrameChange(NamedTuple):
     """How one frame differs from the one before it."""
@@ -96,6 +99,15 @@ class Frame:
     def points(self) -> Any:
         """The landmarks themselves, which may not be stored any more; None: only their distances are known."""
         return self.cover.points
+
+    @property
+    def placing(self) -> Ids:
+        """Arrival numbers of the points by distances to which others are placed, also if these are not measured."""
+        return self.landmarks if self.anchors is None else self.anchors
+
+    def has_many_more_anchors(self, other: Frame) -> bool:
+        """Whether it has so many more anchors than another frame that the other one may draw islands round its own."""
+        return self.anchors is not None and len(self.anchors) >= MANY_MORE * len(other.placing)
 
     def place(self, distances: Array) -> Array:
         """Positions of points from their distances to the fixed points."""

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftmap.embedding.anchors import GOLDEN
 from driftmap.landmarks.online import LandmarkEngine
 from driftmap.metrics import euclidean
 from driftmap.utils import Array, Ids
+from driftmap.utils.hashing import GOLDEN
 
 SAMPLED, RECENT = 200, 100
 """The most stored points in the sample that stands for all of them, and in that of recent ones."""

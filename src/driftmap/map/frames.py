@@ -1,8 +1,9 @@
 """Frames: the successive embeddings of a stream, each aligned to the one before (Procrustes).
 
-Learning never makes a frame. When coordinates are asked for and the landmarks have changed, the present frame is kept
-while a new one would hardly be better (:mod:`driftmap.map.frame_loss`). A new one is turned, mirrored and shifted
-(never scaled) so that the stored points lie as near as possible to where they lay on the last one.
+Learning never makes a frame. When coordinates are asked for, and the landmarks have changed or a tenth more points have
+come, the present frame is kept while a new one would hardly be better (:mod:`driftmap.map.frame_loss`). A new one is
+turned, mirrored and shifted (never scaled) so that the stored points lie as near as possible to where they lay on the
+last one.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Frames:
         self.warned = False
         self.version = -1  # of the landmarks when the current frame was last looked at
         self.seen = 0  # arrivals when the current frame was made
+        self.due = 0  # arrivals by which the current frame is looked at again, also if the landmarks have not changed
         self.choice: AnchorCount | None = None
         self.between, self.to_anchors, self.judged = DistanceCache(), DistanceCache(), DistanceCache()
         self.reference: Reference | None = None  # None: the current frame has not been judged yet
@@ -94,7 +96,7 @@ class Frames:
         other.changes, other.stored_cache = self.changes.copy(), copy.copy(self.stored_cache)
         return other
 
-    def pack(self, arrays: Arrays) -> dict[str, Any]:
+    def pack(self, arrays: Arrays, store: Store) -> dict[str, Any]:
         """As values that a checkpoint can hold."""
         frame = self.current
         values: dict[str, Any] = {
@@ -108,13 +110,15 @@ class Frames:
             "frame": None,
         }
         if frame is not None and self._is_stored:
+            between = None if _is_remeasured(store, frame.fixed.points) else frame.between
             values["frame"] = {name: getattr(frame, name) for name in STORED} | {
+                "between": between,
                 "cover": frame.cover._asdict(),
                 "fixed": None if frame.fixed is frame.cover else frame.fixed._asdict(),
                 "state": frame.embedding.state(),
             }
         packed = {name: flatten(value, f"frames.{name}", arrays) for name, value in values.items()}
-        numbers = {"count": self.count, "seen": self.seen, "warned": self.warned}
+        numbers = {"count": self.count, "seen": self.seen, "due": self.due, "warned": self.warned}
         choice = flatten(None if self.choice is None else self.choice._asdict(), "frames.choice", arrays)
         return numbers | packed | {"choice": choice}
 
@@ -122,6 +126,7 @@ class Frames:
         """Go back to what was packed, or raise an error that says why it cannot be a frame of this map."""
         self.count, self.warned = validation.integer_at_least(packed["count"], "count", 0), bool(packed["warned"])
         self.seen = min(validation.integer_at_least(packed["seen"], "seen", 0), n_seen)
+        self.due = validation.integer_at_least(packed.get("due", n_seen), "due", 0)
         frame, frames, rotations, displacements = (
             rebuild(packed[name], arrays) for name in ("frame", "frames", "rotations", "displacements")
         )
@@ -160,7 +165,7 @@ class Frames:
         *,
         cover: dict[str, Any],
         fixed: dict[str, Any] | None,
-        between: Array,
+        between: Array | None,
         anchors: Ids | None,
         rotation: Array,
         translation: Array,
@@ -174,6 +179,11 @@ class Frames:
         landmarks = _checked_points(store, n_seen, **cover)
         placing = landmarks if fixed is None else _checked_points(store, n_seen, **fixed)
         a = len(placing.ids)
+        if between is None:
+            if not _is_remeasured(store, placing.points):
+                raise ValueError("its frame lacks distances")
+            between = store.to_points(placing.points, placing.points)
+            np.fill_diagonal(between, 0.0)
         for array, shape in ((rotation, (k, k)), (translation, (k,)), (between, (a, a))):
             if not (np.shape(array) == shape and array.dtype == np.float64 and _squarable(array)):
                 raise ValueError("an array of its frame has the wrong shape, type or range")
@@ -201,18 +211,21 @@ class Frames:
     def present(self, engine: LandmarkEngine) -> Frame:
         """The frame in which coordinates are given now."""
         stream = engine.fitted_stream()
-        if self.current is None or stream.version != self.version:
+        is_due = engine.n_samples_seen_ >= self.due
+        if self.current is None or is_due or stream.version != self.version:
             landmarks, points = engine.landmarks_of(stream)
-            if self.current is None or not np.array_equal(self.current.landmarks, landmarks):
+            if self.current is None or is_due or not np.array_equal(self.current.landmarks, landmarks):
                 masses = _at_least_a_little(stream.landmark_masses())
                 points = None if engine.store.metric.form == "distances" else points
                 self._follow(engine, Points(landmarks, points, masses))
+                growth = int(frame_loss.GROWTH * float(engine.stored_masses().sum()))
+                self.due = engine.n_samples_seen_ + max(growth, 1)
             self.version = stream.version
         assert self.current is not None
         return self.current
 
     def _follow(self, engine: LandmarkEngine, cover: Points) -> None:
-        """Keep the current frame or make a new one, when the landmarks have changed."""
+        """Keep the current frame or make a new one, when the landmarks have changed or many points have come."""
         last, seen, tolerance = self.current, engine.n_samples_seen_, self.tolerance
         if last is None:
             self._take(engine, self._embedded(engine, cover))
@@ -231,7 +244,8 @@ class Frames:
                 return
         sample = frame_loss.sample_of(engine, cover.ids)
         before = kept.place_stored(engine, sample.ids)
-        present, reason = self._losses(engine, sample, before / kept.scale), "landmarks"
+        present = self._losses(engine, sample, before / kept.scale)
+        reason = "growth" if np.array_equal(last.landmarks, cover.ids) else "landmarks"
         if tolerance:
             found: str | None = "growth"
             if reference is not None:  # else the frame has not been judged yet
@@ -245,7 +259,8 @@ class Frames:
         frame = self._embedded(engine, cover)
         after = frame.place_stored(engine, sample.ids)
         losses = self._losses(engine, sample, after)
-        if tolerance and not (is_beyond or frame_loss.is_better(losses, present, tolerance)):
+        is_wanted = is_beyond or (self._keeps_distances and frame.has_many_more_anchors(last))
+        if tolerance and not (is_wanted or frame_loss.is_better(losses, present, tolerance)):
             self.current, self.reference = kept, frame_loss.reference_of(present, seen, replaced)
             return
         shares = sample.shares
@@ -361,7 +376,9 @@ class Frames:
         return self.choice.n_anchors
 
     def _anchors(self, engine: LandmarkEngine, cover: Points) -> Anchors:
-        """Up to ``n_anchors`` stored points by mass; the landmarks if they are as many.
+        """Up to ``n_anchors`` stored points by mass or, where some are stored no more, of the sample of rows.
+
+        The landmarks if they are as many.
 
         An embedding that says how many it needs has no place for what lies far from all anchors: the landmarks and the
         last points are among them.
@@ -378,11 +395,18 @@ class Frames:
                 recent = engine.stored_indices_[-max(int(RECENT_ANCHORS * n_anchors), 1) :]
                 ids = choose_with(np.union1d(landmarks, recent), cells, n_anchors, weights)
                 shares = _masses_of(engine, ids)
+            elif (sampled := engine.sampled_rows(n_anchors)) is not None:
+                ids, shares = sampled, np.full(len(sampled), engine.n_samples_seen_ / len(sampled))
             else:
                 ids, shares = choose_anchors(cells, n_anchors, weights)
         self.to_anchors = self.to_anchors.updated(engine, ids, landmarks)
         to_landmarks, measured = self.to_anchors.values, bool(engine.store.metric.quick)
         return Anchors(ids, landmarks, _at_least_a_little(shares), to_landmarks, measured)
+
+
+def _is_remeasured(store: Store, points: Any) -> bool:
+    """Whether a checkpoint lacks the distances between points: the core measures them again, to the bit."""
+    return store.metric.native and isinstance(points, np.ndarray)
 
 
 def _check_ids(ids: Ids, n_seen: int) -> None:

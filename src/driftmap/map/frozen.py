@@ -80,6 +80,11 @@ class FrozenMap:
         return self.frame.landmark_positions()
 
     @property
+    def n_anchors_(self) -> int:
+        """Number of points by distances to which the frame places others."""
+        return len(self.frame.placing)
+
+    @property
     def n_features_in_(self) -> int:
         """Number of features of the points; absent if they are objects."""
         if self.store.n_features is None:
@@ -143,7 +148,7 @@ class FrozenMap:
         return {
             "kind": self.kind,
             "params": pack_params(self.params, arrays, EMBEDDING_TYPES),
-            "frames": frames.pack(arrays),
+            "frames": frames.pack(arrays, self.store),
             "facts": {name: flatten(getattr(self, name), name, arrays) for name in FACTS},
             "landmark_mass": flatten(np.asarray(self.landmark_mass_), "landmark_mass", arrays),
             "n_features": self.store.n_features,

@@ -231,6 +231,8 @@ class StreamMap(MapParams, HasLandmarks):
             frames.embedding.check(self.n_landmarks)
         least = max(LEAST_SIZE, find_metric(self.metric, self.metric_params).least)
         landmarks = LandmarkEngine(**LandmarkParams.params_of(self), initial_radius=least)
+        by_mass = "anchors" in frames.needs and not hasattr(frames.embedding, "anchors_for")
+        landmarks.samples_rows = by_mass and self.n_anchors is not None
         landmarks.lock, landmarks.fewest_landmarks = self.lock, (fewest, f" for {self.n_components} dimensions")
         return landmarks, frames
 
@@ -346,15 +348,13 @@ class StreamMap(MapParams, HasLandmarks):
     def n_anchors_(self) -> int:
         """Number of points by distances to which the present frame places others."""
         with self.lock:
-            frame = self.frames.present(self._landmark_engine())
-            return len(frame.landmarks if frame.anchors is None else frame.anchors)
+            return len(self.frames.present(self._landmark_engine()).placing)
 
     @property
     def anchor_indices_(self) -> Ids:
-        """Arrival numbers of these points, ascending: stored points by mass, or the landmarks."""
+        """Arrival numbers of these points, ascending: stored points by mass, rows of a sample, or the landmarks."""
         with self.lock:
-            frame = self.frames.present(self._landmark_engine())
-            return (frame.landmarks if frame.anchors is None else frame.anchors).copy()
+            return self.frames.present(self._landmark_engine()).placing.copy()
 
     @property
     def frame_(self) -> int:
@@ -385,7 +385,7 @@ class StreamMap(MapParams, HasLandmarks):
                 "kind": self.kind,
                 "params": self.packed_params(arrays),
                 "landmarks": self._landmark_engine().pack_state(arrays),
-                "frames": self.frames.pack(arrays),
+                "frames": self.frames.pack(arrays, self._landmark_engine().store),
                 "feature_names": [str(name) for name in self.feature_names],
                 "dict_names": [*self.dict_names],
                 "recent": flatten(self.recent.values, "recent", arrays),

@@ -164,6 +164,9 @@ TABLE_SUFFIXES = tuple(OUTPUTS)
 TEXT_SUFFIXES = tuple(suffix for suffix, kind in OUTPUTS.items() if kind.is_text)
 """The suffixes of all outputs, and of those that can be written row by row."""
 
+DATABASE_SUFFIXES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".duckdb": "duckdb"}
+"""The schemes of databases whose files often have these suffixes."""
+
 
 def listed(words: Sequence[str]) -> str:
     """Join words by commas, the last one by "or".
@@ -195,6 +198,8 @@ def format_of(suffix: str, name: str) -> Format:
     for kind in FORMATS:
         if suffix in kind.suffixes:
             return kind
+    if (scheme := DATABASE_SUFFIXES.get(suffix)) is not None:
+        raise InputError(f"looks like a database: give it as {scheme}:///{name}", source=name, advice="query")
     texts, others = ([kind.suffixes[0] for kind in FORMATS if kind.is_text == is_text] for is_text in (True, False))
     compressed = listed([compression.suffix for compression in COMPRESSIONS])
     known = listed([f"{listed(texts)} (each also with {compressed})", *others])
