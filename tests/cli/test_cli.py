@@ -984,7 +984,7 @@ def test_auto_is_a_run_with_the_number_that_is_found(folder, capfd, monkeypatch)
     [
         (["auto", "--online"], "does not go with --online: run it without, then give the number that it prints"),
         (["auto", "--checkpoint", "c.ckpt"], "does not go with --checkpoint"),
-        (["auto", "--embedding", "tsne"], "does not go with embedding='tsne'"),
+        (["auto", "--embedding", "isomap"], "does not go with embedding='isomap'"),
         (["auto", "--half-life", "9"], "does not go with a window or a half_life"),
         (["many"], "argument --landmarks: 'many' is not an integer; give a number or auto"),
     ],

@@ -116,6 +116,7 @@ class Followed:
         return self.process.wait()
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)  # of all: `make torture`
 def test_a_killed_run_goes_on_with_the_same_bytes_and_rows(database, tmp_path):
     rng, done = random.Random(database.kind), 0
     database.create(X[:0])

@@ -45,7 +45,7 @@ class MapShape:
         type=kinds.landmark_count,
         metavar="M",
         help="default: 100; auto: by one more pass, the fewest of 10, 20, 40, 80 whose stress is within 2 %% of that "
-        "of four times as many, else 320",
+        "of four times as many, else 320 (t-SNE: whose trustworthiness is within 0.005, at most 640)",
     )
     components: int = option(
         "--components", default=2, type=partial(kinds.integer, lowest=1), metavar="K", help="default: 2"

@@ -4,8 +4,8 @@ import { HIDDEN_SHADE } from "./colours.js";
 
 /** The rows are cut into at most this many parts of equal length; a path is computed from at most TRAIL_ROWS of them. */
 const [PARTS, TRAIL_ROWS] = [16, 4000];
-/** Weight of what came before a part. */
-const INERTIA = 0.5;
+/** Weight of what came before a part; least share of the rows that makes a path. */
+const [INERTIA, LEAST_SHARE] = [0.5, 0.01];
 
 /** The path of each group, or of all rows if they are not coloured by group: places on the map, oldest first. */
 export function paths({ store, coloring, back, bounds: [left, bottom, right, top] }, now) {
@@ -27,7 +27,9 @@ export function paths({ store, coloring, back, bounds: [left, bottom, right, top
     const sum = sums.get(part) ?? [0, 0, 0];
     sums.set(part, [sum[0] + x, sum[1] + y, sum[2] + 1]);
   }
-  return Array.from(found.values(), (sums) => smoothed([...sums.values()]));
+  const least = (LEAST_SHARE * (stop - first)) / step;
+  const groups = Array.from(found.values(), (sums) => [...sums.values()]);
+  return groups.filter((sums) => sums.reduce((rows, [, , n]) => rows + n, 0) >= least).map(smoothed);
 }
 
 /** Running means of the parts; a part with few rows moves them less. */
