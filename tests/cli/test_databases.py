@@ -123,13 +123,14 @@ def test_a_killed_run_goes_on_with_the_same_bytes_and_rows(database, tmp_path):
     (tmp_path / "rows.csv").write_text(write_csv(X))
     run("embed", "rows.csv", "--label", "id", "--online", "--novelty", "--landmarks", 10, "-o", "one.csv")
     followed = Followed(database, tmp_path)
-    for last in (90, 150) if database.kind == "sqlite" else (150,):
+    for last in (70, 140) if database.kind == "sqlite" else (140,):
         database.insert(X[done:last], done + 1)
         followed.wait(rng.randint(done + 1, last))
         time.sleep(rng.random() * 0.3)
         followed.end()
         followed.start()
         done = last
+    database.insert(X[done:], done + 1)  # after the last start, so that it has begun when it is interrupted
     followed.wait(150)
     for _ in range(200):
         if len(of_table(database, "map")) == 150:

@@ -198,7 +198,7 @@ COMMAND = ["t.csv", *LABELLED, *BASE, "-o", "o.csv", *KEPT]
     [
         (["--landmarks", "9"], "--landmarks is 9, but was 8 when c.ckpt was started"),
         (["--columns", "a,b"], "--columns is a,b, but was not given"),
-        (["--novelty"], "--novelty is given, but was not given"),
+        (["--novelty"], "--novelty is reach, but was not given"),
         (["-o", "p.csv"], "-o is p.csv, but was o.csv"),
         (["--online"], "--online is given"),
         (["--skip-bad"], "--skip-bad is given"),

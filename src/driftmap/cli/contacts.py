@@ -19,6 +19,7 @@ from driftmap.cli.endless import EndlessOptions, map_endless
 from driftmap.cli.errors import UserError, note
 from driftmap.cli.follow import check_followed
 from driftmap.cli.groups import Figures
+from driftmap.cli.monitoring import HostedMonitoring
 from driftmap.cli.outputs import takes_text
 from driftmap.cli.progress import Progress
 from driftmap.cli.session import Session
@@ -126,6 +127,12 @@ class GrowingContacts(EndlessOptions):
 
     file: str = argument()
     reading: ContactReading = group(ContactReading, "what to read")
+    monitoring: HostedMonitoring = group(HostedMonitoring, "what to watch it by")
+
+    @property
+    def metrics_host(self) -> str | None:
+        """The address at which metrics are served; None: this machine only."""
+        return self.monitoring.host
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -144,6 +151,7 @@ class ContactsOptions(WholeOptions):
 
     file: str = argument(metavar="FILE", help='the contacts; "-" is standard input')
     reading: ContactReading = group(ContactReading, "what to read")
+    monitoring: HostedMonitoring = group(HostedMonitoring, "what to watch it by, with --follow")
 
     def __post_init__(self) -> None:
         if self.reading.follow:
@@ -151,6 +159,8 @@ class ContactsOptions(WholeOptions):
             return
         super().__post_init__()
         self.reading.check_whole()
+        if self.monitoring.metrics is not None:
+            raise UserError("--metrics is for a list that grows: add --follow")
         if self.reading.color_by is not None and self.figures.shade is not None:
             raise UserError("--color-by and --shade both say what colours the plot: leave out one")
         if self.reading.color_by is not None and self.figures.plot is None and self.figures.animate is None:

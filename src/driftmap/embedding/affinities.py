@@ -7,12 +7,15 @@ to the power of the entropy: the effective number of neighbours) is as asked for
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from driftmap.metrics import euclidean
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 TAIL = 3.0
 """Points taken into account, in perplexities: the others have hardly any affinity."""
@@ -77,6 +80,8 @@ def nearest_affinities(distances: Array, perplexity: float) -> tuple[Ids, Array]
 
 def joint_affinities(distances: Array, perplexity: float) -> csr_array:
     """t-SNE's affinities of points to each other, a sparse (n, n) matrix, given their distances; all sum to 1."""
+    from scipy.sparse import csr_array  # it takes long to import
+
     points, shares = nearest_affinities(distances, perplexity)
     n, s = points.shape
     out = csr_array((shares.ravel(), points.ravel(), np.arange(0, n * s + 1, s)), shape=(n, n))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from driftmap import _core
 from driftmap.embedding.affinities import joint_affinities
 from driftmap.embedding.base import FLAT
 from driftmap.embedding.lmds import classical_mds, place
 from driftmap.utils import SMALLEST_NORMAL, Array, Ids
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FEWEST_POINTS = 4
 """Fewer points than this have no neighbourhoods: they are placed by classical MDS."""

@@ -40,9 +40,9 @@ def column_of(name: str, values: Any) -> Column:
     """Return the column of an array or list of numbers, dates (of any type) or text.
 
     >>> column_of("kind", ["b", "a", "b"])
-    Column(name='kind', kind='category', values=array([0., 1., 0.]), base=0.0, names=('b', 'a'))
+    Column(name='kind', kind='category', values=array([0., 1., 0.]), base=0.0, names=('b', 'a'), diverging=False)
     >>> column_of("day", np.array(["2026-01-01", "2026-01-02"], "datetime64[D]"))
-    Column(name='day', kind='date', values=array([    0., 86400.]), base=1767225600.0, names=())
+    Column(name='day', kind='date', values=array([    0., 86400.]), base=1767225600.0, names=(), diverging=False)
     """
     array = np.asarray(values)
     if array.dtype == object and len(array) and isinstance(array[0], datetime.date):
