@@ -82,13 +82,18 @@ def test_the_p_value_is_uniform_where_nothing_differs():
 
 
 def test_a_map_as_reference_stands_for_its_rows():
+    rng = np.random.default_rng(5)
     mapper = DriftMap(n_landmarks=20).partial_fit(BEFORE)
     found = compare(mapper, NOW)
     assert found.p_value == 1e-4
     assert found.rows[0].points.tolist() == BEFORE.tolist()
-    assert compare(mapper, RNG.standard_normal((200, 3))).p_value > 0.01
+    assert compare(mapper, rng.standard_normal((200, 3))).p_value > 0.01
     forgetful = DriftMap(n_landmarks=20, window=150).partial_fit(np.concatenate([NOW + 9, BEFORE]))
     assert compare(forgetful, BEFORE[:100]).rows[0].numbers.tolist() == list(range(450, 600))
+    merged = DriftMap(n_landmarks=20, memory=320).partial_fit(rng.standard_normal((4000, 3)))
+    assert merged.resolution_ > 0
+    assert len(compare(merged, NOW).rows[0].numbers) == 1024  # its sample of rows, not the stored points
+    assert compare(merged, rng.standard_normal((1000, 3))).p_value > 0.01
     fading = compare(DriftMap(n_landmarks=20, half_life=100).partial_fit(BEFORE), NOW)
     assert 100 < len(fading.rows[0].numbers) < 180
 
@@ -168,7 +173,7 @@ def test_the_figure_of_a_stream_has_a_strip_of_its_checks():
             {"metric": "cosine"},
             "metric='cosine' is not that of the map",
         ),
-        (DriftMap(n_landmarks=5, memory=100).partial_fit(BEFORE), NOW, {}, "reference has merged rows"),
+        (DriftMap(n_landmarks=5, memory=100, window=190).partial_fit(BEFORE), NOW, {}, "reference has merged rows"),
     ],
 )
 def test_what_cannot_be_compared(before, now, params, message):
@@ -262,7 +267,7 @@ def test_mistakes_are_one_line(tables, capfd, words, message):
     (tables / "holes.csv").write_text("id,a,b,c\nr,1,2,3\ns,1,,3\n")
     for name, more in (
         ("m", []),
-        ("merged", ["--memory", "150"]),
+        ("merged", ["--memory", "150", "--window", "190"]),
         ("online", ["--online", "--normalize", "zscore"]),
     ):
         if words[0] == f"{name}.ckpt" or (name == "m" and "m.ckpt" in words):

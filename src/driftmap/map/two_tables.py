@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from driftmap.landmarks.row_sample import SIZE
 from driftmap.map.changes import FeatureShift, moments_of, named_shifts, shares_of, shifts_between
 from driftmap.map.stream_map import StreamMap
 from driftmap.metrics import Store
@@ -76,17 +77,23 @@ def sampled(points: Any, seed: int) -> Rows:
 def remembered(mapper: StreamMap, seed: int) -> Rows:
     """Return at most 5,000 rows of those that a map remembers, as often as their weights say.
 
+    A map that has merged rows has points that stand for several, which are no sample of them. It also keeps a uniform
+    sample of 1,024 rows (:mod:`driftmap.landmarks.row_sample`), which is returned instead.
+
     Raises
     ------
     InputError
-        If the map has merged rows: the points that stand for them are no sample of the rows.
+        If the map has merged rows and keeps no such sample.
     """
-    if mapper.resolution_ > 0:
-        raise InputError(
-            "has merged rows within its resolution, and what is left is no sample of them: give the rows themselves, "
-            "or a map with memory=None or a window"
-        )
     engine, rng = mapper._landmark_engine(), np.random.default_rng([3, seed])
+    if mapper.resolution_ > 0:
+        sample = engine.sampled_rows(SIZE)
+        if sample is None:
+            raise InputError(
+                "has merged rows within its resolution, and what is left is no sample of them: give the rows "
+                "themselves, or a map with memory=None"
+            )
+        return Rows(engine.stored_points(sample), sample, float(engine.n_samples_seen_))
     ids, weights = engine.stored_indices_, engine.stored_masses()
     copies = np.floor(weights + rng.random(len(weights))).astype(np.int64)  # a share of a row is one now and then
     ends = np.cumsum(copies)
