@@ -1,7 +1,7 @@
 // Placement of points by t-SNE's loss of a further row, given points that stay where they are.
 //
 // A row has affinities p to its nearest fixed points, at a perplexity of its own. With w = 1 / (1 + |y - y_j|^2), the
-// part of t-SNE's loss that depends on its position y is, but for a factor,
+// part of t-SNE's loss that depends on its position y is, up to a factor,
 //
 //     sum of p_j log(1 / w_j) + (sum of w_j) / z,
 //

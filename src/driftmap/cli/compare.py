@@ -63,7 +63,8 @@ one of them may be "-", standard input. The options on reading are for both. Col
 Of more than {MOST_COMPARED:,} rows, a random sample of that many is compared; at least {FEWEST_COMPARED} are needed.
 
 REFERENCE may also be a checkpoint of `driftmap embed` or `follow`, or of DriftMap.save, whose rows are those
-that its map remembers, or a sample of 1,024 of them. Metric, landmarks and normalisation are then those of the checkpoint.
+that its map remembers, or a sample of 1,024 of them. Metric, landmarks and normalisation are then those of the
+checkpoint.
 
 The p-value is that of a permutation test, from {LEAST_P_VALUE:g} on: of equal distributions, one comparison in 100 has
 0.01 or less. The order of rows does not matter to it, so rows that depend on those before them differ too often.

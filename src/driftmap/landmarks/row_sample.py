@@ -78,7 +78,7 @@ class RowSample:
         is_sample = ids.dtype == np.int64 and len(ids) == min(n_seen, SIZE) and (np.diff(ids, prepend=-1) > 0).all()
         if not is_sample or ids[-1] >= n_seen or rows.dtype != np.float64 or rows.shape != (len(ids), n_features):
             raise ValueError("its sample of rows is not that of its stream")
-        if not (np.abs(rows) < LARGEST_NUMBER).all():
+        if not (np.abs(rows) <= LARGEST_NUMBER).all():
             raise ValueError("its sample of rows has numbers that are not finite")
         sample = cls()
         sample._rows = dict(zip(ids.tolist(), rows, strict=True))

@@ -138,7 +138,7 @@ class Watcher(Observer):
 
 
 def moved_of(changes: Sequence[FrameChange], number: int) -> Move | None:
-    """Return what a browser is told of the last move of the map, which led to this frame; None of the first one."""
+    """Return what a browser shows of the last move of the map, which led to this frame; None of the first one."""
     if not changes or changes[-1].frame != number:
         return None
     change = changes[-1]
@@ -147,10 +147,10 @@ def moved_of(changes: Sequence[FrameChange], number: int) -> Move | None:
 
 
 def report_of(drift: Drift) -> dict[str, Any]:
-    """Return what a browser is told of a drift; the cells are shown on the map."""
-    told = {name: part for name, part in drift.as_json().items() if name != "landmarks"}
+    """Return what a browser shows of a drift; the cells are shown on the map."""
+    shown = {name: part for name, part in drift.as_json().items() if name != "landmarks"}
     size = float(surprise([drift.p_value])[0])
-    return told | {"at": time.time(), "size": size, "text": f"Drift since row {drift.began:,}"}
+    return shown | {"at": time.time(), "size": size, "text": f"Drift since row {drift.began:,}"}
 
 
 def shown_change(drift: Drift, report: dict[str, Any], positions: Array) -> Change:

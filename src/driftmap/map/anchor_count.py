@@ -1,9 +1,9 @@
 """How many anchors are enough: the fewest that place other points as truly and as evenly as twice as many do.
 
 Too few anchors are seen in two ways. The stress of points that were left out is larger. And these points gather in the
-gaps between the anchors, since nothing else drives them apart: islands that are not in the data. Where points differ in
-many ways, the second remains long after the first has gone; it is seen best on all points, anchors among them. On a
-line points gather however many anchors there are, so only stress counts.
+gaps between the anchors, since only distances to anchors drive them apart: islands that are not in the data. Where
+points differ in many ways, the second remains long after the first has gone; it is seen best on all points, anchors
+among them. On a line points gather however many anchors there are, so only stress counts.
 """
 
 from __future__ import annotations

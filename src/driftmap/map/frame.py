@@ -88,7 +88,7 @@ class Frame:
     places: Array | None = None
     """Where the landmarks lie, if they are others than those of the fit; not turned and shifted any more."""
     scale: float = 1.0
-    """By what the embedding is scaled: 1, but for maps that do not keep distances and were laid on another one."""
+    """By what the embedding is scaled: 1, except for maps that do not keep distances and were laid on another one."""
 
     @property
     def landmarks(self) -> Ids:
@@ -106,7 +106,7 @@ class Frame:
         return self.landmarks if self.anchors is None else self.anchors
 
     def has_many_more_anchors(self, other: Frame) -> bool:
-        """Whether it has so many more anchors than another frame that the other one may draw islands round its own."""
+        """Whether the other frame has few enough anchors that it may draw islands where this one does not."""
         return self.anchors is not None and len(self.anchors) >= MANY_MORE * len(other.placing)
 
     def place(self, distances: Array) -> Array:

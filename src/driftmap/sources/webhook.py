@@ -30,7 +30,7 @@ class RefusedError(Exception):
 
 
 class Webhook:
-    """Posts bodies in their order. A body that cannot be delivered is tried again; nothing else waits for it.
+    """Posts bodies in their order. A body that cannot be delivered is tried again; the run does not wait for it.
 
     ``report`` takes one line when something is lost or goes on; it is called from the thread.
     """

@@ -33,7 +33,7 @@ export class MapView extends EventTarget {
     this.moved = null;
     /** The alerts that are listed and ringed: those of this kind ("": all), in this order (see alerts.js). */
     [this.alertKind, this.alertOrder] = ["", "latest"];
-    /** Arrivals outside the bounds of the view, as long as it follows the others. */
+    /** Arrivals outside the bounds of the view, while it follows the others. */
     this.outside = [];
     /** Number of latest arrivals that the time slider hides. */
     this.back = 0;
