@@ -260,6 +260,6 @@ def _times(log_ratio: float) -> str:
     """A ratio in words.
 
     >>> _times(1.0), _times(-2.0)
-    ('2.0 times as many', '4.0 times as few')
+    ('2.0 times as many', '4.0 times fewer')
     """
-    return f"{2 ** abs(log_ratio):.1f} times as {'many' if log_ratio >= 0 else 'few'}"
+    return f"{2 ** abs(log_ratio):.1f} times {'as many' if log_ratio >= 0 else 'fewer'}"
