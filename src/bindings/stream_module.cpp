@@ -52,7 +52,7 @@ nb::object distances(const Matrix& X, const Matrix& Y, const std::string& metric
         for (std::size_t i = 0; i < n; ++i) {
             const std::int32_t row = ~0;
             space->open(std::int64_t(i), 1);
-            space->measure(&row, 1, columns.data(), int(m), &out[i * m]);
+            space->measure(&row, 1, columns.data(), int(m), out.data() + i * m);
         }
         for (double& t : out) t = space->expanded(t);
     }

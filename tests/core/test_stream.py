@@ -178,6 +178,11 @@ def test_distances_are_summed_in_the_one_order(metric, dtype):
         np.testing.assert_array_equal(found, naive.distances(X, Y, metric, **P.get(metric, {})), strict=True)
 
 
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 0), (0, 0)])
+def test_distances_of_no_rows(n, m):
+    assert _core.distances(np.ones((n, 5)), np.ones((m, 5))).shape == (n, m)  # `make sanitize` checks the addresses
+
+
 @pytest.mark.parametrize("p", [0.5, 1, 2, 2.5, 3, 4, 32, 33])
 def test_whole_exponents_of_minkowski_are_products(p):
     X = make("stationary", 30, 19, 0)
